@@ -1,0 +1,5 @@
+"""The one error that the database raises."""
+
+
+class StoreError(Exception):
+    """The database can't be used or a row can't be stored; the message names the cause and the way out."""

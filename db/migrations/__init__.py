@@ -1,0 +1,7 @@
+"""The Alembic migrations, and the list of revisions that this version knows.
+
+The list is written out so that opening a database that is up to date need not import Alembic; a test holds it against the files.
+"""
+
+REVISIONS: tuple[str, ...] = ("0001",)
+"""Oldest first; a new revision is appended here."""

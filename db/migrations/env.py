@@ -1,0 +1,10 @@
+"""Alembic's entry: runs the revisions on the connection that `db.upgrade` hands over, inside its transaction."""
+
+from alembic import context
+
+from db.models import Base
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=Base.metadata)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,204 @@
+"""Everything known about one evaluation, as text and as JSON."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from db.store import StoredEvaluation
+from evaluator.plain import block, cell, rendered
+from evaluator.result import (
+    BuildEvidence,
+    Environment,
+    Evidence,
+    ExceptionEvidence,
+    ExitEvidence,
+    LaunchRecord,
+    Result,
+    RoundEvidence,
+    TimingEvidence,
+)
+
+
+def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
+    """The fields of the result with its `evidence` and `environment`, and `id`; with the source also `source` and `source_exact`."""
+    value = {"id": stored.id} | json.loads(stored.result.model_dump_json())
+    if with_source:
+        value |= {"source": stored.source, "source_exact": stored.source_exact}
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
+    """Sections for what there is; what was not observed has none."""
+    result = stored.result
+    items = [*_verdict(stored.id, result), *_evidence(result.evidence)]
+    if result.environment is not None:
+        items += [_heading("Environment"), _facts(_environment_facts(result.environment))]
+    if with_source:
+        items += [_heading("Source" if stored.source_exact else "Source (cut, or not UTF-8)"), block(stored.source, indent="")]
+    return rendered(*items)
+
+
+def _verdict(number: int, result: Result) -> Iterator[RenderableType]:
+    yield Text(f"Evaluation {number}: {result.status.value}/{result.category.value}", style="bold")
+    yield block(result.message)
+    if result.hint:
+        yield block("hint: " + result.hint)
+    speedup = None if result.speedup is None else f"{result.speedup:.4g} ({result.baseline_ms:.4g} ms / {result.runtime_ms:.4g} ms)"
+    yield _facts(
+        {
+            "speedup": speedup,
+            "submission": result.submission,
+            "block": result.block,
+            "author": result.author,
+            "sample": result.sample_id,
+            "problem": result.problem,
+            "case": result.case,
+            "device": result.device,
+            "started": result.started_at.isoformat(sep=" ", timespec="seconds"),
+            "duration": f"{result.duration_s:.2f} s",
+            "evaluator": result.evaluator_version,
+            "source sha256": result.source_sha256,
+            "problem sha256": result.problem_sha256,
+            "sandbox": result.evidence.sandbox,
+            "last stage": result.evidence.stage,
+        }
+    )
+
+
+def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
+    if evidence.timing is not None:
+        yield from _timing(evidence.timing)
+    if evidence.rounds:
+        yield from _rounds(evidence.rounds)
+    for build in evidence.builds:
+        yield from _build(build)
+    if evidence.launches:
+        yield from _launches(evidence.launches)
+    if evidence.exception is not None:
+        yield from _exception(evidence.exception)
+    if evidence.exit is not None:
+        yield _heading("Exit of the worker")
+        yield _facts(_exit_facts(evidence.exit))
+    if evidence.stages_s:
+        yield _heading("Stages")
+        yield _facts({stage: f"{seconds:.3f} s" for stage, seconds in evidence.stages_s.items()})
+    for title, text in (("Standard output", evidence.stdout), ("Standard error", evidence.stderr), ("Detail", evidence.detail)):
+        if text:
+            yield _heading(title)
+            yield block(text)
+
+
+def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
+    suffix = "" if timing.disagreement is None else f", disagreement {timing.disagreement:+.2%}"
+    yield _heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls{suffix})")
+    table = _table("side", "median", "lower quartile", "upper quartile", "samples", "wall clock")
+    for name, side in (("submission", timing.candidate), ("baseline", timing.baseline)):
+        figures = (f"{value:.5g}" for value in (side.median_ms, side.lower_quartile_ms, side.upper_quartile_ms))
+        table.add_row(*map(cell, (name, *figures, len(side.samples_ms), " ".join(f"{value:.5g}" for value in side.wall_ms))))
+    yield table
+
+
+def _rounds(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
+    yield _heading("Correctness rounds")
+    rounds = tuple(rounds)
+    table = _table("round", "seed", "verdict", "message")
+    for item in rounds:
+        table.add_row(*map(cell, (item.index, item.seed, "passed" if item.passed else item.category or "failed", item.message)))
+    yield table
+    columns = (
+        "round",
+        "output",
+        "elements",
+        "wrong",
+        "max error",
+        "tolerance",
+        "reference error",
+        "RMS error",
+        "non-finite",
+        "first wrong",
+    )
+    figures = _table(*columns)
+    for item in rounds:
+        for output in item.outputs:
+            first = (
+                "" if output.first_index is None else f"{list(output.first_index)}: {output.first_value} instead of {output.first_expected}"
+            )
+            errors = (f"{value:.3g}" for value in (output.max_error, output.tolerance, output.reference_error, output.rms_error))
+            counts = (item.index, output.output or "(tensor)", output.elements, output.wrong)
+            figures.add_row(*map(cell, (*counts, *errors, output.nonfinite_mismatch, first)))
+    if figures.row_count:
+        yield figures
+
+
+def _build(build: BuildEvidence) -> Iterator[RenderableType]:
+    outcome = "succeeded" if build.ok else f"failed: {build.category.value if build.category else 'unknown'}"
+    yield _heading(f"Build {build.name}: {outcome}")
+    kind = "CUDA and C++" if build.uses_cuda else "C++"
+    yield _facts(
+        {"key": build.key, "languages": kind, "from cache": "yes" if build.cached else "no", "duration": f"{build.duration_s:.2f} s"}
+    )
+    if build.diagnostics:
+        table = _table("where", "severity", "message")
+        for item in build.diagnostics:
+            place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
+            table.add_row(*map(cell, (place, item.severity, item.message)))
+        yield table
+    if build.output:
+        yield "  compiler output:"
+        yield block(build.output, indent="    ")
+
+
+def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
+    yield _heading("Kernel launches")
+    table = _table("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "code", "first")
+    for item in launches:
+        sizes = ("×".join(map(str, item.grid)), "×".join(map(str, item.block)), item.shared_bytes)
+        origin = "own" if item.own else "library"
+        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, item.code, item.first)))
+    yield table
+
+
+def _exception(exception: ExceptionEvidence) -> Iterator[RenderableType]:
+    place = "" if exception.line is None else f", line {exception.line}"
+    yield _heading(f"Exception in stage {exception.stage}{place}")
+    yield block(f"{exception.type}: {exception.message}")
+    if exception.traceback:
+        yield block(exception.traceback)
+
+
+def _exit_facts(ended: ExitEvidence) -> dict[str, object]:
+    return {
+        "stage": ended.stage,
+        "code": ended.code,
+        "signal": ended.signal,
+        "killed after": None if ended.deadline_s is None else f"{ended.deadline_s:g} s",
+        "killed beyond": None if ended.memory_limit_bytes is None else f"{ended.memory_limit_bytes} bytes",
+    }
+
+
+def _environment_facts(environment: Environment) -> dict[str, object]:
+    facts: dict[str, object] = {name: value for name, value in environment if name != "settings"}
+    return facts | {f"setting {name}": value for name, value in environment.settings.items()}
+
+
+def _heading(title: str) -> Text:
+    return Text("\n", style="bold") + cell(title)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _facts(facts: dict[str, object]) -> Table:
+    """A line for everything that is known."""
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for name, value in facts.items():
+        if value is not None:
+            table.add_row(cell(name), cell(value))
+    return table

@@ -1,0 +1,124 @@
+"""Which problem a submission answers, and who wrote it: from the command line, a manifest, a header comment, its path."""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+from evaluator.category import Category
+from evaluator.source import Rejection
+
+HEADER_LINES = 20
+"""How far into a file or a code block a header comment may stand."""
+
+_HEADER_PROBLEM = re.compile(r"^[ \t]*#+[ \t]*problem:[ \t]*(\S{1,200})[ \t]*$", re.MULTILINE)
+_HEADER_AUTHOR = re.compile(r"^[ \t]*#+[ \t]*author:[ \t]*(\S.{0,199}?)[ \t]*$", re.MULTILINE)
+_KERNELBENCH = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})")
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What was made out about one submission."""
+
+    problem: str | None
+    author: str | None
+    sample_id: int | None
+    """The sample number in a KernelBench file name."""
+    rejection: Rejection | None
+    """Set where the problem could not be told."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a submission's surroundings say of it, the strongest first."""
+
+    problems: tuple[str | None, ...]
+    """Names given on the command line, in a bundle's line, in a manifest."""
+    authors: tuple[str | None, ...]
+    path: Path
+    """Absolute."""
+    texts: tuple[str, ...]
+    """Where a header comment is looked for, in this order."""
+
+
+class Catalogue:
+    """The names of all problems, as submissions refer to them."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        """known: problem names; given as a mapping from names to paths, KernelBench levels are told by the folders `level1`, `level2`, …"""
+        self.names = frozenset(known)
+        self._numbered: dict[str, list[tuple[str, str | None]]] = {}
+        paths: Mapping[str, object] = known if isinstance(known, Mapping) else {}
+        for name in sorted(self.names):
+            number, separator, _ = name.partition("_")
+            if separator and number.isdecimal():
+                path = paths.get(name)
+                folder = path.parent.name if isinstance(path, Path) else None
+                self._numbered.setdefault(str(int(number)), []).append((name, folder))
+        self.nearest = lru_cache(maxsize=4096)(self._nearest)
+
+    def _nearest(self, name: str) -> tuple[str, ...]:
+        """Up to three problem names that look like `name`."""
+        lowered = {known.lower(): known for known in self.names}
+        return tuple(lowered[match] for match in get_close_matches(name.lower()[:200], lowered, n=3, cutoff=0.5))
+
+    def kernelbench(self, level: str, number: str) -> str | None:
+        """The problem with this KernelBench level and number, where exactly one is known."""
+        name = f"level_{level}_problem_{number}"
+        if name in self.names:
+            return name
+        listed = self._numbered.get(str(int(number)), [])
+        levelled = [name for name, folder in listed if folder == f"level{level}"]
+        matches = levelled or [name for name, folder in listed if not re.fullmatch(r"level\d+", folder or "")]
+        return matches[0] if len(matches) == 1 else None
+
+    def attribute(self, claims: Claims) -> Attribution:
+        """Decide between the claims. A name that was given counts even if no problem has it; a folder's name only if one has."""
+        file = _KERNELBENCH.match(claims.path.name)
+        folder = claims.path.parent
+        author = _first((*claims.authors, _header(_HEADER_AUTHOR, claims.texts)))
+        if author is None and file and folder.parent.name == "runs":
+            author = os.fsencode(folder.name).decode("utf-8", "replace")
+        sample_id = int(file[3]) if file else None
+        given = _first((*claims.problems, _header(_HEADER_PROBLEM, claims.texts)))
+        if given is not None:
+            known = given in self.names
+            rejection = None if known else self._unknown(f"no problem is named {given!r}", (given,))
+            return Attribution(given if known else None, author, sample_id, rejection)
+        if folder.name in self.names:
+            return Attribution(folder.name, author, sample_id, None)
+        named = self.kernelbench(file[1], file[2]) if file else None
+        rejection = None if named else self._unknown("nothing says which problem it answers", (claims.path.stem, folder.name))
+        return Attribution(named, author, sample_id, rejection)
+
+    def _unknown(self, reason: str, guesses: Iterable[str]) -> Rejection:
+        near = dict.fromkeys(name for guess in guesses for name in self.nearest(guess))
+        if near:
+            return Rejection(Category.UNKNOWN_PROBLEM, f"{reason}; nearest: {', '.join(list(near)[:3])}")
+        names = sorted(self.names)
+        listed = f"there are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}" if names else "there are none"
+        return Rejection(Category.UNKNOWN_PROBLEM, f"{reason}; {listed}")
+
+
+def _header(pattern: re.Pattern[str], texts: Iterable[str]) -> str | None:
+    for text in texts:
+        found = pattern.search(_head(text))
+        if found:
+            return found[1]
+    return None
+
+
+def _head(text: str) -> str:
+    end = 0
+    for _ in range(HEADER_LINES):
+        end = text.find("\n", end) + 1
+        if end == 0:
+            return text
+    return text[:end]
+
+
+def _first(names: Iterable[str | None]) -> str | None:
+    return next((name for name in names if name), None)

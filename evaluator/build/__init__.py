@@ -1,0 +1,9 @@
+"""From a worker's build request to a shared object: the compilers, confined, and a cache of what they made."""
+
+from evaluator.build.builder import Builder, BuildOutcome
+from evaluator.build.cache import Cache, default_root
+from evaluator.build.native import compile_native
+from evaluator.build.request import BuildRequest, SourceFile
+from evaluator.build.toolchain import Toolchain
+
+__all__ = ["BuildOutcome", "BuildRequest", "Builder", "Cache", "SourceFile", "Toolchain", "compile_native", "default_root"]

@@ -1,0 +1,144 @@
+"""A content-addressed store of builds, shared by all processes of a user on this machine.
+
+Only the trusted builder writes here, under the hash of everything that went into a build. One entry is one file, renamed into place when
+it is complete:
+
+    magic, 8 bytes | SHA-256 of all that follows, 32 bytes | length of the evidence, 8 bytes, big-endian | evidence, JSON |
+    1 and the shared object, or 0
+"""
+
+import fcntl
+import hashlib
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.result import BuildEvidence
+
+MAGIC = b"ASSAYBL1"
+_HEAD_BYTES = len(MAGIC) + 32
+_LOCK_POLL_S = 0.05
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is kept of one build."""
+
+    evidence: BuildEvidence
+    shared_object: bytes | None
+    """None where the build failed, or was a compile check only."""
+
+
+def default_root() -> Path:
+    """$ASSAY_CACHE, else assay/ in the user's cache folder."""
+    if root := os.environ.get("ASSAY_CACHE"):
+        return Path(root)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
+
+
+class Cache:
+    """Entries below `root`, which is made when first needed. Instances hold no open file and can be pickled."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def load(self, key: str) -> Entry | None:
+        """The entry, or None. An entry that is damaged is dropped, so that it is built again."""
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            entry = _decode(data, key)
+        except ValueError as error:
+            log.warning("dropping damaged cache entry %s: %s", path, error)
+            path.unlink(missing_ok=True)
+            return None
+        os.utime(path)  # `trim` drops what was not used for longest
+        return entry
+
+    def store(self, key: str, entry: Entry) -> None:
+        """Keep `entry`. Raises OSError, as on a full disk. What a power cut tears apart is found by its checksum."""
+        path = self._path(key)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_encode(entry))
+            Path(temporary).rename(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def lock(self, key: str, timeout_s: float) -> Iterator[None]:
+        """Hold `key` against all other threads and processes. The kernel frees it when its holder dies.
+
+        Raises TimeoutError after `timeout_s`.
+        """
+        folder = self.root / "locks"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Four digits bound the number of files; two keys that share them wait for each other, which harms nobody.
+        # The file stays: were it removed, a waiter could hold a lock on a file that nobody else finds.
+        descriptor = os.open(folder / key[:4], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _acquire(descriptor, key, time.monotonic() + timeout_s)
+            yield
+        finally:
+            # A close alone would leave the lock with any child that was forked meanwhile.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+    def trim(self, limit_bytes: int) -> int:
+        """Drop the entries that were not used for longest until at most `limit_bytes` are left. Returns the number of bytes freed."""
+        found = sorted(((file.stat(), file) for file in self.root.glob("builds/*/*")), key=lambda item: item[0].st_mtime)
+        excess = sum(status.st_size for status, _ in found) - limit_bytes
+        freed = 0
+        for status, file in found:
+            if freed >= excess:
+                break
+            file.unlink(missing_ok=True)
+            freed += status.st_size
+        return freed
+
+    def _path(self, key: str) -> Path:
+        return self.root / "builds" / key[:2] / key
+
+
+def _acquire(descriptor: int, key: str, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"build {key} is held by another process") from None
+            time.sleep(_LOCK_POLL_S)
+        else:
+            return
+
+
+def _encode(entry: Entry) -> bytes:
+    evidence = entry.evidence.model_dump_json().encode()
+    object_bytes = b"\0" if entry.shared_object is None else b"\1" + entry.shared_object
+    body = len(evidence).to_bytes(8, "big") + evidence + object_bytes
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _decode(data: bytes, key: str) -> Entry:
+    """Raises ValueError for whatever `_encode` did not write for this key."""
+    body = memoryview(data)[_HEAD_BYTES:]
+    if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : _HEAD_BYTES] != hashlib.sha256(body).digest():
+        raise ValueError("checksum")
+    end = 8 + int.from_bytes(body[:8], "big")
+    evidence = BuildEvidence.model_validate_json(bytes(body[8:end]))
+    if evidence.key != key:
+        raise ValueError("entry of another key")
+    return Entry(evidence, bytes(body[end + 1 :]) if body[end] else None)

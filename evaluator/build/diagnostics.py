@@ -1,0 +1,163 @@
+"""What compilers and linkers print, read into diagnostics, and what a failed build is to be called."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from evaluator.build.commands import Step
+from evaluator.build.headers import is_of_this_machine
+from evaluator.build.request import BuildRequest
+from evaluator.category import Category
+from evaluator.result import Diagnostic
+
+MAX_ERRORS = 50
+MAX_WARNINGS = 20
+MAX_MESSAGE_CHARS = 1000
+
+_GNU = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<severity>fatal error|error|warning): (?P<message>.*)$")
+_EDG = re.compile(r"^(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): (?P<severity>catastrophic error|error|warning)(?: #[\w-]+)?: (?P<message>.*)$")
+_PTXAS = re.compile(r"^ptxas (?P<file>[^,\s]+), line (?P<line>\d+); (?P<severity>error|fatal|warning)\s*: (?P<message>.*)$")
+_LD_SYMBOL = re.compile(
+    r"^(?:\S*ld: )?(?:\S+?\.o:)?(?P<file>[^\s:(]+):?(?:(?P<line>\d+)|\([^)]*\)): "
+    r"(?P<message>(?:undefined reference to|multiple definition of) .*)$"
+)
+_LD = re.compile(
+    r"^(?:\S*/)?(?P<file>ld(?:\.\w+)?): (?P<message>(?:cannot find|undefined|.*relocation|.*hidden symbol|.*file not recognized).*)$"
+)
+_LOADER = re.compile(r"^(?:\w+Error: )?(?P<file>\S+\.so|/proc/self/fd/\d+): (?P<message>undefined symbol: .*)$")
+_DRIVER = re.compile(
+    r"^(?P<file>nvcc|ptxas|nvlink|fatbinary|g\+\+|gcc|c\+\+|cc1plus|cc1|collect2|cicc|cudafe\+\+)(?::)? ?"
+    r"(?P<severity>fatal error|error|fatal|warning)\s*: (?P<message>.*)$"
+)
+_PATTERNS = (_EDG, _GNU, _PTXAS, _LD_SYMBOL, _LD, _LOADER, _DRIVER)
+_SEVERITIES = {"catastrophic error": "fatal error", "fatal": "fatal error"}
+_AFTERTHOUGHTS = ("ld returned", "Ptx assembly aborted")
+"""Errors which only say that there was an error."""
+
+
+def parse(output: str) -> tuple[Diagnostic, ...]:
+    """Errors and warnings in `output`, in its order, capped in number and length; notes are left to the output itself."""
+    found: list[Diagnostic] = []
+    room = {"error": MAX_ERRORS, "fatal error": MAX_ERRORS, "warning": MAX_WARNINGS}
+    for line in output.splitlines():
+        diagnostic = _parse_line(line[: MAX_MESSAGE_CHARS * 2])
+        if diagnostic is not None and room[diagnostic.severity] > 0:
+            room[diagnostic.severity] -= 1
+            found.append(diagnostic)
+    return tuple(dict.fromkeys(found))
+
+
+def _parse_line(line: str) -> Diagnostic | None:
+    match = next((match for pattern in _PATTERNS if (match := pattern.match(line))), None)
+    if match is None:
+        return None
+    parts = match.groupdict()
+    severity = parts.get("severity") or "error"
+    return Diagnostic(
+        file=parts["file"],
+        line=int(parts["line"]) if parts.get("line") else None,
+        column=int(parts["column"]) if parts.get("column") else None,
+        severity=_SEVERITIES.get(severity, severity),
+        message=parts["message"].strip()[:MAX_MESSAGE_CHARS],
+    )
+
+
+def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics that make a build fail, without those that merely count others."""
+    return [item for item in diagnostics if item.severity != "warning" and not any(text in item.message for text in _AFTERTHOUGHTS)]
+
+
+def summary(diagnostics: Iterable[Diagnostic]) -> str:
+    """One line naming the first error and where it is; empty where there is none."""
+    first = next(iter(errors(diagnostics)), None)
+    if first is None:
+        return ""
+    place = f"{first.file}:{first.line}" if first.line is not None else first.file
+    return f"{place}: {first.message}"
+
+
+_CONST_POINTER = re.compile(
+    r"""of\ type\ "const\ [^"]*\*[^"]*"\ cannot\ be\ (?:used\ to\ initialize|assigned\ to)\ an\ entity\ of\ type\ "(?!const\b)[^"]*\*
+      | of\ type\ "const\ [^"]*\*[^"]*"\ is\ incompatible\ with\ parameter\ of\ type\ "(?!const\b)[^"]*\*
+      | invalid\ conversion\ from\ .const\ [^'’]*\*[^'’]*.\ to\ .(?!const\b)[^'’]*\*
+      | (?:reinterpret|static)_cast\ cannot\ cast\ away\ const
+      | (?:reinterpret|static)_cast.\ from\ type\ .const\ .*\ casts\ away\ qualifiers
+    """,
+    re.VERBOSE,
+)
+_UNDECLARED = re.compile(
+    r"""identifier\ "(?P<edg>[^"]+)"\ is\ undefined
+      | ^['‘](?P<gnu>[^'’]+)['’]\ was\ not\ declared\ in\ this\ scope
+      | namespace\ "[^"]*"\ has\ no\ member\ "(?P<member>[^"]+)"
+      | ^['‘](?P<qualified>[^'’]+)['’]\ is\ not\ a\ member\ of\ ['‘]
+      | ^['‘](?P<type>[^'’]+)['’]\ (?:does\ not\ name\ a\ type|in\ namespace\ \S+\ does\ not\ name\ a)
+    """,
+    re.VERBOSE,
+)
+_MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^cannot open source file "(?P<edg>[^"]+)"')
+_MISSING_LIBRARY = re.compile(r"^cannot find -l(?P<name>[\w.+-]+)")
+_OUT_OF_RESOURCES = re.compile(
+    r"""^(?:[\w+/.-]+:\ (?:fatal\ )?error:\ Killed\ signal\ terminated\ program
+      | nvcc\ error\s*:\ '[\w+-]+'\ died\ due\ to\ signal\ 9\b
+      | (?:[\w+/.-]+:\ )?(?:virtual\ memory\ exhausted|out\ of\ memory\ allocating)
+      | (?:[\w+/.-]+:\ )?(?:fatal\ error|final\ link\ failed|error|fatal)?:?\ ?(?:[^:]+:\ )?
+        (?:Cannot\ allocate\ memory|No\ space\ left\ on\ device|Resource\ temporarily\ unavailable)$)
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""Whole lines of the compilers' own: the same words quoted from a source don't count."""
+_BINDING = re.compile(r'^m\.def\("(?P<name>[^"]+)", (?:torch::wrap_pybind_function\()?(?P=name)\)?, ".*"\);$', re.MULTILINE)
+
+HeaderExists = Callable[[str], bool]
+"""Whether this machine has the header of that name, as in "cublas_v2.h"."""
+
+
+def categorise(request: BuildRequest, step: Step, output: str, header_exists: HeaderExists) -> Category:
+    """Why a command failed, told by the first error in its `output`.
+
+    `header_exists` tells a header that the submission invented from one that belongs to a part of the toolkit that is not installed here.
+    """
+    if _OUT_OF_RESOURCES.search(output):
+        return Category.INFRASTRUCTURE_ERROR
+    otherwise = {Step.CPP: Category.CPP_COMPILE_ERROR, Step.CUDA: Category.CUDA_COMPILE_ERROR, Step.LINK: Category.LINK_ERROR}[step]
+    first = next(iter(errors(parse(output))), None)
+    if first is None:
+        return otherwise
+    if header := _MISSING_HEADER.match(first.message):
+        own = first.file in {file.name for file in request.sources + request.headers}
+        name = header["gnu"] or header["edg"]
+        return Category.NO_TOOLCHAIN if not own or is_of_this_machine(name, header_exists) else Category.MISSING_HEADER
+    if library := _MISSING_LIBRARY.match(first.message):
+        return Category.NO_TOOLCHAIN if is_of_this_machine(f"lib{library['name']}", header_exists) else Category.LINK_ERROR
+    if _CONST_POINTER.search(first.message):
+        return Category.CONST_POINTER
+    if undeclared := _UNDECLARED.search(first.message):
+        names = {name for name in undeclared.groupdict().values() if name}
+        return Category.MISSING_BINDING if _is_binding(request, first, names) else Category.UNDECLARED_IDENTIFIER
+    return otherwise
+
+
+def import_failure(message: str) -> Category | None:
+    """link_error when a shared object that linked could not be loaded, by the message of its ImportError or OSError; else None.
+
+    A function that is declared but never defined passes the link of a shared object and is missed by the loader only.
+    """
+    loader = (
+        "undefined symbol" in message or "does not define module export function" in message or "cannot open shared object file" in message
+    )
+    return Category.LINK_ERROR if loader else None
+
+
+def _is_binding(request: BuildRequest, error: Diagnostic, names: set[str]) -> bool:
+    """Whether the error is in a line that load_inline generated to bind one of `names`."""
+    source = next((file for file in request.sources if file.name == error.file), None)
+    if source is None or error.line is None:
+        return False
+    lines = source.text.split("\n")
+    binding = _BINDING.match(lines[error.line - 1]) if error.line <= len(lines) else None
+    return binding is not None and binding["name"] in names
+
+
+def first_fault(categories: Sequence[Category]) -> Category:
+    """The verdict over several failed commands, in the order of the plan: a fault of the submission's own wins over the machine's."""
+    machine = (Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
+    return next((category for category in categories if category not in machine), categories[0])

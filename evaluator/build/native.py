@@ -1,0 +1,50 @@
+"""Compiles a C source of the program's own, once a machine."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+FLAGS = ("-shared", "-fPIC", "-O2", "-Wall")
+LIBRARIES = ("-ldl", "-lpthread")
+TIMEOUT_S = 120.0
+
+
+class NativeBuildError(RuntimeError):
+    """There is no C compiler, or it refused the source; the message holds its output."""
+
+
+def compile_native(source: Path, root: Path) -> Path:
+    """The shared object made of `source`, below the cache folder `root`, under a hash of source, flags and compiler.
+
+    It is readable by every user, since a confined process may have another. Raises NativeBuildError, and OSError where `source` can't be
+    read or `root` not be written.
+    """
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if compiler is None:
+        raise NativeBuildError("no C compiler")
+    version = _run((compiler, "--version"))
+    facts = (source.read_bytes(), *(part.encode() for part in (compiler, version, *FLAGS, *LIBRARIES)))
+    digest = hashlib.sha256(b"".join(len(fact).to_bytes(8, "big") + fact for fact in facts)).hexdigest()
+    folder = root / "native" / digest
+    target = folder / f"{source.stem}.so"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as workdir:
+            made = Path(workdir) / target.name
+            _run((compiler, *FLAGS, str(source), "-o", str(made), *LIBRARIES))
+            made.chmod(0o755)
+            made.rename(target)
+    return target
+
+
+def _run(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise NativeBuildError(f"{command[0]} did not end in {TIMEOUT_S} s") from error
+    if done.returncode != 0:
+        raise NativeBuildError(f"{' '.join(command)}\n{done.stderr.decode(errors='replace')}")
+    return done.stdout.decode(errors="replace")

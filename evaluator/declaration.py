@@ -1,0 +1,129 @@
+"""What a problem's file declares of itself, beyond the KernelBench form: one plain dict named ASSAY at its top level.
+
+    ASSAY = {
+        "description": "Softmax over long rows",
+        "cases": {"full": {}, "small": {"batch_size": 16, "dim": 1021}},
+        "dtype": "float16",
+        "tolerance": 2.0,
+        "rows_independent": True,
+    }
+
+A file without it has one case, `full`, and runs as it stands.
+"""
+
+import ast
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+DECLARATION_NAME = "ASSAY"
+DEFAULT_CASE = "full"
+SMALL_CASE = "small"
+
+CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Plain = (bool, int, float, str, tuple, list)
+"""Types of the module-level constants that a case may set."""
+
+
+class DeclarationError(Exception):
+    """The declaration breaks a rule."""
+
+    def __init__(self, rule: str, line: int) -> None:
+        super().__init__(rule)
+        self.rule, self.line = rule, line
+
+
+class Declaration(BaseModel):
+    """The declaration of one problem."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    description: str = ""
+    cases: dict[CaseName, dict[str, Any]] = {DEFAULT_CASE: {}}
+    """Name → module-level constants to set after the file has been executed. What the file computes from them while it is executed,
+    default arguments too, is not computed again."""
+    dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None
+    """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
+    tolerance: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Factor on the bound that errors are held against."""
+    rows_independent: bool = False
+    """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
+
+
+def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
+    """The declaration in an executed module with that namespace and syntax tree. Raises DeclarationError."""
+    if DECLARATION_NAME not in namespace:
+        return Declaration()
+    lines = _Lines(tree)
+    value = namespace[DECLARATION_NAME]
+    if type(value) is not dict:
+        raise DeclarationError(f"{DECLARATION_NAME} is a plain dict, not {type(value).__name__}", lines.of())
+    unknown = [key for key in value if key not in Declaration.model_fields]
+    if unknown:
+        rule = f"{DECLARATION_NAME} has no key {unknown[0]!r}; {_nearest(str(unknown[0]), Declaration.model_fields)}"
+        raise DeclarationError(rule, lines.of(str(unknown[0])))
+    try:
+        declaration = Declaration.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        keys = [str(part) for part in first["loc"]]
+        raise DeclarationError(f"{DECLARATION_NAME}: {'.'.join(keys)}: {first['msg']}", lines.of(*keys)) from error
+    if DEFAULT_CASE not in declaration.cases:
+        raise DeclarationError(f"one of the cases is named {DEFAULT_CASE!r}", lines.of("cases"))
+    for case, constants in declaration.cases.items():
+        for name, constant in constants.items():
+            _check_constant(case, name, constant, namespace, lines)
+    return declaration
+
+
+def _check_constant(case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_Lines") -> None:
+    constants = [each for each, held in namespace.items() if isinstance(held, Plain) and not each.startswith("__")]
+    where = lines.of("cases", case, name)
+    if name not in constants:
+        raise DeclarationError(f"case {case!r} sets {name!r}, which is no constant of the module; {_nearest(name, constants)}", where)
+    held = namespace[name]
+    numbers = type(held) is float and type(value) is int
+    if type(value) is not type(held) and not numbers:
+        raise DeclarationError(f"case {case!r} sets {name!r}, of type {type(held).__name__}, to {value!r}", where)
+
+
+def _nearest(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(sorted(names)) or 'none'}"
+
+
+class _Lines:
+    """Lines of the declaration's parts in the file."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._node: ast.AST | None = None
+        for statement in tree.body:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+            if any(isinstance(target, ast.Name) and target.id == DECLARATION_NAME for target in targets):
+                self._node = statement
+
+    def of(self, *keys: str) -> int:
+        """Line of the innermost of these nested keys that is written out; else of the declaration, else 1."""
+        node = self._node
+        line = int(getattr(node, "lineno", 1))
+        for key in keys:
+            found = next((pair for pair in _pairs(node) if pair[0] == key), None) if node else None
+            if found is None:
+                break
+            _, line, node = found
+        return line
+
+
+def _pairs(node: ast.AST) -> list[tuple[str, int, ast.AST]]:
+    """Keys of the dicts and calls in `node`, outermost first, each with its line and value."""
+    pairs: list[tuple[str, int, ast.AST]] = []
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.keyword) and inner.arg:
+            pairs.append((inner.arg, inner.lineno, inner.value))
+        elif isinstance(inner, ast.Dict):
+            for key, value in zip(inner.keys, inner.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    pairs.append((key.value, key.lineno, value))
+    return pairs

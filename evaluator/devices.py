@@ -1,0 +1,100 @@
+"""Which devices the machine has, told without importing torch: the command line asks before anything heavy starts."""
+
+import ctypes
+import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_NAME_BYTES = 256
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+"""CUdevice_attribute numbers of the compute capability (cuda.h)."""
+
+
+class DeviceError(ValueError):
+    """A device was asked for that is not there."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that submissions can be judged on."""
+
+    spec: str
+    """cpu, cuda:0, …"""
+    name: str
+    """As the driver or the kernel names it: NVIDIA H200, or the processor's model."""
+    unique_id: str
+    """The same for every process of the machine, whatever CUDA_VISIBLE_DEVICES says."""
+    capability: tuple[int, int] | None = None
+
+    @property
+    def kind(self) -> str:
+        """cuda or cpu."""
+        return self.spec.split(":")[0]
+
+    @property
+    def index(self) -> int:
+        return int(self.spec.partition(":")[2] or 0)
+
+
+def cpu() -> Device:
+    """The processor."""
+    return Device("cpu", cpu_name(), "cpu")
+
+
+def gpus() -> list[Device]:
+    """The NVIDIA GPUs that CUDA shows this process; none where there is no driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    count = ctypes.c_int()
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return []
+    return [_gpu(driver, index) for index in range(count.value)]
+
+
+def _gpu(driver: ctypes.CDLL, index: int) -> Device:
+    handle = ctypes.c_int()
+    driver.cuDeviceGet(ctypes.byref(handle), index)
+    name = ctypes.create_string_buffer(_NAME_BYTES)
+    driver.cuDeviceGetName(name, _NAME_BYTES, handle)
+    uuid = (ctypes.c_ubyte * 16)()
+    driver.cuDeviceGetUuid_v2(uuid, handle)
+    capability = [ctypes.c_int(), ctypes.c_int()]
+    for value, attribute in zip(capability, (_CAPABILITY_MAJOR, _CAPABILITY_MINOR), strict=True):
+        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
+    return Device(f"cuda:{index}", name.value.decode(), bytes(uuid).hex(), (capability[0].value, capability[1].value))
+
+
+def choose(wanted: str) -> tuple[Device, bool]:
+    """The device for `auto`, `cuda`, `cuda:N` or `cpu`, and whether the CPU stands in for a GPU that is not there.
+
+    Raises DeviceError.
+    """
+    if wanted == "cpu":
+        return cpu(), False
+    if not re.fullmatch(r"auto|cuda(:\d+)?", wanted):
+        raise DeviceError(f"no device {wanted!r}: auto, cuda, cuda:N or cpu")
+    found = gpus()
+    if wanted == "auto" and not found:
+        return cpu(), True
+    index = int(wanted.partition(":")[2] or 0)
+    if index >= len(found):
+        raise DeviceError(
+            f"no device {wanted}: this machine shows {len(found)} GPU{'' if len(found) == 1 else 's'}; use --device cpu or auto"
+        )
+    return found[index], False
+
+
+def cpu_name() -> str:
+    """The processor's model, or its architecture where the kernel does not name it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    return match[1].strip() if match else platform.machine()
+
+
+def cpu_count() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))

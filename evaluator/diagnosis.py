@@ -1,0 +1,210 @@
+"""From evidence to verdict: status, category and message.
+
+Pure functions of the evidence, so that every verdict can be derived again from what is stored. Of what the worker claims, only claims
+against itself count here: an exception, a failed build, a wrong shape. Nothing that it says makes a verdict better.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evaluator.build.diagnostics import summary
+from evaluator.category import CATEGORIES, Category
+from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence, LaunchRecord
+
+MAX_THREADS = 1024
+"""Threads a block, on every CUDA device."""
+MAX_BLOCK = (1024, 1024, 64)
+"""Block dimensions x, y, z (CUDA C++ Programming Guide, technical specifications by compute capability)."""
+
+DEVICE_ERRORS = {
+    700: Category.ILLEGAL_MEMORY_ACCESS,
+    710: Category.DEVICE_ASSERT,
+    716: Category.MISALIGNED_ADDRESS,
+    717: Category.ILLEGAL_MEMORY_ACCESS,
+    718: Category.ILLEGAL_MEMORY_ACCESS,
+    719: Category.ILLEGAL_MEMORY_ACCESS,
+}
+"""cudaError_t of a context that a kernel has broken: illegal address, assert, misaligned address, invalid address space, invalid program
+counter, and launch failure (an unspecified fault, in practice a wild access)."""
+
+NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
+
+MIN_DISAGREEMENT = 0.5
+MIN_DISAGREEMENT_MS = 0.1
+"""Claimed device time must fall short of the judge's by this share and by this much before it is called tampering."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an evaluation comes to."""
+
+    category: Category
+    message: str
+
+    @property
+    def hint(self) -> str:
+        return CATEGORIES[self.category].hint
+
+
+def diagnose(evidence: Evidence) -> Verdict:
+    """The verdict on an evaluation that ran as far as it could. The first rule that applies wins."""
+    for rule in RULES:
+        verdict = rule(evidence)
+        if verdict is not None:
+            return verdict
+    return Verdict(Category.OK, "")
+
+
+def _protocol(evidence: Evidence) -> Verdict | None:
+    if evidence.protocol_error:
+        return Verdict(Category.FORGED_RESULT, f"an invalid frame on the result channel: {evidence.protocol_error}")
+    return None
+
+
+def _failed_build(evidence: Evidence) -> Verdict | None:
+    """A failed build decides where the submission did not survive it; one that was caught and worked around does not."""
+    if evidence.exception is None and evidence.exit is None:
+        return None
+    build = next((build for build in reversed(evidence.builds) if not build.ok), None)
+    if build is None or build.category is None:
+        return None
+    blames_build = evidence.exception is None or not _is_unrelated(evidence.exception, build)
+    return Verdict(build.category, _build_message(build)) if blames_build else None
+
+
+def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
+    """Whether it is of another kind than what a failed build raises, such as a name that is missing after the failure was caught."""
+    return exception.type != "RuntimeError" and build.category not in NOT_TO_BLAME and "extension" not in exception.message
+
+
+def _build_message(build: BuildEvidence) -> str:
+    if build.diagnostics:
+        return summary(build.diagnostics)
+    return build.output.strip().splitlines()[-1][:500] if build.output.strip() else f"extension '{build.name}' was not built"
+
+
+def _exit(evidence: Evidence) -> Verdict | None:
+    exit_ = evidence.exit
+    if exit_ is None:
+        return None
+    if exit_.deadline_s is not None:
+        return Verdict(Category.TIMEOUT, f"{_doing(exit_.stage)} did not end within {exit_.deadline_s:g} s")
+    if exit_.memory_limit_bytes is not None:
+        return Verdict(
+            Category.OUT_OF_MEMORY, f"{_doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
+        )
+    if exit_.signal is not None:
+        return Verdict(Category.PROCESS_CRASH, f"{_doing(exit_.stage)} ended by {exit_.signal}")
+    return Verdict(Category.EARLY_EXIT, f"{_doing(exit_.stage)} ended the process with exit code {exit_.code}")
+
+
+def _refused_launch(evidence: Evidence) -> Verdict | None:
+    """A launch that the runtime refused, where the evaluation went wrong in any way after it."""
+    if evidence.exception is None and all(round_.passed for round_ in evidence.rounds):
+        return None
+    refused = next((launch for launch in evidence.launches if launch.own and launch.code != 0), None)
+    if refused is None or (evidence.exception is not None and evidence.exception.cuda_error in DEVICE_ERRORS):
+        return None
+    return Verdict(*_launch_fault(refused))
+
+
+def _launch_fault(launch: LaunchRecord) -> tuple[Category, str]:
+    kernel = launch.kernel.split("(")[0] or launch.kernel
+    block = "×".join(map(str, launch.block))
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    if threads > MAX_THREADS:
+        return Category.OVERSIZED_BLOCK, f"`{kernel}`: block {block}, the device allows {MAX_THREADS} threads"
+    too_long = [axis for axis, size, limit in zip("xyz", launch.block, MAX_BLOCK, strict=True) if size > limit]
+    if too_long:
+        return Category.OVERSIZED_BLOCK, f"`{kernel}`: block {block}, the device allows {'×'.join(map(str, MAX_BLOCK))}"
+    grid = "×".join(map(str, launch.grid))
+    shape = f"grid {grid}, block {block}, {launch.shared_bytes} bytes of dynamic shared memory"
+    return Category.INVALID_LAUNCH, f"`{kernel}`: launch refused with CUDA error {launch.code} ({shape})"
+
+
+def _exception(evidence: Evidence) -> Verdict | None:
+    exception = evidence.exception
+    if exception is None:
+        return None
+    category = next((category for category, applies in EXCEPTIONS if applies(exception, evidence)), Category.PYTHON_EXCEPTION)
+    return Verdict(category, _exception_message(exception))
+
+
+def _is_misuse(exception: ExceptionEvidence, _: Evidence) -> bool:
+    return (
+        exception.type in ("TypeError", "ValueError") and re.search(r"\b(load_inline|load)\(\)|'functions'", exception.message) is not None
+    )
+
+
+def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
+    built = any(build.ok for build in evidence.builds)
+    unloadable = re.search(r"undefined symbol|does not define module export function|cannot open shared object", exception.message)
+    return exception.type in ("ImportError", "OSError") and built and unloadable is not None
+
+
+EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]], ...] = (
+    (Category.EARLY_EXIT, lambda exception, _: exception.type == "SystemExit"),
+    (Category.LOAD_INLINE_MISUSE, _is_misuse),
+    (Category.LINK_ERROR, _is_unloadable),
+    (Category.IMPORT_ERROR, lambda exception, _: exception.type in ("ImportError", "ModuleNotFoundError") and exception.stage == "load"),
+    (Category.ILLEGAL_MEMORY_ACCESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.ILLEGAL_MEMORY_ACCESS),
+    (Category.MISALIGNED_ADDRESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.MISALIGNED_ADDRESS),
+    (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
+    (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
+    (Category.OUT_OF_MEMORY, lambda exception, _: "can't allocate memory" in exception.message),
+    (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
+)
+"""The first that applies names the category of an exception."""
+
+
+def _exception_message(exception: ExceptionEvidence) -> str:
+    lines = [line.strip() for line in exception.message.splitlines() if line.strip()]
+    where = f"line {exception.line}: " if exception.line else ""
+    return f"{where}{exception.type}: {lines[0] if lines else ''}"[:600].rstrip(": ")
+
+
+def _failed_round(evidence: Evidence) -> Verdict | None:
+    failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
+    if failed is None or failed.category is None:
+        return None
+    return Verdict(failed.category, f"round {failed.index + 1}: {failed.message}")
+
+
+def _tampering(evidence: Evidence) -> Verdict | None:
+    timing = evidence.timing
+    if timing is None or timing.disagreement is None or timing.disagreement < MIN_DISAGREEMENT:
+        return None
+    claimed_ms = timing.candidate.median_ms
+    observed_ms = claimed_ms / max(1 - timing.disagreement, 1e-9)
+    if observed_ms - claimed_ms < MIN_DISAGREEMENT_MS:
+        return None
+    return Verdict(Category.TIMING_TAMPERING, f"the worker claims {claimed_ms:.4g} ms a call, the judge's clock says more than twice that")
+
+
+def _no_own_kernel(evidence: Evidence) -> Verdict | None:
+    on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
+    if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
+    if not on_device and not any(build.ok for build in evidence.builds):
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
+    return None
+
+
+RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
+    _protocol,
+    _failed_build,
+    _exit,
+    _refused_launch,
+    _exception,
+    _failed_round,
+    _tampering,
+    _no_own_kernel,
+)
+"""In order of precedence."""
+
+STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
+
+
+def _doing(stage: str) -> str:
+    return STAGES.get(stage, stage)

@@ -1,0 +1,126 @@
+"""What the command line shows: a progress bar while it works, a table and the reasons at the end."""
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from evaluator.category import Status
+from evaluator.plain import PIPE_WIDTH, cell, plain_line
+from evaluator.result import Result
+
+if TYPE_CHECKING:
+    from evaluator.judge.bench import Job
+
+MAX_ROWS = 200
+"""Results in the summary; the rest is in the database."""
+COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
+
+
+class Display:
+    """A person's view of a run. `stage` may be called from any thread."""
+
+    def __init__(self, to_stderr: bool) -> None:
+        """`to_stderr` leaves standard output to JSON."""
+        self._console = Console(stderr=to_stderr)
+        if not self._console.is_terminal and "COLUMNS" not in os.environ:
+            self._console = Console(stderr=to_stderr, width=PIPE_WIDTH)
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._rows: list[tuple[int, Result]] = []
+        self._counts: Counter[Status] = Counter()
+
+    def say(self, text: str) -> None:
+        self._console.print(Text(plain_line(text)))
+
+    @contextlib.contextmanager
+    def progress(self, total: int | None) -> Iterator[None]:
+        """Show a progress bar meanwhile; `total` None where the number of submissions is not known."""
+        columns = (
+            SpinnerColumn(),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[doing]}", markup=False),
+        )
+        with Progress(*columns, console=self._console, transient=True) as self._progress:
+            self._task = self._progress.add_task("", total=total, doing="")
+            yield
+        self._progress = None
+
+    def stage(self, job: "Job", stage: str) -> None:
+        """A job has entered a stage."""
+        if self._progress and self._task is not None:
+            self._progress.update(self._task, doing=plain_line(f"{PurePath(job.submission).name}: {stage}"))
+
+    def skip(self) -> None:
+        """A submission needs no judging."""
+        self._advance()
+
+    def result(self, number: int, result: Result) -> None:
+        """A result has been stored under this number."""
+        self._counts[result.status] += 1
+        if len(self._rows) < MAX_ROWS:
+            self._rows.append((number, result))
+        self._advance()
+
+    def _advance(self) -> None:
+        if self._progress and self._task is not None:
+            self._progress.advance(self._task)
+
+    def summary(self, skipped: int, database: str) -> None:
+        """The table, a line for each failure, and the counts."""
+        rows = sorted(self._rows, key=lambda row: (row[1].submission, row[1].block or 0))
+        if rows:
+            self._console.print(_table([result for _, result in rows]))
+        for number, result in rows:
+            if result.message:
+                self._console.print(_reason(number, result), soft_wrap=True)
+        total = sum(self._counts.values())
+        if total > len(rows):
+            self.say(f"… and {total - len(rows)} more: python -m db failures, python -m db leaderboard")
+        counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
+        self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
+        if skipped:
+            self.say(f"{skipped} already judged and skipped (same source, problem, case, device and version); --rerun judges them again")
+
+
+def _table(results: list[Result]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("submission", "problem", "status", "category"):
+        table.add_column(name, overflow="fold")
+    for name in ("time", "baseline", "speedup"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for result in results:
+        colour = COLOURS.get(result.status, "red")
+        table.add_row(
+            cell(_name(result)),
+            cell(result.problem),
+            Text(result.status, style=colour),
+            Text(result.category, style=colour),
+            _milliseconds(result.runtime_ms),
+            _milliseconds(result.baseline_ms),
+            "" if result.speedup is None else f"{result.speedup:.2f}×",
+        )
+    return table
+
+
+def _reason(number: int, result: Result) -> Text:
+    text = Text(f"#{number} ", style="dim")
+    text.append(plain_line(_name(result)), style="bold")
+    return text.append(f": {plain_line(result.message)}", style="default")
+
+
+def _name(result: Result) -> str:
+    return result.submission if result.block is None else f"{result.submission} [{result.block}]"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g} ms"

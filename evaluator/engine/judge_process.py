@@ -1,0 +1,64 @@
+"""A judge as a process: takes jobs from the engine over a pipe, one at a time, and answers each with stages and a result."""
+
+import ctypes
+import logging
+import signal
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.toolchain import Toolchain
+from evaluator.devices import cpu_count
+from evaluator.engine.options import EngineOptions
+from evaluator.judge.bench import Bench, Job
+from evaluator.judge.environment import apply_settings, describe_environment
+from evaluator.judge.evaluation import evaluate
+from evaluator.sandbox import Level, Zygote
+
+PR_SET_PDEATHSIG = 1
+
+
+def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
+    """Answer jobs until the engine hangs up. Sends ("stage", name) while a job runs, then ("result", JSON)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
+    # The engine's server process is our parent: when the engine is killed it ends, and nothing of ours may stay behind.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    torch.set_num_threads(cpu_count())
+    apply_settings()
+    bench = make_bench(options, zygote)
+    pipe.send(("ready", ""))
+    while True:
+        try:
+            job: Job = pipe.recv()
+        except (EOFError, ConnectionError):
+            return
+        result = evaluate(bench, job, lambda stage: pipe.send(("stage", stage)))
+        pipe.send(("result", result.model_dump_json()))
+
+
+def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
+    """The bench of one judge on this machine."""
+    toolchain = Toolchain.find(options.device.capability)
+    builder = Builder(Cache(options.cache_root), toolchain, None if zygote.level is Level.NONE else zygote, options.build_timeout_s)
+    return Bench(
+        device=options.device,
+        stands_in=options.stands_in,
+        zygote=zygote,
+        builder=builder,
+        environment=describe_environment(options.device, toolchain),
+        records_launches=options.device.kind == "cuda",
+        readonly=module_folders(),
+    )
+
+
+def module_folders() -> tuple[str, ...]:
+    """Folders of importable packages that are neither Python's own nor the project's, as PYTHONPATH names them."""
+    project = Path(__file__).resolve().parents[2]
+    prefixes = (Path(sys.prefix), Path(sys.base_prefix))
+    folders = [Path(entry).resolve() for entry in sys.path if entry and Path(entry).is_dir()]
+    return tuple(str(folder) for folder in folders if folder != project and not any(folder.is_relative_to(prefix) for prefix in prefixes))

@@ -1,0 +1,22 @@
+"""How an engine runs its judges; light enough to be imported before anything heavy starts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.devices import Device
+from evaluator.sandbox import Level
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """The same for all evaluations of one run."""
+
+    device: Device
+    stands_in: bool
+    """The CPU stands in for a GPU that is not there."""
+    judges: int
+    """Judge processes, which build and judge side by side."""
+    cache_root: Path
+    level: Level | None = None
+    """The sandbox's level; None for the best that the machine gives."""
+    build_timeout_s: float = 300.0

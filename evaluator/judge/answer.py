@@ -1,0 +1,137 @@
+"""What a worker says it returned, held against what the reference returns: structure, shapes, dtypes, device."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.category import Category
+from evaluator.worker import structure
+from evaluator.worker.protocol import Message, ProtocolError
+
+MAX_OUTPUTS = 1024
+SCALAR_TOLERANCE = 1e-6
+"""Relative, for a Python float among the outputs."""
+
+
+@dataclass(frozen=True)
+class ClaimedTensor:
+    """One tensor of the answer, as the worker describes it; `number` is its place in the order of the description."""
+
+    number: int
+    shape: tuple[int, ...]
+    dtype: torch.dtype | None
+    dtype_name: str
+    device: str
+
+
+class MismatchError(Exception):
+    """The answer is not of the form that the reference's is."""
+
+    def __init__(self, category: Category, message: str) -> None:
+        super().__init__(message)
+        self.category = category
+
+
+def read_claim(message: Message) -> tuple[Any, int]:
+    """The answer of a `call` with each tensor as a ClaimedTensor, and their number. Raises ProtocolError."""
+    claims: list[ClaimedTensor] = []
+
+    def resolve(description: Any) -> ClaimedTensor:
+        if len(claims) >= MAX_OUTPUTS:
+            raise structure.StructureError(f"more than {MAX_OUTPUTS} tensors")
+        claims.append(_claim(len(claims), description))
+        return claims[-1]
+
+    try:
+        value = structure.decode(message.get("output"), resolve)
+    except (structure.StructureError, TypeError, RecursionError) as error:
+        raise ProtocolError(f"the answer's structure: {error}") from error
+    return value, len(claims)
+
+
+def _claim(number: int, description: Any) -> ClaimedTensor:
+    try:
+        shape, name, device = description["shape"], description["dtype"], description["device"]
+    except (KeyError, TypeError, IndexError) as error:
+        raise structure.StructureError("a tensor without shape, dtype or device") from error
+    sizes_ok = isinstance(shape, list) and len(shape) <= 64 and all(type(size) is int and 0 <= size < 1 << 48 for size in shape)
+    if not sizes_ok or not isinstance(name, str) or not isinstance(device, str):
+        raise structure.StructureError("a tensor's shape, dtype or device is malformed")
+    try:
+        dtype = structure.named_dtype(name)
+    except structure.StructureError:
+        dtype = None
+    return ClaimedTensor(number, tuple(shape), dtype, name[:40], device[:40])
+
+
+def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Every tensor in a nested value with its path, in order."""
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from tensors_of(item, f"{path}[{key!r}]")
+    elif isinstance(value, tuple | list):
+        for number, item in enumerate(value):
+            yield from tensors_of(item, f"{path}[{number}]")
+
+
+def match(claimed: Any, expected: Any, device: str, path: str = "") -> Iterator[ClaimedTensor]:
+    """The claimed tensor for each tensor of the reference's answer, in the order of `tensors_of(expected)`.
+
+    Raises MismatchError for the first thing that differs: structure, then shape, dtype and device.
+    """
+    name = path or "the output"
+    if isinstance(expected, torch.Tensor):
+        yield _matching_tensor(claimed, expected, device, name)
+    elif isinstance(expected, dict):
+        if not isinstance(claimed, dict) or claimed.keys() != expected.keys():
+            raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {_kind(expected)}")
+        for key, item in expected.items():
+            yield from match(claimed[key], item, device, f"{path}[{key!r}]")
+    elif isinstance(expected, tuple | list):
+        same_kind = isinstance(claimed, tuple | list) and isinstance(claimed, tuple) == isinstance(expected, tuple)
+        if not same_kind or len(claimed) != len(expected):
+            raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {_kind(expected)}")
+        for number, item in enumerate(expected):
+            yield from match(claimed[number], item, device, f"{path}[{number}]")
+    elif not _same_scalar(claimed, expected):
+        raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {expected!r}")
+
+
+def _matching_tensor(claimed: Any, expected: torch.Tensor, device: str, name: str) -> ClaimedTensor:
+    if not isinstance(claimed, ClaimedTensor):
+        raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns a tensor")
+    shape = tuple(expected.shape)
+    if claimed.shape != shape:
+        raise MismatchError(Category.WRONG_SHAPE, f"{name} has shape {_sizes(claimed.shape)}; the reference's is {_sizes(shape)}")
+    if claimed.dtype != expected.dtype:
+        wanted = structure.dtype_name(expected.dtype)
+        raise MismatchError(Category.WRONG_DTYPE, f"{name} has dtype {claimed.dtype_name}; the reference's is {wanted}")
+    if claimed.device != device:
+        raise MismatchError(Category.WRONG_DEVICE, f"{name} is on {claimed.device}; the inputs are on {device}")
+    return claimed
+
+
+def _same_scalar(claimed: Any, expected: Any) -> bool:
+    if isinstance(expected, float) and isinstance(claimed, float):
+        return claimed == expected or abs(claimed - expected) <= SCALAR_TOLERANCE * abs(expected)
+    return type(claimed) is type(expected) and bool(claimed == expected)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, ClaimedTensor | torch.Tensor):
+        return "a tensor"
+    if isinstance(value, structure.Other):
+        return f"a {value.type_name}"
+    if isinstance(value, dict):
+        return f"a dict with the keys {', '.join(map(repr, value))[:200]}"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"

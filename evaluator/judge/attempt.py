@@ -1,0 +1,205 @@
+"""One evaluation under way: the stages in their order, and the evidence as it grows."""
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from evaluator.category import Category, Status
+from evaluator.devices import Device, cpu_count
+from evaluator.diagnosis import Verdict, diagnose
+from evaluator.judge.bench import Bench, Job
+from evaluator.judge.inputs import construct, fresh_seed
+from evaluator.judge.lock import DeviceLock
+from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.rounds import ROUNDS, Rounds
+from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.timing import Timing
+from evaluator.problem import Problem, ProblemCase
+from evaluator.result import Evidence, RoundEvidence
+from evaluator.sandbox import Program, SandboxUnavailable
+from evaluator.worker import structure
+from evaluator.worker.protocol import ProtocolError
+
+WORKER_ENTRY = "evaluator.worker.main:main"
+LOAD_S = 120.0
+"""Deadline of loading and of constructing, builds aside."""
+
+log = logging.getLogger(__name__)
+
+Report = Callable[[str], None]
+
+
+class BaselineFailedError(Exception):
+    """The baseline's worker failed: no submission is to blame."""
+
+
+class Attempt:
+    """Judges one submission on one bench; `run` once, then read `evidence`, then `close`."""
+
+    def __init__(self, bench: Bench, job: Job, problem: Problem, case: ProblemCase, report: Report) -> None:
+        self._bench, self._job, self._problem, self._case, self._report = bench, job, problem, case, report
+        self._device = torch.device(bench.device.spec)
+        self._memory = Memory(self._device)
+        self._lock = DeviceLock(bench.device.unique_id)
+        self._candidate: Worker | None = None
+        self._baseline: Worker | None = None
+        self._seed = fresh_seed()
+        """Of the models' construction; inputs have seeds of their own."""
+        self._rounds: list[RoundEvidence] = []
+        self.evidence = Evidence(sandbox=bench.zygote.level)
+
+    def run(self) -> Verdict:
+        """Go as far as the submission gets, and say what it comes to."""
+        verdict: Verdict | None = None
+        try:
+            self._judge()
+        except WorkerError:
+            pass  # the worker's own record says what happened
+        except ProtocolError as error:
+            self._note(protocol_error=str(error)[:2000])
+        except NeedsDeviceError as error:
+            verdict = Verdict(Category.NO_DEVICE, str(error))
+        except (ReferenceFailedError, BaselineFailedError, SandboxUnavailable) as error:
+            verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
+        # The judge's own device, memory or files failed: the submission's process can't make them.
+        except (RuntimeError, OSError, MemoryError) as error:
+            log.exception("judging %s failed", self._job.submission)
+            self._note(detail=traceback.format_exc()[-20_000:])
+            verdict = Verdict(Category.INFRASTRUCTURE_ERROR, f"{type(error).__name__}: {error}"[:1000])
+        self._collect()
+        return verdict or self._diagnose()
+
+    def close(self) -> None:
+        """Kill what runs, free what was allocated, let others have the device."""
+        for worker in (self._candidate, self._baseline):
+            if worker is not None:
+                worker.close()
+        self._memory.close()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        self._lock.release()
+        self._lock.close()
+
+    def _judge(self) -> None:
+        candidate = self._candidate = self._start("start")
+        self._load(candidate, self._job.code, "ModelNew", {})
+        with candidate.entering("wait"):
+            self._lock.acquire()
+        arguments = self._case.init_inputs(self._seed)
+        model = self._case.model(self._seed, self._device)
+        with self._stage(candidate, "construct"):
+            self._construct(candidate, arguments, model)
+        with self._stage(candidate, "rounds"):
+            passed = self._run_rounds(candidate, Oracle(model, self._case.rows_independent))
+        if passed:
+            with self._stage(candidate, "timing"):
+                self._run_timing(candidate, arguments, model)
+
+    def _stage(self, worker: Worker, name: str) -> Any:
+        self._report(name)
+        return worker.entering(name)
+
+    def _start(self, stage: str) -> Worker:
+        self._report(stage)
+        bench = self._bench
+        program = Program(
+            entry=WORKER_ENTRY,
+            env=_worker_environment(bench.device),
+            readonly=bench.readonly,
+            gpu=bench.device.kind == "cuda",
+            limits=bench.limits,
+        )
+        return Worker.start(
+            bench.zygote, program, bench.builder, self._lock, no_device=bench.device.kind == "cpu", record=bench.records_launches
+        )
+
+    def _load(self, worker: Worker, source: str, class_name: str, constants: dict[str, Any]) -> None:
+        with self._stage(worker, "load"):
+            worker.load(
+                source,
+                LOAD_S,
+                **{"class": class_name},
+                device="cuda:0" if self._device.type == "cuda" else "cpu",
+                threads=cpu_count() if self._device.type == "cpu" else 1,
+                constants={name: structure.encode(value, _no_tensor) for name, value in constants.items()},
+            )
+
+    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
+        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, LOAD_S)
+
+    def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
+        rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
+        for index in range(ROUNDS):
+            self._rounds.append(rounds.run(index))
+            self._require_cpu_submission(candidate)
+            if not self._rounds[-1].passed:
+                return False
+        rounds.close()
+        return True
+
+    def _require_cpu_submission(self, candidate: Worker) -> None:
+        """Where the CPU only stands in for a GPU, a submission without a C++ extension was not meant for it."""
+        if self._bench.stands_in and not any(build.ok for build in candidate.builds):
+            raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
+
+    def _run_timing(self, candidate: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
+        baseline = self._baseline = self._start("baseline")
+        try:
+            self._load(baseline, self._problem.source, "Model", self._case.constants)
+            self._construct(baseline, arguments, model)
+            timing = Timing(candidate, baseline, self._case, self._memory, self._job.timeout_s)
+            self._report("timing")
+            self._note(timing=timing.run())
+        except WorkerError as error:
+            if baseline.failure:
+                raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error
+            raise
+
+    def _collect(self) -> None:
+        """Take the workers' records into the evidence; what runs is killed first, so that its output is whole."""
+        worker = self._candidate
+        if worker is None:
+            return
+        worker.confined.kill()
+        worker.confined.wait(10)
+        stdout, stderr = worker.confined.output()
+        self._note(
+            stage=worker.stage,
+            builds=tuple(worker.builds),
+            launches=worker.launches.read() if worker.launches else (),
+            rounds=tuple(self._rounds),
+            exception=worker.exception,
+            exit=worker.exit,
+            protocol_error=self.evidence.protocol_error or worker.protocol_error,
+            stdout=stdout,
+            stderr=stderr,
+            stages_s={name: round(seconds, 3) for name, seconds in worker.stages_s.items()},
+        )
+
+    def _diagnose(self) -> Verdict:
+        verdict = diagnose(self.evidence)
+        on_cpu = self._bench.device.kind == "cpu"
+        if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
+            return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
+        built = any(build.ok for build in self.evidence.builds)
+        if self._bench.stands_in and not built and verdict.category.status is not Status.BUILD_FAILED:
+            return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
+        return verdict
+
+    def _note(self, **observed: Any) -> None:
+        self.evidence = self.evidence.model_copy(update=observed)
+
+
+def _no_tensor(_: torch.Tensor) -> Any:
+    raise ValueError("a case's constants are plain values")
+
+
+def _worker_environment(device: Device) -> dict[str, str]:
+    common = {"TORCH_EXTENSIONS_DIR": "/tmp/torch_extensions", "PYTHONUNBUFFERED": "1"}
+    if device.kind == "cuda":
+        return common | {"CUDA_VISIBLE_DEVICES": str(device.index), "CUDA_CACHE_DISABLE": "0"}
+    return common | {"CUDA_VISIBLE_DEVICES": ""}

@@ -1,0 +1,43 @@
+"""What a judge works with, and what it is asked to do."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluator.build.builder import Builder
+from evaluator.devices import Device
+from evaluator.result import Environment
+from evaluator.sandbox import Limits, Zygote
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission to be judged once; travels from the engine to a judge."""
+
+    submission: str
+    block: int | None
+    author: str | None
+    sample_id: int | None
+    code: str
+    source_sha256: str
+    problem: str
+    problem_path: Path
+    case: str | None
+    """None for the device's default."""
+    timeout_s: float
+    """Deadline of each stage that runs the submission's forward()."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The same for all evaluations of one judge."""
+
+    device: Device
+    stands_in: bool
+    """The CPU stands in for a GPU that is not there: only builds and C++ submissions are judged."""
+    zygote: Zygote
+    builder: Builder
+    environment: Environment
+    records_launches: bool
+    readonly: tuple[str, ...] = ()
+    """Folders that workers need to see besides the system's and Python's."""
+    limits: Limits = field(default_factory=Limits)

@@ -1,0 +1,181 @@
+"""Is an output as close to the float64 oracle as honest arithmetic in its dtype is?
+
+The error of an element is |value - oracle| / (|oracle| + scale), where scale is the root mean square of the oracle's tensor, or of the
+row where rows are independent. So the bound follows the output's own magnitude, and a tensor of zeros is wrong by about one half
+however small the right answer is. The bound on the largest error is the larger of a floor for the dtype and a factor times the error
+that the reference itself makes in that dtype. Integers and booleans are compared exactly.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from evaluator.category import Category
+from evaluator.result import ErrorFigures
+
+FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
+"""Tolerance that every answer in a dtype is granted: about 340 ulp of a float32 (a sequential sum of 400,000 terms errs by 1e-5 and more),
+2 of a float16 or bfloat16, whose rounding of intermediates dominates. Half precision posing as float32 errs by 2e-4 and more."""
+REFERENCE_FACTOR = 8.0
+"""How much worse than the reference in the same dtype an answer may be."""
+PRECISION_LOSS_BOUND = 1e-2
+"""An answer that is wrong by no more than this has lost precision; one that is wrong by more is simply wrong."""
+CHUNK_ELEMENTS = 1 << 25
+"""Elements compared at a time: 256 MiB in float64."""
+MIN_ROW_ELEMENTS = 16
+"""Below this a row is too short for a root mean square of its own."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Part of one output: the rows from `start`, of candidate, reference (same dtype) and oracle (float64), all of one shape."""
+
+    start: int
+    candidate: torch.Tensor
+    reference: torch.Tensor
+    oracle: torch.Tensor
+
+
+def floor_of(dtype: torch.dtype) -> float:
+    """The tolerance that every answer in this dtype is granted."""
+    if dtype.is_complex:
+        dtype = dtype.to_real()
+    return FLOOR[dtype] if dtype in FLOOR else 2 * torch.finfo(dtype).eps
+
+
+def is_exact(dtype: torch.dtype) -> bool:
+    """Whether outputs of this dtype are compared exactly."""
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def has_row_scale(shape: torch.Size, rows_independent: bool) -> bool:
+    """Whether an output of this shape is judged on each row's own scale."""
+    return rows_independent and len(shape) > 1 and shape[1:].numel() >= MIN_ROW_ELEMENTS
+
+
+class Comparison:
+    """The comparison of one output: `measure` all pieces, then, if it did not pass, `locate` them all; `figures` at the end.
+
+    Pieces come one at a time, so that no more than a piece of the oracle need exist. An output without row scale comes in one piece.
+    """
+
+    def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rows_independent: bool, factor: float) -> None:
+        """`factor` is the problem's own, on the bound."""
+        self._name, self._dtype, self._factor = name, dtype, factor
+        self._shape = torch.Size([*shape, 2]) if dtype.is_complex else shape
+        self._by_row = has_row_scale(shape, rows_independent)
+        self._max_error = self._reference_error = 0.0
+        self._squared_error = self._squared_oracle = 0.0
+        self._wrong = self._nonfinite_mismatch = 0
+        self._first: tuple[int, float, float] | None = None
+
+    @property
+    def tolerance(self) -> float:
+        """The bound on the largest error, once all pieces have been measured."""
+        if is_exact(self._dtype):
+            return 0.0
+        return self._factor * max(floor_of(self._dtype), REFERENCE_FACTOR * self._reference_error)
+
+    @property
+    def passed(self) -> bool:
+        return self._max_error <= self.tolerance
+
+    @property
+    def category(self) -> Category:
+        """Why it did not pass."""
+        if self._nonfinite_mismatch:
+            return Category.NAN_OR_INF
+        if not is_exact(self._dtype) and self._max_error <= PRECISION_LOSS_BOUND:
+            return Category.PRECISION_LOSS
+        return Category.WRONG_VALUES
+
+    def measure(self, piece: Piece) -> None:
+        """Add a piece to the largest and the mean errors of candidate and reference."""
+        for _, candidate, reference, oracle, scale in self._chunks(piece):
+            error = self._errors(candidate, oracle, scale)
+            self._max_error = max(self._max_error, float(error.max()))
+            self._reference_error = max(self._reference_error, _largest_finite(self._errors(reference, oracle, scale)))
+            self._nonfinite_mismatch += int(error.isinf().sum())
+            self._squared_error += _energy(candidate - oracle)
+            self._squared_oracle += _energy(oracle)
+
+    def locate(self, piece: Piece) -> None:
+        """Count the wrong elements of a piece and note the first."""
+        for start, candidate, _, oracle, scale in self._chunks(piece):
+            wrong = (self._errors(candidate, oracle, scale) > self.tolerance).flatten()
+            self._wrong += int(wrong.sum())
+            if self._first is None and bool(wrong.any()):
+                position = int(wrong.to(torch.uint8).argmax())
+                self._first = (start + position, float(candidate.flatten()[position]), float(oracle.flatten()[position]))
+
+    def figures(self) -> ErrorFigures:
+        """What is stored of this output."""
+        elements = self._shape.numel()
+        rms = math.sqrt(self._squared_error / self._squared_oracle) if self._squared_oracle else math.sqrt(self._squared_error)
+        position, value, expected = self._first or (None, None, None)
+        return ErrorFigures(
+            output=self._name,
+            elements=elements,
+            wrong=self._wrong,
+            max_error=self._max_error,
+            rms_error=rms,
+            tolerance=self.tolerance,
+            reference_error=self._reference_error,
+            first_index=None if position is None else _unravel(position, self._shape),
+            first_value=value,
+            first_expected=expected,
+            nonfinite_mismatch=self._nonfinite_mismatch,
+        )
+
+    def _errors(self, value: torch.Tensor, oracle: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        """Error of each element; infinite where one is NaN or infinite and the other is not the same."""
+        difference = (value - oracle).abs().to(torch.float64)
+        error = difference if is_exact(self._dtype) else difference / (oracle.abs() + scale)
+        same = (value == oracle) | (value.isnan() & oracle.isnan())
+        return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
+
+    def _chunks(self, piece: Piece) -> Iterator[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """Chunks as rows, in float64 (int64 where compared exactly): position of the first element, candidate, reference, oracle, scale."""
+        parts = [_rows(tensor, self._by_row) for tensor in (piece.candidate, piece.reference, piece.oracle)]
+        kind = torch.int64 if is_exact(self._dtype) else torch.float64
+        row_elements = parts[0].shape[1]
+        rows = max(CHUNK_ELEMENTS // max(row_elements, 1), 1)
+        whole = None if self._by_row else _rms(parts[2])
+        for row in range(0, parts[0].shape[0], rows):
+            candidate, reference, oracle = (part[row : row + rows].to(kind) for part in parts)
+            scale = _finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole
+            yield (piece.start + row) * row_elements, candidate, reference, oracle, scale
+
+
+def _rows(tensor: torch.Tensor, by_row: bool) -> torch.Tensor:
+    """As a matrix: one line a row, or one element a line where the scale is the whole tensor's."""
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    return tensor.flatten(1) if by_row else tensor.reshape(-1, 1)
+
+
+def _finite(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.where(tensor.isfinite(), tensor, 0.0)
+
+
+def _energy(tensor: torch.Tensor) -> float:
+    return float(_finite(tensor.double()).square().sum())
+
+
+def _rms(tensor: torch.Tensor) -> torch.Tensor:
+    energy = math.fsum(_energy(chunk) for chunk in torch.split(tensor, CHUNK_ELEMENTS))
+    return torch.tensor(energy / max(tensor.numel(), 1), dtype=torch.float64, device=tensor.device).sqrt()
+
+
+def _largest_finite(error: torch.Tensor) -> float:
+    return float(_finite(error).max())
+
+
+def _unravel(position: int, shape: torch.Size) -> tuple[int, ...]:
+    index = []
+    for size in reversed(shape):
+        index.append(position % size)
+        position //= size
+    return tuple(reversed(index))

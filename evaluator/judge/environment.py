@@ -1,0 +1,51 @@
+"""The machine and software that a verdict was reached on."""
+
+import platform
+
+import torch
+
+from evaluator.build.toolchain import Toolchain
+from evaluator.devices import Device, cpu_count, cpu_name
+from evaluator.result import Environment
+
+
+def describe_environment(device: Device, toolchain: Toolchain) -> Environment:
+    """Everything about this machine that a later reader needs to run the evaluation again."""
+    on_gpu = device.kind == "cuda"
+    return Environment(
+        device_kind=device.kind,
+        device_name=device.name,
+        gpu_driver=_gpu_driver() if on_gpu else None,
+        cuda=torch.version.cuda,
+        compute_capability=".".join(map(str, device.capability)) if device.capability else None,
+        torch=torch.__version__,
+        python=platform.python_version(),
+        nvcc=toolchain.nvcc.version if toolchain.nvcc else None,
+        cxx=toolchain.cxx.version if toolchain.cxx else None,
+        cpu=cpu_name(),
+        cpu_count=cpu_count(),
+        platform=platform.platform(),
+        settings={
+            "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
+            "cudnn_tf32": torch.backends.cudnn.allow_tf32,
+            "cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "arch": list(toolchain.arch),
+        },
+    )
+
+
+def _gpu_driver() -> str | None:
+    from cuda.bindings import driver
+
+    error, version = driver.cuDriverGetVersion()
+    cuda = f"CUDA {version // 1000}.{version % 1000 // 10}" if int(error) == 0 else "unknown"
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as file:  # noqa: PTH123
+            return f"{file.readline().split('  ')[1]} ({cuda})"
+    except (OSError, IndexError):
+        return cuda
+
+
+def apply_settings() -> None:
+    """The settings that judge and workers share: TF32 off, so that float32 means float32."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False

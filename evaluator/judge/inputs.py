@@ -1,0 +1,85 @@
+"""Inputs on their way to a worker: drawn by the judge, copied into memory that both sides map."""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.memory import Allocation, Memory, describe
+from evaluator.judge.session import Worker
+from evaluator.worker import structure
+
+ALIGNMENT_BYTES = 512
+"""What the CUDA allocator grants; vector loads count on it."""
+COMPARE_ELEMENTS = 1 << 26
+
+
+def fresh_seed() -> int:
+    """Entropy of the operating system; 48 bits, so that it is a JSON integer everywhere."""
+    return secrets.randbits(48)
+
+
+class InputSet:
+    """One set of arguments in shared memory, refilled for each use."""
+
+    def __init__(self, memory: Memory, arguments: Sequence[Any]) -> None:
+        """Memory for arguments of these shapes, holding their values."""
+        self._tensors = [tensor for _, tensor in tensors_of(list(arguments))]
+        self.allocations = [memory.allocate(tensor.nbytes) for tensor in self._tensors]
+        self.fill(arguments)
+
+    def fill(self, arguments: Sequence[Any]) -> None:
+        """Copy fresh values in, all of the shapes and dtypes that the set was made for."""
+        fresh = [tensor for _, tensor in tensors_of(list(arguments))]
+        for allocation, tensor in zip(self.allocations, fresh, strict=True):
+            allocation.view(tensor.shape, tensor.dtype).copy_(tensor)
+        numbered = iter(self.allocations)
+        self.tree = structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
+        """How the worker is told of it."""
+
+    def unchanged(self, arguments: Sequence[Any]) -> bool:
+        """Whether the shared memory still holds these values, bit for bit."""
+        originals = [tensor for _, tensor in tensors_of(list(arguments))]
+        return all(
+            _same_bytes(allocation.view(tensor.shape, tensor.dtype), tensor)
+            for allocation, tensor in zip(self.allocations, originals, strict=True)
+        )
+
+
+def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
+    mine, theirs = (tensor.contiguous().view(-1).view(torch.uint8) for tensor in (left, right))
+    pairs = zip(torch.split(mine, COMPARE_ELEMENTS), torch.split(theirs, COMPARE_ELEMENTS), strict=True)
+    return all(torch.equal(one, other) for one, other in pairs)
+
+
+def construct(
+    worker: Worker, memory: Memory, arguments: Sequence[Any], state: dict[str, Any], seed: int, dtype: str | None, deadline_s: float
+) -> None:
+    """Have the worker build its model with the reference's init arguments, seed and parameters. Raises WorkerError."""
+    packed = _Packed(memory, state)
+    tensors = InputSet(memory, arguments)
+    allocations = [*packed.allocations, *tensors.allocations]
+    worker.hand_over(allocations, deadline_s)
+    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree, parameters=packed.views, dtype=dtype)
+    worker.take_back(allocations, deadline_s)
+    memory.free(allocations)
+
+
+class _Packed:
+    """Many small tensors in one allocation."""
+
+    def __init__(self, memory: Memory, named: dict[str, Any]) -> None:
+        tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+        offsets, size = {}, 0
+        for name, tensor in tensors.items():
+            offsets[name] = size
+            size += -(-tensor.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        self.allocations: list[Allocation] = [memory.allocate(size)] if tensors else []
+        self.views = []
+        for name, tensor in tensors.items():
+            allocation, start = self.allocations[0], offsets[name]
+            if tensor.numel():
+                allocation.bytes[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape).copy_(tensor)
+            self.views.append([name, describe(allocation, start, tensor)])

@@ -1,0 +1,63 @@
+"""The table that the preloaded launch recorder fills, read by the judge.
+
+The memory is shared with the worker, so every field is read as hostile bytes: lengths are fixed, text is cleaned, counts are bounded.
+"""
+
+import fcntl
+import mmap
+import os
+import struct
+
+from evaluator.result import LaunchRecord
+
+CAPACITY = 512
+_TABLE = struct.Struct("=QQ")
+_RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
+"""record_t of evaluator/worker/launch_recorder.c."""
+
+OWN_PREFIXES = ("/proc/self/fd/", "/tmp/", "/dev/shm/", "/memfd:")
+"""Where a shared object of the submission's can have come from: what the builder made arrives as a descriptor, and nothing but its private
+directories is writable. Libraries of the system, of CUDA and of PyTorch are on read-only mounts elsewhere."""
+
+
+class LaunchTable:
+    """A memfd for one worker's recorder."""
+
+    def __init__(self) -> None:
+        size = _TABLE.size + CAPACITY * _RECORD.size
+        self.descriptor = os.memfd_create("launches", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, size)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        self._map = mmap.mmap(self.descriptor, size)
+
+    def read(self) -> tuple[LaunchRecord, ...]:
+        """What has been recorded so far, in order of the first launch."""
+        snapshot = bytes(self._map)
+        _, used = _TABLE.unpack_from(snapshot)
+        records = (_record(snapshot, _TABLE.size + index * _RECORD.size) for index in range(min(used, CAPACITY)))
+        return tuple(sorted(records, key=lambda record: record.first))
+
+    def close(self) -> None:
+        self._map.close()
+        os.close(self.descriptor)
+
+
+def _record(snapshot: bytes, offset: int) -> LaunchRecord:
+    count, first, shared_bytes, *shape, code, _, api, kernel, shared_object = _RECORD.unpack_from(snapshot, offset)
+    path = _text(shared_object)
+    return LaunchRecord(
+        api=_text(api),
+        kernel=_text(kernel),
+        object=path.rsplit("/", 1)[-1],
+        own=path.startswith(OWN_PREFIXES),
+        count=count,
+        grid=(shape[0], shape[1], shape[2]),
+        block=(shape[3], shape[4], shape[5]),
+        shared_bytes=shared_bytes,
+        code=code,
+        first=first,
+    )
+
+
+def _text(field: bytes) -> str:
+    return "".join(character for character in field.split(b"\0", 1)[0].decode(errors="replace") if character.isprintable())

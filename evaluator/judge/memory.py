@@ -1,0 +1,117 @@
+"""Memory that the judge owns and a worker may map: one allocation a tensor, alone in its mapping.
+
+On the CPU an allocation is a sealed memfd, on a GPU physical memory made with `cuMemCreate` and exported as a file descriptor, so that
+it opens in a worker of another user and in namespaces of its own, and so that a kernel which writes past its end meets no neighbour.
+"""
+
+import fcntl
+import mmap
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from evaluator.worker.memory import checked, device_bytes, map_device
+from evaluator.worker.structure import dtype_name
+
+
+class Allocation(ABC):
+    """Bytes that a worker may be given; `descriptor` is what travels."""
+
+    number: int
+    nbytes: int
+    descriptor: int
+    bytes: torch.Tensor
+    """Shape (nbytes,), uint8."""
+
+    def view(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """The first elements as a contiguous tensor."""
+        count = torch.Size(shape).numel()
+        if count == 0:
+            return torch.empty(tuple(shape), dtype=dtype, device=self.bytes.device)
+        return self.bytes[: count * dtype.itemsize].view(dtype).view(tuple(shape))
+
+    @abstractmethod
+    def free(self) -> None:
+        """Give the memory back; tensors over it become invalid."""
+
+
+class HostAllocation(Allocation):
+    """A memfd whose size is sealed: a worker that truncated it could otherwise kill the judge with SIGBUS."""
+
+    def __init__(self, number: int, nbytes: int) -> None:
+        self.number, self.nbytes = number, max(nbytes, 1)
+        self.descriptor = os.memfd_create("tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, self.nbytes)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        self._map = mmap.mmap(self.descriptor, self.nbytes)
+        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+
+    def free(self) -> None:
+        # The mapping goes with the last tensor over it.
+        self.bytes = torch.empty(0, dtype=torch.uint8)
+        os.close(self.descriptor)
+
+
+class DeviceAllocation(Allocation):
+    """Exported device memory; the size is rounded up to the device's granularity (2 MiB)."""
+
+    def __init__(self, number: int, nbytes: int, device: int) -> None:
+        from cuda.bindings import driver
+
+        kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+        properties = driver.CUmemAllocationProp()
+        properties.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        properties.location.id = device
+        properties.requestedHandleTypes = kind
+        minimum = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+        granularity = int(checked(driver.cuMemGetAllocationGranularity(properties, minimum)))
+        self.number, self.nbytes = number, max(-(-nbytes // granularity), 1) * granularity
+        self._handle = checked(driver.cuMemCreate(self.nbytes, properties, 0))
+        self._address = map_device(self._handle, self.nbytes, device)
+        self.descriptor = int(checked(driver.cuMemExportToShareableHandle(self._handle, kind, 0)))
+        self.bytes = device_bytes(self._address, self.nbytes, device)
+
+    def free(self) -> None:
+        from cuda.bindings import driver
+
+        torch.cuda.synchronize(self.bytes.device)
+        self.bytes = torch.empty(0, dtype=torch.uint8)
+        os.close(self.descriptor)
+        checked(driver.cuMemUnmap(self._address, self.nbytes))
+        checked(driver.cuMemAddressFree(self._address, self.nbytes))
+        checked(driver.cuMemRelease(self._handle))
+
+
+class Memory:
+    """All allocations of one evaluation on one device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._made = 0
+        self._live: dict[int, Allocation] = {}
+
+    def allocate(self, nbytes: int) -> Allocation:
+        """Fresh memory of at least nbytes bytes. Raises RuntimeError (CUDA) or OSError where there is none."""
+        self._made += 1
+        if self.device.type == "cuda":
+            allocation: Allocation = DeviceAllocation(self._made, nbytes, self.device.index or 0)
+        else:
+            allocation = HostAllocation(self._made, nbytes)
+        self._live[allocation.number] = allocation
+        return allocation
+
+    def free(self, allocations: Sequence[Allocation]) -> None:
+        for allocation in allocations:
+            self._live.pop(allocation.number).free()
+
+    def close(self) -> None:
+        self.free(list(self._live.values()))
+
+
+def describe(allocation: Allocation, offset: int, tensor: torch.Tensor) -> dict[str, Any]:
+    """What tells a worker to see `tensor`'s shape and dtype at `offset` bytes into an allocation."""
+    return {"allocation": allocation.number, "offset": offset, "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}

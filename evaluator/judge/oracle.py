@@ -1,0 +1,90 @@
+"""The reference: in its own dtype for what is expected, in float64 for what is right.
+
+The float64 pass is the costly one: where the problem declares its rows independent it runs in chunks of rows, so that no more than a
+chunk of the oracle exists at a time.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.compare import CHUNK_ELEMENTS, Piece, has_row_scale
+
+WIDE = (torch.float64, torch.float32)
+"""Types in which the oracle is tried, widest first; some operators have no float64 form."""
+
+
+class ReferenceFailedError(Exception):
+    """The reference itself failed: no submission is to blame."""
+
+
+class Oracle:
+    """A reference model on the judge's device, and its twin in a wide type."""
+
+    def __init__(self, model: torch.nn.Module, rows_independent: bool) -> None:
+        self._model = model
+        self._rows_independent = rows_independent
+        self._wide: torch.nn.Module | None = None
+        self.dtype: torch.dtype | None = None
+        """The type that the oracle runs in; None before its first run."""
+
+    def expected(self, inputs: Sequence[Any]) -> Any:
+        """What the reference returns, in its own dtype. Raises ReferenceFailedError."""
+        try:
+            with torch.no_grad():
+                return self._model(*inputs)
+        except Exception as error:
+            raise ReferenceFailedError(f"the reference raised {type(error).__name__}: {error}") from error
+
+    def pieces(
+        self, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]
+    ) -> Iterator[tuple[int, Piece]]:
+        """Pieces of every output, each with the number of its output.
+
+        `candidate` and `reference` are the outputs' tensors in order. An output that is judged on its rows' own scale comes in chunks of
+        rows; any other comes whole. Raises ReferenceFailedError.
+        """
+        late: dict[int, list[torch.Tensor]] = {}
+        for start, chunk in self._chunks(inputs, reference):
+            for number, oracle in enumerate(self._run(chunk)):
+                if has_row_scale(reference[number].shape, self._rows_independent):
+                    rows = slice(start, start + len(oracle))
+                    yield number, Piece(start, candidate[number][rows], reference[number][rows], oracle)
+                else:
+                    late.setdefault(number, []).append(oracle)
+        for number, oracles in late.items():
+            oracle = oracles[0] if len(oracles) == 1 else torch.cat(oracles)
+            yield number, Piece(0, candidate[number], reference[number], oracle)
+
+    def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, list[Any]]]:
+        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
+        if not self._rows_independent or len(rows) != 1 or min(rows) < 1:
+            yield 0, list(inputs)
+            return
+        count = rows.pop()
+        step = max(CHUNK_ELEMENTS * count // max(tensor.numel() for tensor in (*tensors, *outputs)), 1)
+        for start in range(0, count, step):
+            yield start, [value[start : start + step] if isinstance(value, torch.Tensor) else value for value in inputs]
+
+    def _run(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        failure: Exception | None = None
+        for dtype in WIDE if self.dtype is None else (self.dtype,):
+            model = self._wide if self._wide is not None else copy.deepcopy(self._model).to(dtype)
+            try:
+                with torch.no_grad():
+                    outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype) for value in inputs]))]
+            except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
+                failure = error
+                continue
+            self._wide, self.dtype = model, dtype
+            return outputs
+        raise ReferenceFailedError(f"the reference has no wider form: {failure}")
+
+
+def widened(value: Any, dtype: torch.dtype) -> Any:
+    """Floating-point tensors in a wider type; everything else as it is."""
+    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value

@@ -1,0 +1,224 @@
+"""The judge's end of one worker: requests with deadlines, builds on demand, and every way in which a worker can fail to answer."""
+
+import contextlib
+import os
+import select
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evaluator.build.builder import Builder, BuildOutcome
+from evaluator.build.request import BuildRequest
+from evaluator.category import Category
+from evaluator.judge.launches import LaunchTable
+from evaluator.judge.lock import DeviceLock
+from evaluator.judge.memory import Allocation
+from evaluator.result import BuildEvidence, ExceptionEvidence, ExitEvidence
+from evaluator.sandbox import Confined, Program, Zygote
+from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
+
+MAX_BUILDS = 32
+"""Extensions that one submission may ask for."""
+EXIT_GRACE_S = 5.0
+"""How long a worker that closed its channel may take to end."""
+
+
+class WorkerError(Exception):
+    """The worker did not do what was asked; the evidence is in the session."""
+
+
+class NeedsDeviceError(Exception):
+    """The submission got as far as it can get without a GPU: its CUDA sources compile."""
+
+
+class _Failed(BaseModel):
+    """The worker's report of an exception, as far as it is believed."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: str = Field(max_length=1000)
+    message: str = Field(max_length=100_000)
+    traceback: str = Field(max_length=100_000)
+    line: int | None = None
+    cuda_error: int | None = None
+
+
+@dataclass
+class Worker:
+    """One confined worker. `stage` names what is being asked, for the evidence.
+
+    After a WorkerError, `exception`, `exit` or `protocol_error` says what happened.
+    """
+
+    confined: Confined
+    channel: Channel
+    launches: LaunchTable | None
+    builder: Builder
+    lock: DeviceLock
+    """Given up while a build runs."""
+    memory_limit_bytes: int
+    no_device: bool
+    """CUDA sources may be compiled but not run."""
+
+    def __post_init__(self) -> None:
+        self.stage = "start"
+        self.builds: list[BuildEvidence] = []
+        self.exception: ExceptionEvidence | None = None
+        self.exit: ExitEvidence | None = None
+        self.protocol_error = ""
+        self.stages_s: dict[str, float] = {}
+        self._sequence = 0
+
+    @classmethod
+    def start(cls, zygote: Zygote, program: Program, builder: Builder, lock: DeviceLock, *, no_device: bool, record: bool) -> "Worker":
+        """Fork a worker into its sandbox and join it by a socket pair; `record` its launches. Raises SandboxUnavailable."""
+        ours, theirs = socket.socketpair()
+        table = LaunchTable() if record else None
+        descriptors = {"channel": theirs.fileno()} | ({"launches": table.descriptor} if table else {})
+        try:
+            confined = zygote.start_program(program, descriptors)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return cls(confined, Channel(ours), table, builder, lock, program.limits.memory_bytes, no_device)
+
+    @property
+    def failure(self) -> str:
+        """What went wrong with this worker, in a few words; empty where nothing did."""
+        if self.exception:
+            return f"{self.exception.type}: {self.exception.message}"[:500]
+        if self.exit:
+            return f"ended in {self.exit.stage}: {self.exit.signal or self.exit.code}"
+        return self.protocol_error
+
+    def close(self) -> None:
+        """Kill the worker and give back all that it held."""
+        self.channel.close()
+        self.confined.close()
+        if self.launches:
+            self.launches.close()
+
+    @contextlib.contextmanager
+    def entering(self, stage: str) -> Iterator[None]:
+        """Name the stage, and add the time spent in it, builds aside, to `stages_s`."""
+        self.stage = stage
+        start, built_s = time.monotonic(), self.stages_s.get("build", 0.0)
+        try:
+            yield
+        finally:
+            building_s = self.stages_s.get("build", 0.0) - built_s
+            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start - building_s
+
+    def request(self, kind: str, deadline_s: float, descriptors: Sequence[int] = (), **fields: Any) -> Message:
+        """Ask, serve the builds that are asked for meanwhile, and return the answer. Time in builds does not count.
+
+        Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
+        """
+        self._sequence += 1
+        left_s = deadline_s
+        try:
+            self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=deadline_s)
+            while True:
+                before = time.monotonic()
+                message = self._receive(left_s)
+                left_s -= time.monotonic() - before
+                if message.get("kind") != "build":
+                    return self._accept(kind, message)
+                self._build(message)
+        except TimeoutError:
+            self._end(ExitEvidence(stage=self.stage, deadline_s=deadline_s))
+        except ChannelClosedError:
+            self._exited()
+        except (ProtocolError, ValidationError) as error:
+            self.protocol_error = str(error)[:2000]
+            self.confined.kill()
+        raise WorkerError(self.stage)
+
+    def load(self, source: str, deadline_s: float, **options: Any) -> None:
+        """Have the worker load a source file, which travels as a descriptor."""
+        descriptor = os.memfd_create("source", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            file.write(source.encode())
+            file.seek(0)
+            self.request("load", deadline_s, [descriptor], **options)
+
+    def hand_over(self, allocations: Sequence[Allocation], deadline_s: float) -> None:
+        """Let the worker map allocations."""
+        for start in range(0, len(allocations), MAX_DESCRIPTORS):
+            part = allocations[start : start + MAX_DESCRIPTORS]
+            pairs = [[allocation.number, allocation.nbytes] for allocation in part]
+            self.request("map", deadline_s, [allocation.descriptor for allocation in part], allocations=pairs)
+
+    def take_back(self, allocations: Sequence[Allocation], deadline_s: float) -> None:
+        """Have the worker unmap allocations."""
+        self.request("unmap", deadline_s, allocations=[allocation.number for allocation in allocations])
+
+    def _receive(self, timeout_s: float) -> Message:
+        """The next message; a worker that dies while others keep its socket open counts as gone."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            with contextlib.suppress(TimeoutError):
+                return self.channel.receive(0)[0]
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            speaks, ends = self.channel.fileno(), self.confined.fileno()
+            ready, _, _ = select.select([speaks, ends], [], [], left_s)
+            if ends in ready and speaks not in ready:
+                raise ChannelClosedError("the worker ended")
+
+    def _accept(self, kind: str, message: Message) -> Message:
+        if message.get("seq") != self._sequence:
+            raise ProtocolError(f"an answer to request {message.get('seq')!r:.40} where {self._sequence} was asked")
+        if message.get("kind") == "failed":
+            report = _Failed.model_validate(message)
+            self.exception = ExceptionEvidence(stage=self.stage, **report.model_dump())
+            raise WorkerError(self.stage)
+        if message.get("kind") != kind:
+            raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
+        return message
+
+    def _build(self, message: Message) -> None:
+        if len(self.builds) >= MAX_BUILDS:
+            raise ProtocolError(f"more than {MAX_BUILDS} builds")
+        start = time.monotonic()
+        outcome = self._outcome(message.get("request"))
+        self.stages_s["build"] = self.stages_s.get("build", 0.0) + time.monotonic() - start
+        self.builds.append(outcome.evidence)
+        try:
+            if outcome.evidence.ok and outcome.evidence.uses_cuda and self.no_device:
+                raise NeedsDeviceError("its CUDA sources compile; running them needs a GPU")
+            answer = {"ok": outcome.object_fd is not None, "output": outcome.evidence.output[-50_000:]}
+            self.channel.send(answer, [] if outcome.object_fd is None else [outcome.object_fd], timeout_s=30)
+        finally:
+            if outcome.object_fd is not None:
+                os.close(outcome.object_fd)
+
+    def _outcome(self, request: Any) -> BuildOutcome:
+        try:
+            valid = BuildRequest.model_validate(request)
+        except ValidationError as error:
+            reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+            evidence = BuildEvidence(name="", key="", ok=False, category=Category.LOAD_INLINE_MISUSE, output=reasons)
+            return BuildOutcome(evidence=evidence, object_fd=None)
+        with self.lock.yielded():
+            return self.builder.build(valid)
+
+    def _exited(self) -> None:
+        exit_ = self.confined.wait(EXIT_GRACE_S)
+        if exit_ is None:
+            self.protocol_error = "the worker closed its channel and went on"
+            self.confined.kill()
+            return
+        limit = self.memory_limit_bytes if exit_.memory_exceeded else None
+        self.exit = ExitEvidence(stage=self.stage, code=exit_.code, signal=exit_.signal, memory_limit_bytes=limit)
+
+    def _end(self, evidence: ExitEvidence) -> None:
+        self.exit = evidence
+        self.confined.kill()

@@ -1,0 +1,71 @@
+"""Text of strangers on a terminal: shown, never obeyed.
+
+Names, messages and output come from submissions. Everything that a terminal would act on, or that would make the line read as something
+else, is replaced by its escape; Rich gets `Text` objects, in which it looks for no markup.
+"""
+
+import os
+import re
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+MAX_CELL_CHARACTERS = 2000
+"""Longest text of a table's cell; JSON has all of it."""
+
+PIPE_WIDTH = 160
+"""Columns of a table that goes to a file or a pipe, where COLUMNS doesn't say."""
+
+# C0 but for tab and newline, DEL and C1, invisible and direction-changing characters, lone surrogates, tags.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def plain_block(text: str) -> str:
+    """The text with an escape such as `\\x1b` for every unsafe character; lines and tabs stay."""
+    return _UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def plain_line(text: str) -> str:
+    """As `plain_block`, on one line."""
+    return plain_block(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def cell(value: object) -> Text:
+    """A value for a table, on one line and cut at `MAX_CELL_CHARACTERS`; nothing for None."""
+    text = "" if value is None else str(value)
+    shown = text if len(text) <= MAX_CELL_CHARACTERS else text[:MAX_CELL_CHARACTERS] + "…"
+    return Text(plain_line(shown), overflow="fold")
+
+
+def block(text: str, indent: str = "  ") -> str:
+    """Several lines, indented."""
+    return "\n".join(indent + line for line in plain_block(text).rstrip("\n").split("\n"))
+
+
+def rendered(*items: RenderableType) -> str:
+    """What the items look like on standard output, with colours where it is a terminal.
+
+    Text is left as it is, long lines included; a `str` has to be plain already, and is not given to Rich, which takes a minute for what a
+    submission can print in a second.
+    """
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=PIPE_WIDTH)
+    parts = []
+    for item in items:
+        if isinstance(item, str):
+            parts.append(item + "\n")
+            continue
+        with console.capture() as capture:
+            console.print(item, soft_wrap=isinstance(item, Text))
+        parts.append(capture.get())
+    return "".join(line.rstrip(" ") + "\n" for line in "".join(parts).removesuffix("\n").split("\n"))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

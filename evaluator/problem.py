@@ -1,0 +1,283 @@
+"""Reference problems: trusted Python files in the KernelBench form, each with one or more cases.
+
+A problem's file defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()` over module-level constants; what else it may
+declare is in `evaluator.declaration`. Importing this module does not import torch; using a problem does.
+"""
+
+import ast
+import hashlib
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, declare
+from evaluator.source import decode, parse
+
+if TYPE_CHECKING:
+    import torch
+
+SHIPPED = Path(__file__).resolve().parent.parent / "reference"
+"""The problems that come with the program."""
+
+_REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+# The generators of torch, numpy and random are the process's: two draws at a time would mix their seeds.
+_GENERATORS = RLock()
+
+
+class ProblemError(Exception):
+    """A problem's file breaks a rule; its text is one line with file, line and rule."""
+
+    def __init__(self, path: Path, line: int | None, rule: str) -> None:
+        super().__init__(f"{path}{f':{line}' if line else ''}: {rule}")
+        self.path, self.line, self.rule = path, line, rule
+
+
+def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
+    """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
+
+    A name is a file's stem; files that begin with `_` or a dot are left out. Raises ProblemError where a folder can't be listed or holds
+    no problem, or where two of `dirs` have the same name.
+    """
+    given: dict[str, Path] = {}
+    for folder in dict.fromkeys(each.resolve() for each in dirs):
+        for name, path in _listed(folder).items():
+            if name in given:
+                raise ProblemError(path, None, f"a problem named {name!r} is in {given[name].parent} too; names are unique")
+            given[name] = path
+    return dict(sorted({**_listed(SHIPPED), **given}.items()))
+
+
+def _listed(folder: Path) -> dict[str, Path]:
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] not in "._")
+    except OSError as error:
+        raise ProblemError(folder, None, f"can't be listed: {error.strerror}") from error
+    if not files:
+        raise ProblemError(folder, None, "holds no problem (*.py)")
+    return {path.stem: path for path in files}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem, loaded and found sound."""
+
+    name: str
+    path: Path
+    source: str
+    sha256: str
+    """SHA-256 of the file's bytes, in hexadecimal."""
+    declaration: Declaration
+    code: CodeType = field(repr=False, compare=False)
+
+    @property
+    def case_names(self) -> tuple[str, ...]:
+        """In the order of the declaration."""
+        return tuple(self.declaration.cases)
+
+    def default_case(self, device_kind: str) -> str:
+        """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
+        return SMALL_CASE if device_kind == "cpu" and SMALL_CASE in self.declaration.cases else DEFAULT_CASE
+
+    def instance(self, case: str) -> "ProblemCase":
+        """The problem with that case's constants, in a module of its own. Raises ProblemError where there is no such case."""
+        if case not in self.declaration.cases:
+            near = get_close_matches(case, self.case_names, n=3, cutoff=0.4) or self.case_names
+            raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
+        constants = self.declaration.cases[case]
+        module = _execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
+        for name, value in constants.items():
+            setattr(module, name, value)
+        return ProblemCase(self, case, dict(constants), module)
+
+
+@dataclass(frozen=True)
+class ProblemCase:
+    """A problem in one set of shapes. Draws are made from their seed alone, and leave every generator as it was."""
+
+    problem: Problem
+    name: str
+    constants: dict[str, Any]
+    """Module-level constants that the case sets after the file has been executed."""
+    module: ModuleType = field(repr=False, compare=False)
+
+    @property
+    def tolerance(self) -> float:
+        """Factor on the bound that errors are held against."""
+        return self.problem.declaration.tolerance
+
+    @property
+    def rows_independent(self) -> bool:
+        """Whether row i of every output depends on row i of every input tensor alone."""
+        return self.problem.declaration.rows_independent
+
+    @property
+    def dtype_name(self) -> str | None:
+        """Name of the type that floating-point inputs and parameters are cast to, as in `float16`; None where they are left alone."""
+        return self.problem.declaration.dtype
+
+    @cached_property
+    def dtype(self) -> "torch.dtype | None":
+        """The type of that name."""
+        import torch
+
+        found = getattr(torch, self.dtype_name) if self.dtype_name else None
+        return found if isinstance(found, torch.dtype) else None
+
+    def init_inputs(self, seed: int) -> list[Any]:
+        """Arguments of Model and ModelNew, on the CPU. Raises ProblemError."""
+        with _seeded(seed, "cpu"):
+            return self._arguments("get_init_inputs", "cpu")
+
+    def inputs(self, seed: int, device: "torch.device | str") -> list[Any]:
+        """Arguments of forward, drawn on `device` itself, floating-point tensors in the declared dtype.
+
+        Raises ProblemError, and what torch raises where the device's memory runs out.
+        """
+        with _seeded(seed, device):
+            return self._arguments("get_inputs", device)
+
+    def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
+        """The reference, with parameters drawn from `seed` on the CPU, in evaluation mode and in the declared dtype, on `device`.
+
+        Raises ProblemError, and what torch raises where the device's memory runs out.
+        """
+        import torch
+
+        target = torch.device(device)
+        arguments = self.init_inputs(seed)
+        # Drawn on the CPU, so that a seed means the same parameters everywhere; a meta device has none to draw.
+        with _seeded(seed, "meta" if target.type == "meta" else "cpu"):
+            model: torch.nn.Module = self._call("Model", *arguments)
+        return model.to(target, self.dtype).eval() if self.dtype else model.to(target).eval()
+
+    def _arguments(self, function: str, device: "torch.device | str") -> list[Any]:
+        drawn = self._call(function)
+        if not isinstance(drawn, list | tuple):
+            raise ProblemError(self.problem.path, self._line(function), f"{function}() returns a list, not {type(drawn).__name__}")
+        return [self._placed(value, device) for value in drawn]
+
+    def _placed(self, value: Any, device: "torch.device | str") -> Any:
+        import torch
+
+        if isinstance(value, torch.Tensor):
+            return value.detach().to(device, self.dtype if self.dtype and value.is_floating_point() else value.dtype)
+        if type(value) in (list, tuple):
+            return type(value)(self._placed(item, device) for item in value)
+        if type(value) is dict:
+            return {key: self._placed(item, device) for key, item in value.items()}
+        return value
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        import torch
+
+        called: Callable[..., Any] = getattr(self.module, function)
+        try:
+            return called(*arguments)
+        except (torch.OutOfMemoryError, MemoryError):
+            raise
+        # Whatever the file's own code raises is reported as the file's, with its line.
+        except Exception as error:
+            raise _raised(self.problem.path, f"{function}()", error) from error
+
+    def _line(self, function: str) -> int | None:
+        code = getattr(getattr(self.module, function), "__code__", None)
+        return code.co_firstlineno if isinstance(code, CodeType) else None
+
+
+def load(path: Path) -> Problem:
+    """Read, execute and check a problem's file, which is trusted. Raises ProblemError."""
+    try:
+        data = path.read_bytes()
+        source = decode(data)
+    except OSError as error:
+        raise ProblemError(path, None, f"can't be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ProblemError(path, None, f"can't be read: {error}") from error
+    try:
+        tree = parse(source)
+        code = compile(source, str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise ProblemError(path, error.lineno, f"the file parses: {error.msg}") from error
+    module = _execute(path, code, f"_assay_problem_{path.stem}")
+    _check_form(path, module, tree)
+    try:
+        declaration = declare(vars(module), tree)
+    except DeclarationError as error:
+        raise ProblemError(path, error.line, error.rule) from error
+    return Problem(path.stem, path, source, hashlib.sha256(data).hexdigest(), declaration, code)
+
+
+def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:
+    import torch
+
+    lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    for name in _REQUIRED:
+        found = getattr(module, name, None)
+        if name == "Model" and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+            raise ProblemError(path, lines.get(name, 1), "the file defines class Model(nn.Module)")
+        if not callable(found):
+            raise ProblemError(path, lines.get(name, 1), f"the file defines a function {name}()")
+
+
+def _execute(path: Path, code: CodeType, name: str) -> ModuleType:
+    """A fresh module; it stays in sys.modules, where dataclasses and pickle look it up, until the next one of its name."""
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    try:
+        with _seeded(0, "cpu"):
+            exec(code, vars(module))
+    # Whatever the file raises while it is imported, sys.exit() included, is the file's fault and not the program's end.
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise _raised(path, "importing the file", error) from error
+    return module
+
+
+def _raised(path: Path, what: str, error: BaseException) -> ProblemError:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    first = (str(error).strip().splitlines() or [""])[0]
+    return ProblemError(path, lines[-1] if lines else None, f"{what} raises nothing, but raised {type(error).__name__}: {first}")
+
+
+@contextmanager
+def _seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
+    """Draw from `seed`, on `device` by default, and put every generator that was touched back."""
+    import numpy
+    import torch
+
+    target = torch.device(device)
+    with _GENERATORS:
+        generators = _generators(target, torch.default_generator)
+        torch_states = [generator.get_state() for generator in generators]
+        python_state, numpy_state = random.getstate(), numpy.random.get_state()
+        try:
+            for generator in generators:
+                generator.manual_seed(seed)
+            random.seed(seed)
+            numpy.random.seed(seed % (1 << 32))
+            with target:
+                yield
+        finally:
+            for generator, state in zip(generators, torch_states, strict=True):
+                generator.set_state(state)
+            random.setstate(python_state)
+            numpy.random.set_state(numpy_state)
+
+
+def _generators(device: "torch.device", default: "torch.Generator") -> Sequence["torch.Generator"]:
+    import torch
+
+    if device.type != "cuda":
+        return [default]
+    current = torch.cuda.current_device()  # starts CUDA, without which there are no generators
+    return [default, torch.cuda.default_generators[current if device.index is None else device.index]]

@@ -1,0 +1,251 @@
+"""What one evaluation produces: the Result and the evidence that it rests on.
+
+Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from evaluator.category import CATEGORIES, Category, Status
+
+EVALUATOR_VERSION = "0.1.0"
+"""Part of what makes two evaluations the same: raised whenever a verdict could change."""
+
+
+class Record(BaseModel):
+    """Base of all that is stored: immutable, no unknown fields, no NaN in its JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class Diagnostic(Record):
+    """One message of a compiler or linker."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+    severity: str
+    """error, fatal error, warning or note."""
+    message: str
+
+
+class BuildEvidence(Record):
+    """One build that a worker asked for."""
+
+    name: str
+    """The extension's name as the submission gave it."""
+    key: str
+    """Content hash of sources, flags and toolchain."""
+    ok: bool
+    category: Category | None = None
+    """Why it failed; None where it did not."""
+    cached: bool = False
+    uses_cuda: bool = False
+    duration_s: float = 0.0
+    output: str = ""
+    """Output of all compilers, capped."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class LaunchRecord(Record):
+    """All launches of one kernel from one shared object."""
+
+    api: str
+    kernel: str
+    """Demangled where it could be."""
+    object: str
+    """Base name of the shared object that asked for the launch."""
+    own: bool
+    """Whether that object is an extension of the submission's."""
+    count: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    """Dynamic shared memory asked for."""
+    code: int
+    """Return code of the first refused launch, else 0; grid, block and shared_bytes are that launch's."""
+    first: int
+    """Position of this record's launch (the refused one where there is one) among all launches of the process."""
+
+
+class ErrorFigures(Record):
+    """How far one output is from the oracle in one round."""
+
+    output: str
+    """Path of the output in the returned structure, as in `[1]` or `['mean']`; empty for a lone tensor."""
+    elements: int
+    wrong: int
+    """Elements beyond their bound."""
+    max_error: float
+    """Largest |value - oracle| / (|oracle| + scale), scale being the RMS of the oracle's tensor or row."""
+    rms_error: float
+    """RMS of value - oracle over the RMS of the oracle."""
+    tolerance: float
+    """The bound that max_error was held against."""
+    reference_error: float
+    """max_error of the reference itself, in the submission's dtype."""
+    first_index: tuple[int, ...] | None = None
+    """The first wrong element, in row-major order."""
+    first_value: float | None = None
+    first_expected: float | None = None
+    nonfinite_mismatch: int = 0
+    """Elements that are NaN or infinite where the oracle is not the same."""
+
+
+class RoundEvidence(Record):
+    """One correctness round."""
+
+    index: int
+    seed: int
+    """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
+    passed: bool
+    category: Category | None = None
+    message: str = ""
+    outputs: tuple[ErrorFigures, ...] = ()
+
+
+class TimingSide(Record):
+    """Times of the candidate or the baseline; every sample is one call."""
+
+    median_ms: float
+    lower_quartile_ms: float
+    upper_quartile_ms: float
+    samples_ms: tuple[float, ...]
+    wall_ms: tuple[float, ...] = ()
+    """The judge's own clock over each block of calls, per call, input refresh and L2 flush included."""
+
+
+class TimingEvidence(Record):
+    """Candidate and baseline, timed in alternation on the same inputs."""
+
+    clock: str
+    """cuda_event (device time, checked against the judge's clock) or judge_wall (the judge's monotonic clock)."""
+    calls: int
+    candidate: TimingSide
+    baseline: TimingSide
+    disagreement: float | None = None
+    """(observed - claimed) / observed for the candidate's device time, by the judge's clock; None on the CPU."""
+
+
+class ExceptionEvidence(Record):
+    """An exception as the worker reported it: a claim, good for blame and never for praise."""
+
+    stage: str
+    type: str
+    message: str
+    traceback: str = ""
+    """Frames of the submission only."""
+    line: int | None = None
+    """Line of the submission's file."""
+    cuda_error: int | None = None
+    """Sticky error of the worker's CUDA context (cudaError_t), where it has one."""
+
+
+class ExitEvidence(Record):
+    """How the worker's process ended, as its supervisor saw it."""
+
+    stage: str
+    code: int | None = None
+    signal: str | None = None
+    deadline_s: float | None = None
+    """Set where the judge killed it for passing this deadline."""
+    memory_limit_bytes: int | None = None
+    """Set where it was killed for passing this limit."""
+
+
+class Evidence(Record):
+    """What was observed of one evaluation."""
+
+    sandbox: str | None = None
+    """The level of confinement that was reached."""
+    stage: str = "read"
+    """The last stage entered."""
+    builds: tuple[BuildEvidence, ...] = ()
+    launches: tuple[LaunchRecord, ...] = ()
+    rounds: tuple[RoundEvidence, ...] = ()
+    timing: TimingEvidence | None = None
+    exception: ExceptionEvidence | None = None
+    exit: ExitEvidence | None = None
+    protocol_error: str = ""
+    """What was wrong with what came on the worker's channel, where something was."""
+    stdout: str = ""
+    """What the submission printed, capped."""
+    stderr: str = ""
+    stages_s: dict[str, float] = Field(default_factory=dict)
+    """Seconds spent in each stage, in order."""
+    detail: str = ""
+    """A traceback or other detail of the judge's own, for infrastructure errors."""
+
+
+class Environment(Record):
+    """The machine and software that an evaluation ran on."""
+
+    device_kind: str
+    """cuda or cpu."""
+    device_name: str
+    gpu_driver: str | None = None
+    cuda: str | None = None
+    compute_capability: str | None = None
+    torch: str
+    python: str
+    nvcc: str | None = None
+    cxx: str | None = None
+    cpu: str
+    cpu_count: int
+    platform: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings that a figure depends on: TF32, cuDNN benchmark, threads."""
+
+
+class Result(Record):
+    """The verdict on one submission."""
+
+    submission: str
+    block: int | None = None
+    """Number, from 1, of the ModelNew block in its response; None for a plain Python file."""
+    author: str | None = None
+    sample_id: int | None = None
+    problem: str | None = None
+    case: str | None = None
+    device: str | None = None
+    """cpu, cuda:0, …"""
+    status: Status
+    category: Category
+    message: str
+    hint: str = ""
+    runtime_ms: float | None = None
+    baseline_ms: float | None = None
+    speedup: float | None = None
+    """baseline_ms / runtime_ms."""
+    source_sha256: str
+    problem_sha256: str | None = None
+    started_at: datetime
+    duration_s: float
+    evaluator_version: str = EVALUATOR_VERSION
+    evidence: Evidence = Evidence()
+    environment: Environment | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if CATEGORIES[self.category].status is not self.status:
+            raise ValueError(f"category {self.category} belongs to status {CATEGORIES[self.category].status}, not {self.status}")
+        timed = (self.runtime_ms, self.baseline_ms, self.speedup)
+        if any(value is not None for value in timed) and self.status is not Status.CORRECT:
+            raise ValueError(f"a {self.status} result has no times")
+        if len({value is None for value in timed}) > 1:
+            raise ValueError("runtime_ms, baseline_ms and speedup come together or not at all")
+        if self.category is Category.OK and self.runtime_ms is None:
+            raise ValueError("an ok result needs its times")
+        return self
+
+    def summary(self) -> dict[str, Any]:
+        """The fields of one line of `--json`: everything but evidence and environment."""
+        return self.model_dump(mode="json", exclude={"evidence", "environment"})
+
+
+def now() -> datetime:
+    """The current time, in UTC, to the millisecond."""
+    moment = datetime.now(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

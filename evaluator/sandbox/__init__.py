@@ -1,0 +1,15 @@
+"""How untrusted code is confined: a warm parent forks programs into a sandbox, and a judge holds each by a handle.
+
+    with Zygote.start() as zygote, zygote.start_program(Program(entry="evaluator.worker.main:main"), {"channel": fd}) as confined:
+        ended = confined.wait(30.0)
+
+`python -m evaluator.sandbox check` says what this machine gives.
+"""
+
+from evaluator.sandbox.client import Zygote
+from evaluator.sandbox.confined import Confined
+from evaluator.sandbox.limits import Limits
+from evaluator.sandbox.probe import Report, Trial, best_level, probe
+from evaluator.sandbox.program import Exit, Level, Program, SandboxUnavailable
+
+__all__ = ["Confined", "Exit", "Level", "Limits", "Program", "Report", "SandboxUnavailable", "Trial", "Zygote", "best_level", "probe"]

@@ -1,0 +1,32 @@
+"""Say what of the sandbox this machine gives: `python -m evaluator.sandbox check`. Exit code 0 where there is a level, else 1."""
+
+import argparse
+import sys
+
+from evaluator.sandbox.probe import Report, probe
+
+
+def _text(report: Report) -> str:
+    lines = []
+    for trial in report.trials:
+        state = f"yes   memory limited by {trial.memory_limited_by}" if trial.available else f"no    {trial.reason}"
+        lines.append(f"{trial.level:<12} {state}")
+    lines.append(f"{'landlock':<12} {f'version {report.landlock_abi}' if report.landlock_abi else 'not in this kernel'}  (as a layer)")
+    lines.append(f"{'seccomp':<12} {'yes' if report.seccomp else 'no table for this architecture'}  (as a layer)")
+    lines.append(f"{'bwrap':<12} {report.bubblewrap or 'not installed'}")
+    lines.append(f"best level: {report.best or 'none'}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m evaluator.sandbox", description=__doc__)
+    parser.add_argument("action", choices=["check"])
+    parser.parse_args()
+    report = probe()
+    sys.stdout.write(_text(report))
+    return 0 if report.best else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""bubblewrap: the view and the namespaces made by the `bwrap` program, which may be allowed to where we are not.
+
+It executes what it confines, so a program starts cold: a fresh Python in the sandbox runs `evaluator.sandbox.cold`. Of our own code, only
+the sandbox and the package of the entry are visible to it, under /assay.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evaluator.sandbox import view
+from evaluator.sandbox.child import FIRST_DESCRIPTOR, Plan
+from evaluator.sandbox.program import Program, SandboxUnavailable
+from evaluator.sandbox.view import Entry, Kind
+
+CODE = "/assay"
+"""Where the sandbox's own code is visible inside."""
+_COLD = "import sys; sys.path.insert(0, '{code}'); from evaluator.sandbox.cold import main; main({report}, {plan})"
+_NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line of bwrap."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    data: tuple[int, ...]
+    """Descriptors that the command reads; they have to follow the program's own and the report's."""
+
+
+def command(plan: Plan, user: int) -> Command:
+    """The command that runs `plan` as `user` (its number inside); raises SandboxUnavailable where there is no bwrap."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SandboxUnavailable("bubblewrap (bwrap) is not installed")
+    report = FIRST_DESCRIPTOR + len(plan.names)
+    data = [_file_of(json.dumps({**asdict(plan), "program": plan.program.to_json(), "path": _search_path()}))]
+    arguments: list[str] = []
+    made = {"/"}
+    for entry in view.compose(plan.program, user, tuple(_code(plan.program))):
+        for parent in [str(parent) for parent in reversed(Path(entry.target).parents) if str(parent) not in made]:
+            arguments += ["--dir", parent]  # bwrap itself would make it for root alone
+            made.add(parent)
+        if entry.kind is Kind.TEXT:
+            arguments += ["--perms", "0644", "--ro-bind-data", str(report + 1 + len(data)), entry.target]
+            data.append(_file_of(entry.source))
+        else:
+            arguments += _arguments(entry)
+        made.add(entry.target)
+    python = _COLD.format(code=CODE, report=report, plan=report + 1)
+    argv = (
+        *(bwrap, "--die-with-parent", "--new-session", *_NAMESPACES, *_privileges(plan), "--hostname", "assay"),
+        *(*arguments, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/tmp", *_preload(plan.program)),
+        *("--", sys.executable, "-B", "-c", python),
+    )
+    return Command(argv, {"PATH": os.defpath, "LANG": "C.UTF-8"}, tuple(data))
+
+
+def _privileges(plan: Plan) -> tuple[str, ...]:
+    """Root stays root until the launcher inside becomes the program's user; an ordinary user is somebody else in its own namespace."""
+    if plan.user is None:
+        return ("--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL")
+    kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SYS_RESOURCE", "CAP_KILL")
+    return ("--cap-drop", "ALL", *(word for name in kept for word in ("--cap-add", name)))
+
+
+def _arguments(entry: Entry) -> tuple[str, ...]:
+    match entry.kind:
+        case Kind.LINK:
+            return ("--symlink", entry.source, entry.target)
+        case Kind.READONLY:
+            return ("--ro-bind", entry.source, entry.target)
+        case Kind.WRITABLE:
+            return ("--bind", entry.source, entry.target)
+        case Kind.DEVICE:
+            return ("--dev-bind", entry.source, entry.target)
+        case Kind.TMPFS:
+            return ("--perms", "1777", "--size", str(entry.size_bytes), "--tmpfs", entry.target)
+        case _ if Path(entry.source).is_dir():
+            return ("--perms", "0555", "--tmpfs", entry.target, "--remount-ro", entry.target)
+        case _:
+            return ("--ro-bind", "/dev/null", entry.target)
+
+
+def _preload(program: Program) -> tuple[str, ...]:
+    return ("--setenv", "LD_PRELOAD", program.preload) if program.preload and program.entry else ()
+
+
+def _search_path() -> list[str]:
+    return [path for path in sys.path if path and Path(path) != view.PROJECT_ROOT]
+
+
+def _code(program: Program) -> Iterator[Entry]:
+    """The sandbox's code and the package of the entry, with the __init__ files above them."""
+    root = view.PROJECT_ROOT
+    packages: list[tuple[str, ...]] = [("evaluator", "sandbox")]
+    if program.entry:
+        packages.append(tuple(program.entry.partition(":")[0].split(".")[:-1]))
+    for package in packages:
+        for length in range(1, len(package)):
+            initial = root.joinpath(*package[:length], "__init__.py")
+            if initial.is_file():
+                yield Entry(f"{CODE}/{initial.relative_to(root)}", Kind.READONLY, str(initial))
+        folder = root.joinpath(*package)
+        if package and folder.is_dir():
+            yield Entry(f"{CODE}/{folder.relative_to(root)}", Kind.READONLY, str(folder))
+
+
+def _file_of(text: str) -> int:
+    descriptor = os.memfd_create("assay")
+    os.write(descriptor, text.encode())
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

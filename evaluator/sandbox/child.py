@@ -1,0 +1,190 @@
+"""The last steps of a confined process before it runs what is not trusted, and that run itself.
+
+What is here runs after the old root is gone, so everything it needs is imported before.
+"""
+
+import gc
+import importlib
+import os
+import random
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from evaluator.sandbox import landlock, linux, seccomp
+from evaluator.sandbox.limits import apply_rlimits
+from evaluator.sandbox.program import Level, Program
+
+EXITED, FAILED = b"X", b"E"
+"""First byte of what is reported to the supervisor: the program's wait status in decimal, or an error of ours."""
+FIRST_DESCRIPTOR = 3
+"""Descriptors that a program is given are numbered from here, in the order of their names in the request."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a child needs besides its program."""
+
+    program: Program
+    level: Level
+    names: tuple[str, ...]
+    """Names of the descriptors given, in order."""
+    user: int | None
+    """Host user and group to become; None to stay."""
+    processes: int
+    """RLIMIT_NPROC."""
+    home: str = "/tmp"
+    """Working directory, HOME and TMPDIR: the only writable place besides `Program.writable`."""
+    rules: tuple[landlock.Rule, ...] = ()
+    """What Landlock allows at the level of that name."""
+    unix_sockets: bool = True
+    """Whether socket(AF_UNIX) is allowed."""
+
+
+def confine(plan: Plan, entrances: list[int]) -> None:
+    """Enter the control groups and give up everything that can be given up but system calls; the caller goes on with `run`."""
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    enter_groups(entrances)
+    os.setsid()
+    linux.new_session_keyring()
+    if plan.level is not Level.NONE:
+        linux.drop_bounding_set()
+    if plan.user is not None:
+        os.setgroups([])
+        os.setresgid(plan.user, plan.user, plan.user)
+        os.setresuid(plan.user, plan.user, plan.user)
+    if plan.level is not Level.NONE:
+        linux.drop_capabilities()
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # a change of user takes /proc/self/fd away, through which shared objects are loaded
+    linux.die_with_parent(signal.SIGKILL)
+    os.umask(0o022)
+    os.chdir(plan.home)
+    _restrict_files(plan)
+    apply_rlimits(plan.program.limits, processes=plan.processes)
+
+
+def enter_groups(entrances: list[int]) -> None:
+    """Enter control groups through the descriptors that `cgroup.Group.open_entrances` gave, and close those."""
+    for descriptor in entrances:
+        os.write(descriptor, b"0")
+        os.close(descriptor)
+
+
+@contextmanager
+def reporting(report: int) -> Iterator[None]:
+    """In a forked process: an error in what is ours goes to the supervisor through `report`, and the process ends with the block."""
+    try:
+        yield
+    finally:
+        error = sys.exc_info()[1]
+        try:
+            if error is not None:
+                os.write(report, FAILED + f"{type(error).__name__}: {error}"[:2000].encode())
+        finally:
+            os._exit(1)
+
+
+def relay(worker: int, report: int) -> NoReturn:
+    """Reap until `worker` ends, write its status to `report`, and end; does not return. All other descriptors are closed."""
+    os.closerange(0, report)
+    os.closerange(report + 1, 1 << 20)
+    while True:
+        pid, status = os.wait()
+        if pid == worker:
+            os.write(report, EXITED + f"{status} ".encode())
+            os._exit(0)
+
+
+def _restrict_files(plan: Plan) -> None:
+    if plan.level is Level.LANDLOCK:
+        landlock.restrict(landlock.READ | landlock.WRITE | landlock.IOCTL_DEV, plan.rules)
+    elif plan.level is not Level.NONE and landlock.abi() >= landlock.RENAME_ABI:
+        writable = [plan.home, "/dev/shm", *plan.program.writable, *(os.path.realpath(path) for path in plan.program.writable)]
+        rules = [(path, landlock.WRITE) for path in writable]
+        files = landlock.WRITE_FILE | landlock.TRUNCATE
+        landlock.restrict(landlock.WRITE, [*rules, ("/dev", files), ("/proc", files)])
+
+
+def arrange(stdout: int, stderr: int, given: list[int], kept: list[int]) -> list[int]:
+    """Make `given` 3, 4, … and /dev/null, `stdout`, `stderr` 0, 1, 2; close all others but `kept`; return the new numbers of `kept`."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    wanted = [null, stdout, stderr, *given, *kept]
+    above = max(len(wanted), *wanted) + 1
+    copies = []
+    for index, descriptor in enumerate(wanted):
+        os.dup2(descriptor, above + index)
+        copies.append(above + index)
+    for number, copy in enumerate(copies):
+        os.dup2(copy, number, inheritable=True)
+    os.closerange(len(wanted), 1 << 20)
+    return list(range(len(wanted) - len(kept), len(wanted)))
+
+
+def run(plan: Plan, report: int) -> NoReturn:
+    """Put the system call filter on, give up the descriptor `report`, and run the program; does not return."""
+    program = plan.program
+    environment = _environment(plan)
+    if plan.level is not Level.NONE and seccomp.supported():
+        seccomp.install(unix_sockets=plan.unix_sockets)
+    os.close(report)
+    if program.argv:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        _execute(program, environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(environment)
+    _call(program.entry or "", {name: FIRST_DESCRIPTOR + index for index, name in enumerate(plan.names)})
+
+
+def _environment(plan: Plan) -> dict[str, str]:
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": plan.home, "TMPDIR": plan.home, "LANG": "C.UTF-8"}
+    preload = {"LD_PRELOAD": plan.program.preload} if plan.program.preload and plan.program.argv else {}
+    return {**base, **preload, **plan.program.env}
+
+
+def _execute(program: Program, environment: dict[str, str]) -> NoReturn:
+    try:
+        os.execvpe(program.argv[0], program.argv, environment)
+    except OSError as error:
+        os.write(2, f"{program.argv[0]}: {error.strerror}\n".encode())
+        os._exit(127)
+
+
+def _call(entry: str, fds: dict[str, int]) -> NoReturn:
+    """Call an entry as a main program would be: an exception ends with its traceback and code 1, SystemExit with its own code."""
+    code = 1
+    try:
+        module, _, function = entry.partition(":")
+        target = getattr(importlib.import_module(module), function)
+        _forget_project()
+        random.seed()
+        gc.unfreeze()
+        sys.argv = ["worker"]
+        code = target(fds) or 0
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+    finally:
+        _finish(code)
+
+
+def _finish(code: int) -> NoReturn:
+    try:
+        if sys.exc_info()[0] is not None:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code & 0xFF)
+
+
+def _forget_project() -> None:
+    root = Path(__file__).resolve().parents[2]
+    sys.path[:] = [path for path in sys.path if path and Path(path) not in (root, Path.cwd())]
+    sys.path_importer_cache.clear()

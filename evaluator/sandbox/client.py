@@ -1,0 +1,146 @@
+"""The judge's side of the zygote: start one, share it between processes, ask it to run programs."""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from evaluator.sandbox.confined import Confined
+from evaluator.sandbox.program import Level, Program, SandboxUnavailable
+from evaluator.sandbox.view import PROJECT_ROOT
+
+MODULES = ("torch", "evaluator.worker.main")
+_START_WITHIN_S = 120.0
+_END_WITHIN_S = 5.0
+_PASSED_ON = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+_SET = {
+    # One thread, so that a fork is sound; and no CUDA call in the parent, after which CUDA would not start in its children.
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+class Zygote:
+    """The way to a warm parent. `start` makes one; copies around the same socket, in this process or another, use it too.
+
+    Goes through multiprocessing's pickling; a copy that arrives there does not end the zygote when closed, unless it is the last.
+    """
+
+    def __init__(self, channel: socket.socket, level: Level) -> None:
+        """Take over a socket to a zygote that was started elsewhere, at `level`."""
+        self.socket = channel
+        self.level = level
+        self.threads: int | None = None
+        """Threads of the warm parent; more than one is a risk in every fork. None in a copy."""
+        self.memory_limited_by: str | None = None
+        """What keeps the memory limit: cgroup v2, cgroup v1 or watch. None in a copy."""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def start(cls, modules: Iterable[str] = MODULES, level: Level | None = None, env: Mapping[str, str] | None = None) -> Self:
+        """Start a warm parent that imports `modules`, with `env` on top of a small clean environment; returns when it is ready.
+
+        `level` None is the best that this machine gives, and never NONE. A library for warm entries goes into `env` as LD_PRELOAD.
+        Raises SandboxUnavailable where it can't be started, or no level can be had.
+        """
+        if level is None:
+            # Here, because the probe itself starts zygotes.
+            from evaluator.sandbox.probe import best_level
+
+            level = best_level()
+            if level is None:
+                raise SandboxUnavailable("this machine gives no level of confinement; `python -m evaluator.sandbox check` says why")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), level, *modules]
+        zygote = cls(ours, level)
+        with theirs:
+            zygote._process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=_environment(env or {}),
+                cwd="/",
+                start_new_session=True,
+            )
+        zygote._await_ready()
+        return zygote
+
+    def _await_ready(self) -> None:
+        ready, _, _ = select.select([self.socket], [], [], _START_WITHIN_S)
+        message = self.socket.recv(4096) if ready else b""
+        answer: dict[str, Any] = json.loads(message) if message else {"error": "the zygote did not start"}
+        if "error" in answer:
+            self.close()
+            raise SandboxUnavailable(answer["error"])
+        self.threads, self.memory_limited_by = answer["threads"], answer["memory_limited_by"]
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the zygote; None in a copy."""
+        return self._process.pid if self._process else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the zygote still runs. Raises ValueError in a copy, which can't tell."""
+        if self._process is None:
+            raise ValueError("only the process that started a zygote can tell")
+        return self._process.poll() is None
+
+    def start_program(self, program: Program, fds: Mapping[str, int] | None = None) -> Confined:
+        """Start `program`; returns at once, what fails later is raised by `Confined.wait`.
+
+        `fds` become open descriptors in it, numbered from 3 in their order; an entry gets the numbers by name. The caller's own stay open.
+        Raises SandboxUnavailable where the zygote is gone.
+        """
+        fds = dict(fds or {})
+        control, control_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+        specification = os.memfd_create("assay-request")
+        with control_end:
+            os.write(specification, json.dumps({"program": program.to_json(), "names": list(fds)}).encode())
+            confined = Confined(self.level, control, stdout, stderr, program.limits.output_bytes)
+            try:
+                sent = [specification, control_end.fileno(), stdout_end, stderr_end, *fds.values()]
+                socket.send_fds(self.socket, [b"run"], sent)
+            except (BrokenPipeError, ConnectionResetError) as error:
+                raise SandboxUnavailable("the zygote is gone") from error
+            finally:
+                for descriptor in (specification, stdout_end, stderr_end):
+                    os.close(descriptor)
+        return confined
+
+    def close(self) -> None:
+        """Close this copy; the one that `start` returned also ends the zygote, and with it every program that still runs."""
+        self.socket.close()
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[socket.socket, Level]]:
+        return type(self), (self.socket, self.level)
+
+
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Nothing of ours that a program could find in the memory it inherits: only what Python and CUDA need to start."""
+    passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    search = os.pathsep.join(dict.fromkeys([str(PROJECT_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+    return {**passed, **_SET, "HOME": "/tmp", "PYTHONPATH": search, **extra}

@@ -1,0 +1,44 @@
+"""Landlock's rules for a view: the level that has no namespaces shows the same paths by forbidding all others."""
+
+import os
+from collections.abc import Iterator
+
+from evaluator.sandbox import landlock
+from evaluator.sandbox.view import Entry, Kind
+
+_PROC = ("self", "cpuinfo", "meminfo", "stat", "devices", "filesystems", "modules", "version", "driver/nvidia", "sys/kernel", "sys/vm")
+_DEVICE = landlock.READ_FILE | landlock.WRITE_FILE | landlock.IOCTL_DEV | landlock.READ_DIR
+
+
+def for_view(entries: list[Entry], home: str) -> Iterator[landlock.Rule]:
+    """What may be done below each path of the view, and anything below `home`.
+
+    Where something inside a visible directory is hidden, names can be listed there but the hidden files can't be read.
+    """
+    hidden = [entry.source for entry in entries if entry.kind is Kind.HIDDEN]
+    yield home, landlock.READ | landlock.WRITE
+    for name in _PROC:
+        yield f"/proc/{name}", landlock.READ | (landlock.WRITE_FILE if name == "self" else 0)
+    for entry in entries:
+        if entry.kind is Kind.READONLY:
+            yield from _except(entry.source, landlock.READ, hidden)
+        elif entry.kind is Kind.WRITABLE:
+            yield from _except(entry.source, landlock.READ | landlock.WRITE, hidden)
+        elif entry.kind is Kind.DEVICE:
+            yield entry.source, _DEVICE
+        elif entry.kind is Kind.TEXT:
+            yield entry.target, landlock.READ
+
+
+def _except(path: str, access: int, hidden: list[str]) -> Iterator[landlock.Rule]:
+    """`access` below `path`, split into rules for what lies beside the hidden paths, since a rule can't be taken back further down."""
+    if path in hidden:
+        return
+    if not any(place.startswith(path.rstrip("/") + "/") for place in hidden):
+        yield path, access
+        return
+    yield path, access & landlock.READ_DIR
+    with os.scandir(path) as found:
+        for item in found:
+            if not item.is_symlink():
+                yield from _except(item.path, access, hidden)

@@ -1,0 +1,313 @@
+"""The trusted process over one confined program: it starts it, kills it when told or when a limit is passed, cleans up, and reports.
+
+It stays in the host's namespaces, speaks with the judge over one socket (end of file means: kill) and is forked anew for every program.
+"""
+
+import json
+import logging
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from evaluator.sandbox import bubblewrap, child, limits, linux, namespaces, rules, tree, view
+from evaluator.sandbox.cgroup import Group, Parents
+from evaluator.sandbox.program import Level, Program, SandboxUnavailable
+
+_LOG = logging.getLogger(__name__)
+_TICK_S = 0.1
+"""How often memory is looked at where the kernel does not enforce or tell it."""
+_SWEEP_S = 5.0
+_FIRST_USER, _USERS = 61000, 4000
+
+
+@dataclass(frozen=True)
+class Request:
+    """One program to be run, as it came from a judge."""
+
+    program: Program
+    names: tuple[str, ...]
+    control: socket.socket
+    stdout: int
+    stderr: int
+    given: list[int]
+
+
+@dataclass
+class _State:
+    """What the supervisor knows of its child."""
+
+    killed: bool = False
+    lost: bool = False
+    """Whether the zygote ended, and the program was killed for that."""
+    memory_exceeded: bool = False
+    status: int | None = None
+
+
+@dataclass
+class _Place:
+    """What was made for the child and has to be removed after it."""
+
+    user: int | None
+    group: Group
+    home: str = "/tmp"
+    owners: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+def supervise(request: Request, level: Level, parents: Parents, zygote: int) -> NoReturn:
+    """Run `request` to its end in this process, which was forked for it; does not return."""
+    answer: dict[str, object] = {"error": "the supervisor failed"}
+    try:
+        answer = _supervise(request, level, parents, zygote)
+    except (OSError, SandboxUnavailable, KeyError, ValueError) as error:
+        _LOG.debug("a child could not be started", exc_info=True)
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    finally:
+        if sys.exc_info()[0] is not None:
+            answer = {"error": traceback.format_exc(limit=4)}
+        with suppress(OSError):  # a judge that has gone away wants no answer
+            request.control.send(json.dumps(answer).encode())
+        os._exit(0)
+
+
+def _supervise(request: Request, level: Level, parents: Parents, zygote: int) -> dict[str, object]:
+    wake = _wake_on_signals()
+    os.setsid()
+    linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+    with _claimed_user(level) as user, _place(request.program, level, parents, user) as place:
+        entrances = place.group.open_entrances()
+        report, report_end = os.pipe()
+        if level is Level.NAMESPACES:
+            namespaces.leave_processes()
+        linux.die_with_parent(signal.SIGTERM)
+        if os.getppid() != zygote:
+            raise SandboxUnavailable("the zygote ended")
+        pid = _start(request, level, place, entrances, report_end)
+        for descriptor in (report_end, request.stdout, request.stderr, *request.given, *entrances):
+            os.close(descriptor)
+        state = _State()
+        _watch(state, pid, request, place.group, wake)
+        if level is not Level.NAMESPACES:
+            _sweep(place.group, user)
+        state.memory_exceeded |= place.group.memory_exceeded()
+        return _answer(state, level, _read_all(report))
+
+
+def _read_all(pipe: int) -> bytes:
+    """What has been written, without waiting for more."""
+    os.set_blocking(pipe, False)
+    text = b""
+    with suppress(BlockingIOError):
+        while piece := os.read(pipe, 65536):
+            text += piece
+    return text
+
+
+def _wake_on_signals() -> int:
+    """A descriptor that becomes readable when a child or the zygote ends."""
+    wake, wake_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return wake
+
+
+@contextmanager
+def _claimed_user(level: Level) -> Iterator[int | None]:
+    """A host user id that no other running child of this machine has, where we are root; an abstract socket's name is the claim."""
+    if os.getuid() != 0 or level is Level.NONE:
+        yield None
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        for index in range(_USERS):
+            user = _FIRST_USER + (os.getpid() + index) % _USERS
+            with suppress(OSError):
+                claim.bind(f"\0assay-sandbox-user-{user}")
+                yield user
+                return
+        raise SandboxUnavailable("every user id of the sandbox is taken")
+
+
+@contextmanager
+def _place(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[_Place]:
+    place = _Place(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
+    try:
+        if level in (Level.LANDLOCK, Level.NONE):
+            place.home = tempfile.mkdtemp(prefix="assay-", dir="/tmp")
+        for path in (*program.writable, *([place.home] if place.home != "/tmp" else [])):
+            if user is not None:
+                before = os.stat(path)  # noqa: PTH116
+                place.owners.append((path, before.st_uid, before.st_gid))
+                os.chown(path, user, user)
+        yield place
+    finally:
+        for path, owner, group in place.owners:
+            os.chown(path, owner, group)
+        if place.home != "/tmp":
+            shutil.rmtree(place.home, ignore_errors=True)
+        place.group.remove()
+
+
+def _start(request: Request, level: Level, place: _Place, entrances: list[int], report: int) -> int:
+    """Fork the child; the number returned is process 1 of the namespace, bubblewrap, or the program itself, by level."""
+    program = request.program
+    inside = namespaces.NOBODY if place.user is None else place.user
+    entries = [] if level in (Level.NONE, Level.BUBBLEWRAP) else view.compose(program, inside)
+    plan = child.Plan(
+        program=program,
+        level=level,
+        names=request.names,
+        user=place.user,
+        processes=_process_limit(level, program),
+        home=place.home,
+        rules=tuple(rules.for_view(entries, place.home)) if level is Level.LANDLOCK else (),
+        unix_sockets=level is not Level.LANDLOCK,
+    )
+    if level is Level.NAMESPACES:
+        return _fork(lambda: _be_first(request, plan, entries, entrances, report), report)
+    if level is Level.BUBBLEWRAP:
+        return _fork(lambda: _be_bubblewrap(request, plan, inside, entrances, report), report)
+    return _fork(lambda: _be_worker(request, plan, entrances, report), report)
+
+
+def _process_limit(level: Level, program: Program) -> int:
+    """RLIMIT_NPROC counts the threads of a user: ours alone where the user is, and since Linux 5.14 in a user namespace of our own."""
+    counted_alone = os.getuid() == 0 or (level in (Level.NAMESPACES, Level.BUBBLEWRAP) and linux.release() >= (5, 14))
+    return program.limits.processes + (0 if counted_alone else limits.threads_of_user(os.getuid()))
+
+
+def _fork(body: Callable[[], NoReturn], report: int) -> int:
+    pid = os.fork()
+    if not pid:
+        _become(body, report)
+    return pid
+
+
+def _become(body: Callable[[], NoReturn], report: int) -> NoReturn:
+    with child.reporting(report):
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        body()
+
+
+def _be_first(request: Request, plan: child.Plan, entries: list[view.Entry], entrances: list[int], report: int) -> NoReturn:
+    """Process 1 of the namespace: build the view, fork the program, reap until it ends, and tell how it did."""
+    linux.die_with_parent(signal.SIGKILL)
+    if _nobody_reads(report):
+        raise SandboxUnavailable("the supervisor ended")
+    namespaces.enter(entries)
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)  # its descriptors and memory are nothing for the program, which may run as the same user
+    worker = _fork(lambda: _be_worker(request, plan, entrances, report), report)
+    child.relay(worker, report)
+
+
+def _nobody_reads(pipe: int) -> bool:
+    poller = select.poll()
+    poller.register(pipe, 0)
+    return any(event & select.POLLERR for _, event in poller.poll(0))
+
+
+def _be_worker(request: Request, plan: child.Plan, entrances: list[int], report: int) -> NoReturn:
+    report, *entrances = child.arrange(request.stdout, request.stderr, request.given, [report, *entrances])
+    with child.reporting(report):
+        child.confine(plan, entrances)
+        child.run(plan, report)
+
+
+def _be_bubblewrap(request: Request, plan: child.Plan, inside: int, entrances: list[int], report: int) -> NoReturn:
+    child.enter_groups(entrances)
+    command = bubblewrap.command(plan, inside)
+    child.arrange(request.stdout, request.stderr, request.given, [report, *command.data])
+    os.execve(command.argv[0], command.argv, command.env)
+
+
+def _watch(state: _State, pid: int, request: Request, group: Group, wake: int) -> None:
+    """Until the child is reaped: kill it when the judge hangs up, the zygote ends, or memory runs over."""
+    poller = select.poll()
+    poller.register(request.control, select.POLLIN)
+    poller.register(wake, select.POLLIN)
+    enforced = group.memory is not None and group.memory_v2
+    while state.status is None:
+        ready = {descriptor for descriptor, _ in poller.poll(None if enforced else _TICK_S * 1000)}
+        if wake in ready:
+            state.lost |= signal.SIGTERM in os.read(wake, 4096)
+            state.status = _reap(pid)
+        if request.control.fileno() in ready:
+            state.killed = True
+            poller.unregister(request.control)
+        if not enforced and not state.memory_exceeded:
+            used = 0 if group.memory else tree.resident_bytes(pid)
+            state.memory_exceeded = group.memory_exceeded() or used > request.program.limits.memory_bytes
+        if state.status is None and (state.killed or state.lost or state.memory_exceeded):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _reap(pid: int) -> int | None:
+    """Wait for whatever has ended; the status of `pid` if that is among it."""
+    status = None
+    while True:
+        try:
+            ended, value = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if not ended:
+            return status
+        status = value if ended == pid else status
+
+
+def _sweep(group: Group, user: int | None) -> None:
+    """Kill all that the program left; what lost its parent has become ours."""
+    deadline = time.monotonic() + _SWEEP_S
+    while (left := tree.descendants(os.getpid())) and time.monotonic() < deadline:
+        group.kill()
+        if user is not None:
+            _kill_all_of(user)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        _reap(0)
+        time.sleep(0.002)
+
+
+def _kill_all_of(user: int) -> None:
+    """kill(-1) as that user reaches every process of it in one go, which a fork bomb can't outrun."""
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setresuid(user, user, user)
+            os.kill(-1, signal.SIGKILL)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _answer(state: _State, level: Level, report: bytes) -> dict[str, object]:
+    """What the judge is told."""
+    if state.lost:
+        raise SandboxUnavailable("the zygote ended, and the program with it")
+    status = state.status or 0
+    if report.startswith(child.FAILED) and not (state.killed or state.memory_exceeded):
+        raise SandboxUnavailable(report[len(child.FAILED) :].decode(errors="replace"))
+    if level in (Level.NAMESPACES, Level.BUBBLEWRAP):
+        status = _relayed(status, report, killed=state.killed or state.memory_exceeded)
+    return {"status": status, "memory_exceeded": state.memory_exceeded}
+
+
+def _relayed(status: int, report: bytes, *, killed: bool) -> int:
+    """The program's own status, told by the process over it; if that was killed first, so was the program."""
+    if report.startswith(child.EXITED):
+        return int(report[len(child.EXITED) :].split()[0])
+    if killed or os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 128 + signal.SIGKILL:
+        return int(signal.SIGKILL)
+    raise SandboxUnavailable(f"the process over the program ended with status {status:#x} and did not say how the program did")

@@ -1,0 +1,131 @@
+"""What a confined program sees of the file system.
+
+The view is a list of entries, each one path; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. Whatever no entry
+names is not there: homes, the project, its database, other submissions, /run, /var.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+
+from evaluator.sandbox.program import Program, SandboxUnavailable
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_GPU_DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
+_HARDWARE = "/sys/devices/system"
+"""Counts of processors and memory nodes, which numerical libraries read."""
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+_PROJECT_PARTS = ("evaluator", "db", "reference", "submissions", "benchmarks", "tests", "web", "pipeline.py", "assay.db", ".git")
+_WORKER_HOME = "/tmp"
+
+
+class Kind(StrEnum):
+    """How a path is there."""
+
+    READONLY = "readonly"
+    WRITABLE = "writable"
+    DEVICE = "device"
+    TMPFS = "tmpfs"
+    TEXT = "text"
+    LINK = "link"
+    HIDDEN = "hidden"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One path of the view."""
+
+    target: str
+    """Where the program sees it."""
+    kind: Kind
+    source: str = ""
+    """Host path without symbolic links; for a LINK its text, for a TEXT the content, for HIDDEN the host path that is covered."""
+    size_bytes: int = 0
+    """Size of a TMPFS."""
+
+    @property
+    def depth(self) -> int:
+        return len(PurePosixPath(self.target).parts)
+
+
+def python_paths() -> tuple[str, ...]:
+    """Where this interpreter and its installed packages live."""
+    packages = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages") and Path(path).is_dir()]
+    return tuple(dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix, *packages]))
+
+
+def compose(program: Program, user: int, extra: tuple[Entry, ...] = ()) -> list[Entry]:
+    """The view of `program` run as `user` (its number inside), parents before children.
+
+    Raises SandboxUnavailable where a path that the program names does not exist.
+    """
+    entries = {entry.target: entry for entry in _standard(program, user)}
+    readonly = [*program.readonly, *([program.preload] if program.preload else [])]
+    for kind, paths in ((Kind.READONLY, python_paths()), (Kind.READONLY, readonly), (Kind.WRITABLE, program.writable)):
+        for path in paths:
+            entries.update((entry.target, entry) for entry in _bound(path, kind))
+    entries.update((entry.target, entry) for entry in extra)
+    visible = _without_covered(entries)
+    return sorted([*visible, *_hidden(program, visible)], key=lambda entry: entry.depth)
+
+
+def _standard(program: Program, user: int) -> Iterator[Entry]:
+    for path in (*_SYSTEM, *(f"/etc/{name}" for name in _ETC)):
+        if os.path.islink(path):  # noqa: PTH114 - strings throughout: this runs for every child
+            yield Entry(path, Kind.LINK, os.readlink(path))  # noqa: PTH115
+        elif os.path.exists(path):  # noqa: PTH110
+            yield Entry(path, Kind.READONLY, path)
+    yield Entry("/etc/passwd", Kind.TEXT, f"root:x:0:0::/:/sbin/nologin\nworker:x:{user}:{user}::{_WORKER_HOME}:/bin/sh\n")
+    yield Entry("/etc/group", Kind.TEXT, f"root:x:0:\nworker:x:{user}:\n")
+    if Path(_HARDWARE).is_dir():
+        yield Entry(_HARDWARE, Kind.READONLY, _HARDWARE)
+    yield Entry("/tmp", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
+    yield Entry("/dev/shm", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
+    for name in _DEVICES:
+        yield Entry(f"/dev/{name}", Kind.DEVICE, f"/dev/{name}")
+    for pattern in _GPU_DEVICES if program.gpu else ():
+        for node in Path("/dev").glob(pattern):
+            yield Entry(str(node), Kind.DEVICE, str(node))
+
+
+def _bound(path: str, kind: Kind) -> Iterator[Entry]:
+    """A host path at its real place, and also where it was named if its last part is a symbolic link."""
+    if not os.path.exists(path):  # noqa: PTH110
+        raise SandboxUnavailable(f"the program is to see {path}, which does not exist")
+    real = os.path.realpath(path)
+    yield Entry(real, kind, real)
+    named = Path(path).absolute()
+    literal = str(named.parent.resolve() / named.name)
+    if literal != real:
+        yield Entry(literal, kind, real)
+
+
+def _above(entry: Entry, entries: dict[str, Entry]) -> Entry | None:
+    """The nearest entry over `entry`."""
+    return next((entries[str(parent)] for parent in PurePosixPath(entry.target).parents if str(parent) in entries), None)
+
+
+def _without_covered(entries: dict[str, Entry]) -> list[Entry]:
+    """Without what a read-only entry above already shows."""
+    kept: dict[str, Entry] = {}
+    for entry in sorted(entries.values(), key=lambda entry: entry.depth):
+        above = _above(entry, kept)
+        shown = above is not None and above.kind is Kind.READONLY and above.source == above.target
+        if not (shown and entry.kind is Kind.READONLY):
+            kept[entry.target] = entry
+    return list(kept.values())
+
+
+def _hidden(program: Program, visible: list[Entry]) -> Iterator[Entry]:
+    """What has to be covered: the program's wishes, and the project's own parts where they lie within something visible."""
+    by_target = {entry.target: entry for entry in visible}
+    for path in (*program.hidden, *(str(PROJECT_ROOT / name) for name in _PROJECT_PARTS)):
+        real = os.path.realpath(path)
+        above = _above(Entry(real, Kind.HIDDEN), by_target)
+        if real not in by_target and above and above.kind in (Kind.READONLY, Kind.WRITABLE) and os.path.lexists(real):
+            yield Entry(real, Kind.HIDDEN, real)

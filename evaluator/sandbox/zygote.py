@@ -1,0 +1,93 @@
+"""The warm parent: imports modules once and forks a supervisor for every request.
+
+    python -m evaluator.sandbox.zygote SOCKET LEVEL MODULE...
+
+It is trusted, stays single threaded, never touches CUDA, and ends when all who hold the other end of its socket have closed it; supervisors
+and their programs end with it.
+"""
+
+import gc
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import warnings
+from pathlib import Path
+from typing import NoReturn
+
+from evaluator.sandbox import cgroup
+from evaluator.sandbox.program import Level, Program
+from evaluator.sandbox.supervisor import Request, supervise
+
+_LOG = logging.getLogger(__name__)
+_MESSAGE_BYTES = 64
+_DESCRIPTORS = 64
+FIXED_DESCRIPTORS = 4
+"""In each request, before the program's own: the request itself (a memfd with JSON), the control socket, standard output and error."""
+
+
+def main() -> None:
+    """Serve until the socket is closed."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    level = Level(sys.argv[2])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the supervisors
+    warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+    try:
+        for module in sys.argv[3:]:
+            importlib.import_module(module)
+    except ImportError as error:
+        channel.send(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    parents = cgroup.find_parents()
+    cgroup.remove_stale(parents)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    channel.send(
+        json.dumps({"threads": sum(1 for _ in Path("/proc/self/task").iterdir()), "memory_limited_by": _limiter(parents)}).encode()
+    )
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
+        if not message and not descriptors:
+            return
+        _fork_supervisor(channel, descriptors, level, parents)
+
+
+def _limiter(parents: cgroup.Parents) -> str:
+    if parents.memory is None:
+        return "watch"
+    return "cgroup v2" if parents.memory_v2 else "cgroup v1"
+
+
+def _fork_supervisor(channel: socket.socket, descriptors: list[int], level: Level, parents: cgroup.Parents) -> None:
+    zygote = os.getpid()
+    try:
+        if not os.fork():
+            _serve(channel, descriptors, level, parents, zygote)
+    except OSError:
+        _LOG.warning("a request is dropped: no process could be forked", exc_info=True)
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _serve(channel: socket.socket, descriptors: list[int], level: Level, parents: cgroup.Parents, zygote: int) -> NoReturn:
+    try:
+        channel.close()
+        specification, control, stdout, stderr, *given = descriptors
+        with os.fdopen(specification, encoding="utf-8") as file:
+            file.seek(0)
+            data = json.load(file)
+        request = Request(Program.from_json(data["program"]), tuple(data["names"]), socket.socket(fileno=control), stdout, stderr, given)
+        supervise(request, level, parents, zygote)
+    finally:
+        if sys.exc_info()[0] is not None:
+            _LOG.error("a request could not be served", exc_info=True)
+        os._exit(70)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""Submissions: found in files and folders, read one at a time, and never run.
+
+What is read: `.py` files; `.txt` and `.md` model responses; `.jsonl` bundles, an object a line with `code` or `response`, and
+optionally `problem`, `author` and `sample_id`. In folders, whatever begins with a dot, `__pycache__`, `__init__.py` and files
+named README are left out. Everything else of these kinds becomes at least one Submission, be it a rejected one.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evaluator.attribution import Catalogue, Claims
+from evaluator.category import Category
+from evaluator.manifest import Manifest, Name, load_manifest
+from evaluator.response import MAX_RESPONSE_BYTES, Candidate, read_response
+from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejection, clean, decode, examine
+
+__all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find"]
+
+SUFFIXES = (".py", ".txt", ".md", ".jsonl")
+"""Of the files that are read, in any case of letters."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One thing to judge, or to reject."""
+
+    name: str
+    """Path as shown, with forward slashes: relative to the working directory where it lies below it; `file.jsonl:LINE` in a bundle."""
+    path: Path
+    """Absolute path of the file."""
+    block: int | None
+    """Number, from 1, among the ModelNew blocks of a response; None for Python that came as such, and where there is no block."""
+    code: str
+    """Python source with `\\n` line ends; the response itself where no block was found in it; empty where nothing could be read."""
+    first_line: int
+    """Line, from 1, of the file (in a bundle: of the text in its line) on which `code` begins."""
+    author: str | None
+    sample_id: int | None
+    problem: str | None
+    """Name of a known problem; None where it could not be told."""
+    rejection: Rejection | None
+    """Why it is not to be judged, or None."""
+    note: str = ""
+    """What a reader of the result should know about how it was read."""
+    raw_sha256: str = ""
+    """SHA-256 of what was handed in, where that could not become `code`."""
+
+    @property
+    def source_sha256(self) -> str:
+        """SHA-256 of `code` in UTF-8, in hexadecimal; where nothing could be read, of the bytes as they were handed in."""
+        return self.raw_sha256 or hashlib.sha256(self.code.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Code, or the lack of it, before anything is known of problem and author."""
+
+    code: str = ""
+    block: int | None = None
+    first_line: int = 1
+    rejection: Rejection | None = None
+    note: str = ""
+    raw_sha256: str = ""
+
+
+class _Line(BaseModel):
+    """One line of a bundle."""
+
+    model_config = ConfigDict(frozen=True)
+
+    problem: Name | None = None
+    author: Name | None = None
+    sample_id: int | None = Field(default=None, ge=0, lt=1 << 63)
+    code: str | None = None
+    response: str | None = None
+
+
+def find(
+    paths: Sequence[Path],
+    every_block: bool = False,
+    problem: str | None = None,
+    author: str | None = None,
+    known: Collection[str] = (),
+) -> Iterator[Submission]:
+    """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
+
+    every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them.
+    known: names of the problems there are, or a mapping from them to their paths.
+    Raises InputError at once, before anything is read, where a path does not exist, is not of a kind that is read, is a folder without
+    submissions, or has a manifest that can't be used.
+    """
+    finder = _Finder(every_block, problem, author, Catalogue(known))
+    starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
+    for given, start in zip(paths, starts, strict=True):
+        finder.survey(given, start)
+    return finder.read_all(starts)
+
+
+class _Finder:
+    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue) -> None:
+        self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
+        self.manifests: dict[Path, Manifest | None] = {}
+
+    def survey(self, given: Path, start: Path) -> None:
+        if not start.exists():
+            raise InputError(f"{given}: does not exist")
+        if not start.is_dir() and start.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{given}: not one of {', '.join(SUFFIXES)}, nor a folder")
+        empty = True
+        for path in _walk(start):
+            empty = False
+            self.manifest(path.parent)
+        if empty:
+            raise InputError(f"{given}: no submissions in this folder ({', '.join(SUFFIXES)})")
+
+    def manifest(self, folder: Path) -> Manifest | None:
+        if folder not in self.manifests:
+            manifest = self.manifests[folder] = load_manifest(folder)
+            for file in manifest.entries if manifest else ():
+                if not (folder / file).exists():
+                    _log.warning("%s: the manifest names %s, which is not there", folder, file)
+        return self.manifests[folder]
+
+    def read_all(self, starts: Sequence[Path]) -> Iterator[Submission]:
+        seen: set[Path] = set()
+        for start in starts:
+            for path in _walk(start):
+                if path not in seen:
+                    seen.add(path)
+                    yield from self.read(path)
+
+    def read(self, path: Path) -> Iterator[Submission]:
+        suffix = path.suffix.lower()
+        limit_bytes = MAX_RESPONSE_BYTES if suffix in (".txt", ".md") else MAX_FILE_BYTES
+        try:
+            _check_regular(path)
+            if suffix == ".jsonl":
+                yield from self.read_bundle(path)
+                return
+            with path.open("rb") as file:
+                data = file.read(limit_bytes + 1)
+        except OSError as error:
+            yield self.submission(path, "", _Piece(rejection=_unreadable(error.strerror or str(error))))
+            return
+        if len(data) > limit_bytes:
+            yield self.submission(path, "", _oversized(data, None, limit_bytes))
+            return
+        try:
+            text = decode(data)
+        except ValueError as error:
+            yield self.submission(path, "", _Piece(rejection=_unreadable(str(error)), raw_sha256=_sha256(data)))
+            return
+        for piece in [_of_code(text)] if suffix == ".py" else self.of_response(text):
+            yield self.submission(path, text, piece)
+
+    def read_bundle(self, path: Path) -> Iterator[Submission]:
+        empty = True
+        with path.open("rb") as file:
+            for number, data in _lines(file):
+                empty = False
+                yield from self.read_line(path, number, data)
+        if empty:
+            yield self.submission(path, "", _Piece(rejection=_unreadable("the bundle is empty")))
+
+    def read_line(self, path: Path, number: int, data: bytes) -> Iterator[Submission]:
+        line = _Line()
+        text = ""
+        pieces: list[_Piece] = []
+        try:
+            if len(data) > MAX_FILE_BYTES:
+                pieces = [_oversized(data, None, MAX_FILE_BYTES)]
+            else:
+                line = _Line.model_validate(json.loads(data.decode("utf-8-sig")))
+                text, pieces = self.of_line(line)
+        except RecursionError:
+            pieces = [_Piece(rejection=_unreadable("JSON nested too deeply"), raw_sha256=_sha256(data))]
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
+            pieces = [_Piece(rejection=_unreadable(reason), raw_sha256=_sha256(data))]
+        except ValueError as error:
+            pieces = [_Piece(rejection=_unreadable(f"not JSON in UTF-8: {error}"), raw_sha256=_sha256(data))]
+        for piece in pieces:
+            yield self.submission(path, text, piece, number, line)
+
+    def of_line(self, line: _Line) -> tuple[str, list[_Piece]]:
+        """The text of a bundle's line, and what is in it."""
+        raw = line.code if line.code is not None else line.response
+        if raw is None:
+            return "", [_Piece(rejection=_unreadable("the line has neither code nor response"))]
+        try:
+            text = clean(raw)
+        except ValueError as error:
+            return "", [_Piece(rejection=_unreadable(str(error)), raw_sha256=_sha256(raw.encode("utf-8", "surrogatepass")))]
+        return text, [_of_code(text)] if line.code is not None else self.of_response(text)
+
+    def of_response(self, text: str) -> list[_Piece]:
+        data = text.encode()
+        if len(data) > MAX_RESPONSE_BYTES:
+            return [_oversized(data, len(data), MAX_RESPONSE_BYTES)]
+        response = read_response(text)
+        if response.final is None:
+            fits = len(data) <= MAX_CODE_BYTES
+            return [_Piece(text if fits else "", rejection=response.rejection, raw_sha256="" if fits else _sha256(data))]
+        return [_of_candidate(each) for each in (response.candidates if self.every_block else (response.final,))]
+
+    def submission(self, path: Path, text: str, piece: _Piece, number: int | None = None, line: _Line | None = None) -> Submission:
+        line = line or _Line()
+        manifest = self.manifest(path.parent)
+        problem, author = manifest.names(path.name) if manifest else (None, None)
+        claims = Claims((self.problem, line.problem, problem), (self.author, line.author, author), path, (piece.code, text))
+        found = self.catalogue.attribute(claims)
+        return Submission(
+            name=_shown(path) + (f":{number}" if number else ""),
+            path=path,
+            block=piece.block,
+            code=piece.code,
+            first_line=piece.first_line,
+            author=found.author,
+            sample_id=line.sample_id if line.sample_id is not None else found.sample_id,
+            problem=found.problem,
+            rejection=piece.rejection or found.rejection,
+            note=piece.note,
+            raw_sha256=piece.raw_sha256,
+        )
+
+
+def _walk(start: Path) -> Iterator[Path]:
+    """The files below `start`, sorted, each folder entered once however many links lead to it; or `start` itself.
+
+    A folder that can't be listed is given as if it were a file, so that reading it says why.
+    """
+    if not start.is_dir():
+        yield start
+        return
+    pending, entered = [start], set()
+    while pending:
+        path = pending.pop()
+        if path != start and not path.is_dir():
+            yield path
+            continue
+        try:
+            status = path.stat()
+            if (status.st_dev, status.st_ino) in entered:
+                continue
+            entered.add((status.st_dev, status.st_ino))
+            with os.scandir(path) as entries:
+                names = sorted((entry.name for entry in entries if _wanted(entry)), reverse=True)
+        except OSError:
+            yield path
+            continue
+        pending += [path / name for name in names]
+
+
+def _wanted(entry: os.DirEntry[str]) -> bool:
+    if entry.name.startswith(".") or entry.name in ("__pycache__", "__init__.py"):
+        return False
+    stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122 (a Path for each entry of a large folder is slow)
+    return (suffix.lower() in SUFFIXES and stem.lower() != "readme") or entry.is_dir()
+
+
+def _check_regular(path: Path) -> None:
+    """Opening a FIFO would wait for a writer, and reading a device might not end."""
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        os.listdir(path)  # noqa: PTH208 (for the error that listing it raises)
+    if not stat.S_ISREG(mode):
+        raise OSError("not a regular file")
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines that are not blank; of a line that is too long, its first MAX_FILE_BYTES + 1 bytes."""
+    number = 0
+    while data := file.readline(MAX_FILE_BYTES + 1):
+        number += 1
+        rest = data
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_FILE_BYTES)
+        if data.strip():
+            yield number, data
+
+
+def _of_code(text: str) -> _Piece:
+    rejection = examine(text)
+    if rejection is not None and rejection.category is Category.TOO_LARGE:
+        return _Piece(rejection=rejection, raw_sha256=_sha256(text.encode()))
+    return _Piece(text, rejection=rejection)
+
+
+def _of_candidate(candidate: Candidate) -> _Piece:
+    block, rejection = candidate.block, candidate.rejection
+    large = rejection is not None and rejection.category is Category.TOO_LARGE
+    code, digest = ("", _sha256(block.code.encode())) if large else (block.code, "")
+    return _Piece(code, candidate.number, block.first_line, rejection, candidate.note, digest)
+
+
+def _oversized(data: bytes, size_bytes: int | None, limit_bytes: int) -> _Piece:
+    size = "more" if size_bytes is None else f"{size_bytes:,} bytes"
+    message = f"at most {limit_bytes:,} bytes are read; it has {size}"
+    return _Piece(rejection=Rejection(Category.TOO_LARGE, message), raw_sha256=_sha256(data))
+
+
+def _unreadable(reason: str) -> Rejection:
+    return Rejection(Category.UNREADABLE_FILE, reason)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    shown = path.relative_to(here) if path.is_relative_to(here) else path
+    return os.fsencode(shown.as_posix()).decode("utf-8", "replace")

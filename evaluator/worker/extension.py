@@ -1,0 +1,90 @@
+"""`load_inline` and `load` inside the worker: a build request to the judge instead of a compiler.
+
+PyTorch's own functions stay in place and check their arguments, write their sources and generate their bindings as always; only the step
+that would run the compilers, `_jit_compile`, is replaced. So every mistake in a call fails with the message that its author knows.
+"""
+
+import ctypes
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch.utils import cpp_extension
+
+HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
+
+BuildReply = tuple[bool, str, int | None]
+"""ok, the compilers' output, and the descriptor of the shared object."""
+Ask = Callable[[dict[str, Any]], BuildReply]
+
+
+class Extensions:
+    """Answers PyTorch's `_jit_compile` by asking the judge for a build."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._signature = inspect.signature(cpp_extension._jit_compile)
+
+    def install(self) -> None:
+        """Put this in the place of PyTorch's compilation step, for `load` and `load_inline` alike."""
+        cpp_extension._jit_compile = self._jit_compile  # type: ignore[assignment]
+        # Both touch PyTorch's own installation, which is read-only here; the builder decides about precompiled headers.
+        cpp_extension._check_and_build_extension_h_precompiler_headers = lambda *_: None
+        cpp_extension.remove_extension_h_precompiler_headers = lambda *_: None
+
+    def _jit_compile(self, *args: Any, **kwargs: Any) -> ModuleType | str | None:
+        call = self._signature.bind(*args, **kwargs)
+        call.apply_defaults()
+        given = call.arguments
+        sources = [Path(source) for source in given["sources"]]
+        with_cuda = given["with_cuda"]
+        ok, output, descriptor = self._ask(
+            {
+                "name": given["name"],
+                "sources": [_source(path) for path in sources],
+                "headers": [_source(path) for path in _headers(sources, given.get("extra_include_paths") or [])],
+                "extra_cflags": _flags(given.get("extra_cflags")),
+                "extra_cuda_cflags": _flags(given.get("extra_cuda_cflags")),
+                "extra_ldflags": _flags(given.get("extra_ldflags")),
+                "with_cuda": any(path.suffix == ".cu" for path in sources) if with_cuda is None else bool(with_cuda),
+            }
+        )
+        if not ok or descriptor is None:
+            raise RuntimeError(f"Error building extension '{given['name']}': {output}")
+        return _load(given["name"], descriptor, given.get("is_python_module", True))
+
+
+def _source(path: Path) -> dict[str, str]:
+    return {"name": path.name, "text": path.read_text(errors="replace")}
+
+
+def _headers(sources: Iterable[Path], include_paths: Iterable[str]) -> list[Path]:
+    """Headers that the submission wrote itself, beside its sources or where it says that they are; the builder sees no other file."""
+    # load_inline's own build directory holds nothing but its sources, and submissions don't write there.
+    folders = {source.parent for source in sources} | {Path(path) for path in include_paths}
+    private = [folder for folder in folders if folder.resolve().is_relative_to(Path.cwd())]
+    return sorted(path for folder in private for path in folder.glob("*") if path.suffix in HEADER_SUFFIXES)
+
+
+def _flags(value: Any) -> list[str]:
+    return [str(flag) for flag in value or []]
+
+
+def _load(name: str, descriptor: int, is_python_module: bool) -> ModuleType | None:
+    path = f"/proc/self/fd/{descriptor}"
+    if not is_python_module:
+        ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+        return None
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_loader(name, loader)
+    if spec is None:
+        raise ImportError(f"no module specification for {name}")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    sys.modules.setdefault(name, module)
+    return module

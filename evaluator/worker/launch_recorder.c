@@ -1,0 +1,162 @@
+/* Records kernel launches: which shared object asked for which kernel, with what shape, and what the runtime answered.
+ *
+ * Preloaded into the worker's process. It forwards every launch, and once `assay_recorder_attach` has given it a table in shared
+ * memory (a memfd that the judge reads, also after a crash), it counts them there: one record for each kernel and place of launch.
+ * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
+ * The table's layout is read by evaluator/judge/launches.py.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct { unsigned x, y, z; } extent_t;
+
+typedef struct {
+    uint64_t count, first, shared_bytes;
+    uint32_t grid[3], block[3];
+    int32_t code;
+    uint32_t pad;
+    char api[32], kernel[256], object[256];
+} record_t;
+
+typedef struct { uint64_t total, used; record_t records[]; } table_t;
+
+typedef struct { const void *kernel, *caller; record_t *record; } slot_t;
+
+enum { SLOTS = 4096 };
+
+static table_t *table;
+static uint64_t capacity;
+static slot_t slots[SLOTS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void assay_recorder_attach(int descriptor, size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED) return;
+    capacity = (bytes - sizeof(table_t)) / sizeof(record_t);
+    table = memory;
+}
+
+static void copy(char *to, size_t size, const char *from) {
+    strncpy(to, from ? from : "?", size - 1);
+}
+
+static const char *mangled_name(const void *kernel, int driver_api) {
+    typedef int (*get_name_t)(const char **, const void *);
+    get_name_t get_name = (get_name_t)dlsym(RTLD_DEFAULT, driver_api ? "cuFuncGetName" : "cudaFuncGetName");
+    const char *name = NULL;
+    return get_name && get_name(&name, kernel) == 0 ? name : NULL;
+}
+
+static void name_kernel(record_t *record, const void *kernel, int driver_api) {
+    typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
+    demangle_t demangle = (demangle_t)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    const char *name = mangled_name(kernel, driver_api);
+    int status = -1;
+    char *readable = name && demangle ? demangle(name, NULL, NULL, &status) : NULL;
+    copy(record->kernel, sizeof record->kernel, status == 0 ? readable : name);
+    free(readable);
+}
+
+/* The record of this kernel and caller, made where there is none; NULL where the table is full. */
+static record_t *find(const char *api, const void *kernel, const void *caller, int driver_api) {
+    uintptr_t at = ((uintptr_t)kernel >> 4) * 31 + ((uintptr_t)caller >> 2);
+    for (int probe = 0; probe < SLOTS; ++probe) {
+        slot_t *slot = &slots[(at + probe) % SLOTS];
+        if (slot->kernel == kernel && slot->caller == caller) return slot->record;
+        if (slot->kernel) continue;
+        if (table->used >= capacity) return NULL;
+        record_t *record = &table->records[table->used++];
+        Dl_info who = {0};
+        dladdr(caller, &who);
+        copy(record->api, sizeof record->api, api);
+        copy(record->object, sizeof record->object, who.dli_fname);
+        name_kernel(record, kernel, driver_api);
+        *slot = (slot_t){kernel, caller, record};
+        return record;
+    }
+    return NULL;
+}
+
+static void note(const char *api, const void *kernel, const void *caller, int driver_api, extent_t grid, extent_t block,
+                 size_t shared_bytes, int code) {
+    if (!table) return;
+    pthread_mutex_lock(&lock);
+    uint64_t position = table->total++;
+    record_t *record = find(api, kernel, caller, driver_api);
+    /* The first launch stands for all, unless a later one is the first to be refused. */
+    if (record && (record->count++ == 0 || (code != 0 && record->code == 0))) {
+        record->first = position;
+        record->shared_bytes = shared_bytes;
+        memcpy(record->grid, &grid, sizeof grid);
+        memcpy(record->block, &block, sizeof block);
+        record->code = code;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void *next(void **real, const char *name) {
+    if (!*real) *real = dlsym(RTLD_NEXT, name);
+    return *real;
+}
+
+enum { NOT_FOUND = 999 }; /* cudaErrorUnknown */
+
+#define RUNTIME_LAUNCH(name)                                                                                                          \
+    int name(const void *kernel, extent_t grid, extent_t block, void **arguments, size_t shared_bytes, void *stream) {                \
+        typedef int (*launch_t)(const void *, extent_t, extent_t, void **, size_t, void *);                                           \
+        static void *real;                                                                                                            \
+        launch_t launch = (launch_t)next(&real, #name);                                                                               \
+        int code = launch ? launch(kernel, grid, block, arguments, shared_bytes, stream) : NOT_FOUND;                                 \
+        note(#name, kernel, __builtin_return_address(0), 0, grid, block, shared_bytes, code);                                         \
+        return code;                                                                                                                  \
+    }
+
+RUNTIME_LAUNCH(__cudaLaunchKernel)
+RUNTIME_LAUNCH(__cudaLaunchKernel_ptsz)
+RUNTIME_LAUNCH(cudaLaunchKernel)
+RUNTIME_LAUNCH(cudaLaunchKernel_ptsz)
+RUNTIME_LAUNCH(cudaLaunchCooperativeKernel)
+RUNTIME_LAUNCH(cudaLaunchCooperativeKernel_ptsz)
+
+/* The leading members of cudaLaunchConfig_t and of CUlaunchConfig; what follows them is passed on unread. */
+typedef struct { extent_t grid, block; size_t shared_bytes; void *stream; } runtime_config_t;
+typedef struct { extent_t grid, block; unsigned shared_bytes; void *stream; } driver_config_t;
+
+#define RUNTIME_LAUNCH_EX(name)                                                                                                       \
+    int name(const runtime_config_t *config, const void *kernel, void **arguments) {                                                  \
+        typedef int (*launch_t)(const runtime_config_t *, const void *, void **);                                                     \
+        static void *real;                                                                                                            \
+        launch_t launch = (launch_t)next(&real, #name);                                                                               \
+        int code = launch ? launch(config, kernel, arguments) : NOT_FOUND;                                                            \
+        if (config) note(#name, kernel, __builtin_return_address(0), 0, config->grid, config->block, config->shared_bytes, code);     \
+        return code;                                                                                                                  \
+    }
+
+RUNTIME_LAUNCH_EX(cudaLaunchKernelExC)
+RUNTIME_LAUNCH_EX(cudaLaunchKernelExC_ptsz)
+
+int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
+                   void *stream, void **arguments, void **extra) {
+    typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+    static void *real;
+    launch_t launch = (launch_t)next(&real, "cuLaunchKernel");
+    int code = launch ? launch(kernel, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra) : NOT_FOUND;
+    note("cuLaunchKernel", kernel, __builtin_return_address(0), 1, (extent_t){gx, gy, gz}, (extent_t){bx, by, bz}, shared_bytes, code);
+    return code;
+}
+
+int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **arguments, void **extra) {
+    typedef int (*launch_t)(const driver_config_t *, void *, void **, void **);
+    static void *real;
+    launch_t launch = (launch_t)next(&real, "cuLaunchKernelEx");
+    int code = launch ? launch(config, kernel, arguments, extra) : NOT_FOUND;
+    if (config)
+        note("cuLaunchKernelEx", kernel, __builtin_return_address(0), 1, config->grid, config->block, config->shared_bytes, code);
+    return code;
+}

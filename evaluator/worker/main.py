@@ -1,0 +1,240 @@
+"""The worker: loads one submission, constructs its model, and answers the judge's calls until the channel ends.
+
+What it answers is a claim. It is small so that it can be read at one sitting, and it holds nothing that a submission could use.
+"""
+
+import ctypes
+import importlib.util
+import io
+import os
+import random
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.worker import structure
+from evaluator.worker.extension import BuildReply, Extensions
+from evaluator.worker.memory import Mappings
+from evaluator.worker.protocol import Channel, ChannelClosedError, Message
+
+MODULE_NAME = "submission"
+MAX_MESSAGE_CHARS = 20_000
+FLUSH_BYTES = 192 << 20
+"""Three times the L2 of an H200 (60 MB): writing it leaves nothing of the inputs there."""
+
+
+def main(descriptors: Mapping[str, int]) -> int:
+    """Serve the judge on descriptors["channel"] until it hangs up."""
+    channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
+    if "launches" in descriptors:
+        _record_launches(descriptors["launches"])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # what was printed must not die with the process
+    worker = Worker(channel)
+    while True:
+        try:
+            request, fds = channel.receive()
+            channel.send(worker.answer(request, fds))
+        except ChannelClosedError:
+            return 0
+
+
+class Worker:
+    """One submission, from its source to its answers."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._path = Path.cwd() / f"{MODULE_NAME}.py"
+        self._device = torch.device("cpu")
+        self._mappings = Mappings(self._device)
+        self._model_class: Any = None
+        self._model: Any = None
+        self._sets: list[list[Any]] = []
+        self._output: list[torch.Tensor] = []
+        self._flush: torch.Tensor | None = None
+
+    def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
+        """Carry out one request; whatever the submission raises becomes a `failed` answer."""
+        kind, seq = request["kind"], request["seq"]
+        handlers = {
+            "load": self._load,
+            "construct": self._construct,
+            "map": self._map,
+            "unmap": self._unmap,
+            "inputs": self._inputs,
+            "call": self._call,
+            "reveal": self._reveal,
+            "time": self._time,
+        }
+        try:
+            return {"kind": kind, "seq": seq, **handlers[kind](request, descriptors)}
+        # The submission's code runs in there: SystemExit, KeyboardInterrupt and whatever it derives from BaseException are its answer too.
+        except BaseException as error:  # noqa: BLE001
+            return {"kind": "failed", "seq": seq, **self._failure(error)}
+
+    def _load(self, request: Message, descriptors: Sequence[int]) -> Message:
+        self._device = torch.device(request["device"])
+        self._mappings = Mappings(self._device)
+        torch.set_num_threads(request["threads"])
+        os.environ["OMP_NUM_THREADS"] = str(request["threads"])
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        with os.fdopen(descriptors[0], "rb") as source:
+            self._path.write_bytes(source.read())
+        Extensions(self._build).install()
+        sys.argv = [str(self._path)]
+        sys.path.insert(0, str(self._path.parent))
+        spec = importlib.util.spec_from_file_location(MODULE_NAME, self._path)
+        if spec is None or spec.loader is None:
+            raise ImportError("the submission's file can't be loaded as a module")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[MODULE_NAME] = module
+        spec.loader.exec_module(module)
+        for name, value in request["constants"].items():
+            setattr(module, name, structure.decode(value, _no_tensor))
+        self._model_class = getattr(module, request["class"])
+        return {}
+
+    def _build(self, request: Message) -> BuildReply:
+        self._channel.send({"kind": "build", "request": request})
+        reply, descriptors = self._channel.receive()
+        return reply["ok"], reply["output"], descriptors[0] if descriptors else None
+
+    def _construct(self, request: Message, _: Sequence[int]) -> Message:
+        arguments = structure.decode(request["arguments"], self._mappings.tensor)
+        seed(request["seed"])
+        model = self._model_class(*arguments)
+        if isinstance(model, torch.nn.Module):
+            model = self._prepare(model, request)
+        self._model = model
+        return {}
+
+    def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
+        dtype = request["dtype"] and structure.named_dtype(request["dtype"])
+        model = model.to(self._device, dtype) if dtype else model.to(self._device)
+        given = {name: self._mappings.tensor(view) for name, view in request["parameters"]}
+        own = model.state_dict()
+        with torch.no_grad():
+            for name, value in given.items():
+                if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
+                    own[name].copy_(value)
+        return model.eval()
+
+    def _map(self, request: Message, descriptors: Sequence[int]) -> Message:
+        for (number, nbytes), descriptor in zip(request["allocations"], descriptors, strict=True):
+            self._mappings.add(number, nbytes, descriptor)
+        return {}
+
+    def _unmap(self, request: Message, _: Sequence[int]) -> Message:
+        self._sets, self._output = [], []
+        for number in request["allocations"]:
+            self._mappings.remove(number)
+        return {}
+
+    def _inputs(self, request: Message, _: Sequence[int]) -> Message:
+        """Keep the sets of inputs that the coming calls name by their position."""
+        self._sets = [structure.decode(tree, self._mappings.tensor) for tree in request["sets"]]
+        return {}
+
+    def _call(self, request: Message, _: Sequence[int]) -> Message:
+        with torch.no_grad():
+            value = self._model(*self._sets[request["set"]])
+        synchronize(self._device)
+        self._output = []
+        return {"output": structure.encode(value, self._describe)}
+
+    def _describe(self, tensor: torch.Tensor) -> Message:
+        self._output.append(tensor)
+        return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+
+    def _reveal(self, request: Message, _: Sequence[int]) -> Message:
+        """Copy the outputs of the last call, in the order in which they were described, into the judge's memory."""
+        with torch.no_grad():
+            for view, tensor in zip(request["outputs"], self._output, strict=True):
+                if view is not None:
+                    self._mappings.tensor(view).copy_(tensor)
+        synchronize(self._device)
+        self._output = []
+        return {}
+
+    def _time(self, request: Message, _: Sequence[int]) -> Message:
+        """Call once for each entry of `order` (positions of input sets); on a GPU, answer the time of each call by device events."""
+        sets = [self._sets[position] for position in request["order"]]
+        self._output = []
+        with torch.no_grad():
+            return {"times_ms": self._time_device(sets) if self._device.type == "cuda" else self._time_host(sets)}
+
+    def _time_host(self, sets: list[list[Any]]) -> list[float]:
+        times_ms = []
+        for inputs in sets:
+            start = time.perf_counter()
+            self._model(*inputs)
+            times_ms.append((time.perf_counter() - start) * 1e3)
+        return times_ms
+
+    def _time_device(self, sets: list[list[Any]]) -> list[float]:
+        if self._flush is None:
+            self._flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self._device)
+        events = [(_event(), _event()) for _ in sets]
+        for inputs, (start, end) in zip(sets, events, strict=True):
+            self._flush.zero_()
+            start.record()
+            self._model(*inputs)
+            end.record()
+        synchronize(self._device)
+        return [start.elapsed_time(end) for start, end in events]
+
+    def _failure(self, error: BaseException) -> Message:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)]
+        lines = "".join(f"line {frame.lineno}, in {frame.name}\n    {frame.line}\n" for frame in frames[-20:])
+        try:
+            message = str(error)
+        except Exception as second:  # noqa: BLE001  (an exception class of the submission's own)
+            message = f"(no message: {type(second).__name__})"
+        return {
+            "type": type(error).__name__[:200],
+            "message": message[:MAX_MESSAGE_CHARS],
+            "traceback": lines[:MAX_MESSAGE_CHARS],
+            "line": frames[-1].lineno if frames else None,
+            "cuda_error": device_error() if self._device.type == "cuda" else None,
+        }
+
+
+def _record_launches(descriptor: int) -> None:
+    """Give the preloaded recorder (launch_recorder.c) its table."""
+    ctypes.CDLL(None).assay_recorder_attach(descriptor, ctypes.c_size_t(os.fstat(descriptor).st_size))
+    os.close(descriptor)
+
+
+def _no_tensor(_: Any) -> Any:
+    raise structure.StructureError("a constant is no tensor")
+
+
+def seed(value: int) -> None:
+    """Seed Python's and PyTorch's generators."""
+    random.seed(value)
+    torch.manual_seed(value)
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def device_error() -> int | None:
+    """The sticky error of this process's CUDA context (700 for an illegal access, …), or None where the context is sound."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return None
+    from cuda.bindings import driver
+
+    return int(driver.cuCtxSynchronize()[0]) or None

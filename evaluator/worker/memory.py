@@ -1,0 +1,117 @@
+"""The judge's memory, seen from the worker: descriptors mapped into tensors.
+
+The judge allocates, the worker maps. On the CPU a descriptor is a memfd, on a GPU an exported CUDA allocation.
+"""
+
+import mmap
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.worker.structure import named_dtype
+
+
+class HostMapping:
+    """A memfd, mapped."""
+
+    def __init__(self, descriptor: int, nbytes: int) -> None:
+        self._map = mmap.mmap(descriptor, nbytes)
+        os.close(descriptor)
+        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+        """Shape (nbytes,), uint8."""
+
+    def close(self) -> None:
+        """Left to the garbage collector: tensors of the submission may still point here."""
+
+
+class DeviceMapping:
+    """An exported device allocation, mapped into this process's address space."""
+
+    def __init__(self, descriptor: int, nbytes: int, device: int) -> None:
+        from cuda.bindings import driver
+
+        kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+        self._nbytes = nbytes
+        self._handle = checked(driver.cuMemImportFromShareableHandle(descriptor, kind))
+        os.close(descriptor)
+        self._address = map_device(self._handle, nbytes, device)
+        self.bytes = device_bytes(self._address, nbytes, device)
+        """Shape (nbytes,), uint8."""
+
+    def close(self) -> None:
+        from cuda.bindings import driver
+
+        checked(driver.cuMemUnmap(self._address, self._nbytes))
+        checked(driver.cuMemAddressFree(self._address, self._nbytes))
+        checked(driver.cuMemRelease(self._handle))
+
+
+@dataclass(frozen=True)
+class _AddressRange:
+    """What `torch.as_tensor` needs to see memory that PyTorch did not allocate (the CUDA array interface, version 3)."""
+
+    address: int
+    nbytes: int
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3}
+
+
+def device_bytes(address: Any, nbytes: int, device: int) -> torch.Tensor:
+    """The mapped range as a tensor: shape (nbytes,), uint8, on `cuda:device`."""
+    return torch.as_tensor(_AddressRange(int(address), nbytes), device=f"cuda:{device}")
+
+
+def map_device(handle: Any, nbytes: int, device: int) -> Any:
+    """Map a whole physical allocation read-write at an address of its own; return the address."""
+    from cuda.bindings import driver
+
+    address = checked(driver.cuMemAddressReserve(nbytes, 0, driver.CUdeviceptr(0), 0))
+    checked(driver.cuMemMap(address, nbytes, 0, handle, 0))
+    access = driver.CUmemAccessDesc()
+    access.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    access.location.id = device
+    access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    checked(driver.cuMemSetAccess(address, nbytes, [access], 1))
+    return address
+
+
+def checked(result: Any) -> Any:
+    """The value of a driver call's result tuple. Raises RuntimeError with the driver's own name for the error."""
+    if int(result[0]) != 0:
+        raise RuntimeError(f"CUDA driver: {result[0].name}")
+    return result[1] if len(result) > 1 else None
+
+
+class Mappings:
+    """Every allocation that the judge has handed over, by the judge's number for it."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._mappings: dict[int, HostMapping | DeviceMapping] = {}
+
+    def add(self, number: int, nbytes: int, descriptor: int) -> None:
+        """Map one descriptor; the descriptor is closed."""
+        if self._device.type == "cuda":
+            self._mappings[number] = DeviceMapping(descriptor, nbytes, self._device.index or 0)
+        else:
+            self._mappings[number] = HostMapping(descriptor, nbytes)
+
+    def remove(self, number: int) -> None:
+        self._mappings.pop(number).close()
+
+    def tensor(self, view: dict[str, Any]) -> torch.Tensor:
+        """The contiguous tensor that a view {allocation, offset, shape, dtype} describes."""
+        dtype = named_dtype(view["dtype"])
+        shape = [int(size) for size in view["shape"]]
+        count = 1
+        for size in shape:
+            count *= size
+        if count == 0:
+            return torch.empty(shape, dtype=dtype, device=self._device)
+        start = int(view["offset"])
+        data = self._mappings[view["allocation"]].bytes[start : start + count * dtype.itemsize]
+        return data.view(dtype).view(shape)

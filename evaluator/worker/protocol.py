@@ -1,0 +1,129 @@
+"""Frames on the one socket between judge and worker: a length, then a JSON object; descriptors travel beside it.
+
+Both sides use this module. It is written for a peer that may send anything: a frame has a length limit, JSON is strict (no NaN, no
+duplicate meaning, an object at the top), and whatever is wrong becomes a ProtocolError.
+"""
+
+import array
+import json
+import select
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+MAX_FRAME_BYTES = 8 << 20
+MAX_DESCRIPTORS = 64
+"""Descriptors sent with one frame; the kernel's own limit is 253."""
+
+Message = dict[str, Any]
+
+_HEADER = struct.Struct("!I")
+
+
+class ProtocolError(Exception):
+    """The peer sent something that is no frame."""
+
+
+class ChannelClosedError(Exception):
+    """The peer is gone."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def decode(payload: bytes) -> Message:
+    """The object that a frame's payload holds. Raises ProtocolError."""
+    try:
+        message = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not a JSON frame: {error}") from error
+    if not isinstance(message, dict):
+        raise ProtocolError(f"a frame holds a JSON object, not {type(message).__name__}")
+    return message
+
+
+def encode(message: Message) -> bytes:
+    """The frame for a message. Raises ProtocolError where it is too long."""
+    payload = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+    if len(payload) > MAX_FRAME_BYTES:
+        raise ProtocolError(f"a frame of {len(payload)} bytes; the limit is {MAX_FRAME_BYTES}")
+    return _HEADER.pack(len(payload)) + payload
+
+
+class Channel:
+    """One end of the socket pair.
+
+    `take_descriptors` is set on the worker's side only: the judge never accepts a descriptor, so that a worker can't fill its table.
+    """
+
+    def __init__(self, sock: socket.socket, take_descriptors: bool = False) -> None:
+        self._socket = sock
+        self._take = take_descriptors
+        self._buffer = bytearray()
+        self._descriptors: list[int] = []
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, message: Message, descriptors: Sequence[int] = (), timeout_s: float | None = None) -> None:
+        """Send one frame. Raises ChannelClosedError where the peer is gone, TimeoutError where it does not read."""
+        if len(descriptors) > MAX_DESCRIPTORS:
+            raise ProtocolError(f"{len(descriptors)} descriptors with one frame; the limit is {MAX_DESCRIPTORS}")
+        frame = encode(message)
+        self._socket.settimeout(timeout_s)
+        try:
+            sent = socket.send_fds(self._socket, [frame], descriptors) if descriptors else self._socket.send(frame)
+            self._socket.sendall(frame[sent:])
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+
+    def receive(self, timeout_s: float | None = None) -> tuple[Message, list[int]]:
+        """The next frame, and the descriptors that came with it.
+
+        Raises ProtocolError, ChannelClosedError, and TimeoutError after timeout_s seconds without a whole frame (0: take what is there).
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            payload = self._take_frame()
+            if payload is not None:
+                descriptors, self._descriptors = self._descriptors, []
+                return decode(payload), descriptors
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            if not select.select([self._socket], [], [], left)[0]:
+                raise TimeoutError
+            self._read()
+
+    def _take_frame(self) -> bytes | None:
+        if len(self._buffer) < _HEADER.size:
+            return None
+        (length,) = _HEADER.unpack_from(self._buffer)
+        if length > MAX_FRAME_BYTES:
+            raise ProtocolError(f"a frame of {length} bytes is announced; the limit is {MAX_FRAME_BYTES}")
+        if len(self._buffer) < _HEADER.size + length:
+            return None
+        payload = bytes(self._buffer[_HEADER.size : _HEADER.size + length])
+        del self._buffer[: _HEADER.size + length]
+        return payload
+
+    def _read(self) -> None:
+        space = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize) if self._take else 0
+        try:
+            data, ancillary, _, _ = self._socket.recvmsg(1 << 18, space)
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                numbers = array.array("i")
+                numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
+                self._descriptors.extend(numbers)
+        if not data:
+            raise ChannelClosedError("end of stream")
+        self._buffer += data

@@ -1,0 +1,128 @@
+"""Nested values as JSON, with tensors left out: each tensor becomes a small description made by the caller.
+
+The judge uses it for inputs and init inputs, the worker for what `forward` returned. A leaf that is neither a tensor nor plain data is
+encoded by its type's name alone, so that it can be reported and never has to be understood.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+MAX_DEPTH = 32
+MAX_LEAVES = 4096
+
+Json = Any
+Describe = Callable[[torch.Tensor], Json]
+Resolve = Callable[[Json], Any]
+
+
+class StructureError(ValueError):
+    """A value that is nested too deeply, too large, or not of this form."""
+
+
+class _Encoder:
+    def __init__(self, describe: Describe) -> None:
+        self._describe = describe
+        self._leaves = 0
+
+    def encode(self, value: Any, depth: int = 0) -> Json:
+        if depth > MAX_DEPTH:
+            raise StructureError(f"nested more than {MAX_DEPTH} deep")
+        if isinstance(value, torch.Tensor):
+            return {"tensor": self._describe(value)}
+        if isinstance(value, dict):
+            return {"dict": [[self.encode(key, depth + 1), self.encode(item, depth + 1)] for key, item in value.items()]}
+        if isinstance(value, tuple | list):
+            kind = "tuple" if isinstance(value, tuple) else "list"
+            return {kind: [self.encode(item, depth + 1) for item in value]}
+        self._leaves += 1
+        if self._leaves > MAX_LEAVES:
+            raise StructureError(f"more than {MAX_LEAVES} values")
+        return _encode_leaf(value)
+
+
+def _encode_leaf(value: Any) -> Json:
+    if value is None or isinstance(value, bool | str):
+        return {"value": value}
+    if isinstance(value, int):
+        return {"int": str(value)}
+    if isinstance(value, float):
+        return {"value": value} if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, torch.dtype):
+        return {"dtype": dtype_name(value)}
+    if isinstance(value, torch.Size):
+        return {"tuple": [{"int": str(size)} for size in value]}
+    return {"other": type(value).__name__[:100]}
+
+
+def encode(value: Any, describe: Describe) -> Json:
+    """`value` as JSON; `describe` says what stands for a tensor. Raises StructureError."""
+    return _Encoder(describe).encode(value)
+
+
+def decode(tree: Json, resolve: Resolve, depth: int = 0) -> Any:
+    """The value that `encode` described; `resolve` turns a tensor's description into what is to stand there. Raises StructureError."""
+    if depth > MAX_DEPTH or not isinstance(tree, dict) or len(tree) != 1:
+        raise StructureError("not an encoded value")
+    ((kind, content),) = tree.items()
+    if kind == "tensor":
+        return resolve(content)
+    if kind in ("list", "tuple", "dict") and not isinstance(content, list):
+        raise StructureError(f"a {kind} holds a list")
+    if kind == "dict":
+        return {_key(decode(key, resolve, depth + 1)): decode(item, resolve, depth + 1) for key, item in map(_pair, content)}
+    if kind in ("list", "tuple"):
+        items = [decode(item, resolve, depth + 1) for item in content]
+        return tuple(items) if kind == "tuple" else items
+    return _decode_leaf(kind, content)
+
+
+def _pair(content: Json) -> tuple[Json, Json]:
+    if not isinstance(content, list) or len(content) != 2:
+        raise StructureError("a dict holds pairs")
+    return content[0], content[1]
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    raise StructureError("a dict's key is plain data")
+
+
+def _decode_leaf(kind: str, content: Json) -> Any:
+    if kind == "value" and (content is None or isinstance(content, bool | str | float | int)):
+        return content
+    if kind == "int" and isinstance(content, str) and len(content) <= 1000:
+        try:
+            return int(content)
+        except ValueError as error:
+            raise StructureError("not an integer") from error
+    if kind == "float" and content in ("nan", "inf", "-inf"):
+        return float(content)
+    if kind == "dtype" and isinstance(content, str):
+        return named_dtype(content)
+    if kind == "other" and isinstance(content, str):
+        return Other(content)
+    raise StructureError(f"unknown kind {kind[:40]!r}")
+
+
+class Other:
+    """Stands for a value of a type that has no place in an answer."""
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """`float32` for `torch.float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+def named_dtype(name: str) -> torch.dtype:
+    """`torch.float32` for `float32`. Raises StructureError."""
+    dtype = getattr(torch, name, None) if name.isidentifier() else None
+    if not isinstance(dtype, torch.dtype):
+        raise StructureError(f"no dtype {name[:40]!r}")
+    return dtype

@@ -1,0 +1,31 @@
+"""Attention of every position to every position, in float16."""
+
+import torch
+from torch import nn
+
+batch_size = 16
+heads = 16
+length = 2048
+width = 64
+
+ASSAY = {
+    "description": "Scaled dot product attention in float16",
+    "cases": {"full": {}, "small": {"batch_size": 2, "heads": 3, "length": 77, "width": 32}},
+    "dtype": "float16",
+    "rows_independent": True,
+}
+
+
+class Model(nn.Module):
+    def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        """Three of shape (batch_size, heads, length, width) to one of the same shape."""
+        return nn.functional.scaled_dot_product_attention(query, key, value)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    shape = (batch_size, heads, length, width)
+    return [torch.randn(shape), torch.randn(shape), torch.randn(shape)]
+
+
+def get_init_inputs() -> list[object]:
+    return []

@@ -1,0 +1,33 @@
+"""Rows of a table, looked up by number: reads in no order at all."""
+
+import torch
+from torch import nn
+
+entries = 200_000
+width = 1024
+batch_size = 256
+length = 1024
+
+ASSAY = {
+    "description": "Embedding lookup with int64 indices",
+    "cases": {"full": {}, "small": {"entries": 401, "width": 61, "batch_size": 7, "length": 19}},
+    "rows_independent": True,
+}
+
+
+class Model(nn.Module):
+    def __init__(self, entries: int, width: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(entries, width)
+
+    def forward(self, indices: torch.Tensor) -> torch.Tensor:
+        """int64 (batch_size, length) to (batch_size, length, width)."""
+        return self.embedding(indices)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randint(0, entries, (batch_size, length))]
+
+
+def get_init_inputs() -> list[int]:
+    return [entries, width]

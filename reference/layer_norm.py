@@ -1,0 +1,38 @@
+"""Layer normalization over the last dimension, with weight and bias.
+
+Both are drawn: at torch's initial ones and zeros, an answer that leaves them out would pass.
+"""
+
+import torch
+from torch import nn
+
+batch_size = 64
+length = 1024
+dim = 4096
+
+ASSAY = {
+    "description": "Layer normalization with weight and bias",
+    "cases": {"full": {}, "small": {"batch_size": 3, "length": 7, "dim": 509}},
+    "rows_independent": True,
+}
+
+
+class Model(nn.Module):
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        nn.init.normal_(self.norm.weight, mean=1.0, std=0.25)
+        nn.init.normal_(self.norm.bias, std=0.25)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(batch_size, length, dim) to the same shape."""
+        return self.norm(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    scale = 0.5 + torch.rand(batch_size, length, 1)
+    return [torch.randn(batch_size, length, dim) * scale + torch.randn(batch_size, length, 1)]
+
+
+def get_init_inputs() -> list[int]:
+    return [dim]

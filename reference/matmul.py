@@ -1,0 +1,27 @@
+"""Matrix product in float32: limited by arithmetic, 137 GFLOP over 200 MB."""
+
+import torch
+from torch import nn
+
+rows = 4096
+inner = 4096
+columns = 4096
+
+ASSAY = {
+    "description": "Matrix product in float32",
+    "cases": {"full": {}, "small": {"rows": 67, "inner": 129, "columns": 93}},
+}
+
+
+class Model(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """(rows, inner) by (inner, columns) to (rows, columns)."""
+        return torch.matmul(a, b)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(rows, inner), torch.randn(inner, columns)]
+
+
+def get_init_inputs() -> list[object]:
+    return []

@@ -1,0 +1,38 @@
+"""The largest values of each row, in falling order, and where they stand.
+
+Each row is a permutation of numbers that are well apart, so that the indices have one right answer; each is scaled by a number of its
+own, so that the values differ between rows and draws.
+"""
+
+import torch
+from torch import nn
+
+rows = 4096
+columns = 16384
+k = 32
+
+ASSAY = {
+    "description": "Top k of each row: values and int64 indices",
+    "cases": {"full": {}, "small": {"rows": 13, "columns": 701, "k": 7}},
+    "rows_independent": True,
+}
+
+
+class Model(nn.Module):
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.k = k
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(rows, columns) to values and indices, each (rows, k)."""
+        values, indices = torch.topk(x, self.k, dim=1)
+        return values, indices
+
+
+def get_inputs() -> list[torch.Tensor]:
+    places = torch.rand(rows, columns).argsort(dim=1)
+    return [places * ((0.5 + torch.rand(rows, 1)) / columns)]
+
+
+def get_init_inputs() -> list[int]:
+    return [k]

@@ -1,0 +1,41 @@
+# author: assay
+# device: cpu
+# expect: cuda run_failed/init_error
+# expect: cpu run_failed/init_error
+"""Wrong: ModelNew demands an argument that the reference Model does not have."""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = r"""
+#include <torch/extension.h>
+
+torch::Tensor leaky_relu_width(torch::Tensor x, double slope) {
+    TORCH_CHECK(x.device().is_cpu() && x.scalar_type() == torch::kFloat32 && x.is_contiguous(),
+                "expected a contiguous float32 tensor on the CPU");
+    auto y = torch::empty_like(x);
+    const float* in = x.data_ptr<float>();
+    float* out = y.data_ptr<float>();
+    for (int64_t i = 0; i < x.numel(); ++i) out[i] = in[i] > 0.0f ? in[i] : in[i] * static_cast<float>(slope);
+    return y;
+}
+"""
+
+extension = load_inline(
+    name="assay_leaky_relu_width",
+    cpp_sources=CPP,
+    functions=["leaky_relu_width"],
+    extra_cflags=["-O3", "-fopenmp"],
+    extra_ldflags=["-fopenmp"],
+)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, negative_slope: float, width: int):
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.width = width
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return extension.leaky_relu_width(x, self.negative_slope)

@@ -1,0 +1,40 @@
+# author: assay
+# expect: cuda build_failed/missing_header
+# expect: cpu build_failed/missing_header
+"""Wrong: includes a header of its author's imagination."""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = "torch::Tensor leaky_relu_tooled(torch::Tensor x, double slope);"
+
+CUDA = r"""
+#include <torch/extension.h>
+#include <cuda_runtime.h>
+#include <fast_elementwise_tools.cuh>
+
+__global__ void leaky_relu_tooled_kernel(const float* x, float* y, float slope, int64_t n) {
+    const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+        y[i] = x[i] > 0.0f ? x[i] : x[i] * slope;
+    }
+}
+
+torch::Tensor leaky_relu_tooled(torch::Tensor x, double slope) {
+    auto y = torch::empty_like(x);
+    leaky_relu_tooled_kernel<<<4096, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), static_cast<float>(slope), x.numel());
+    return y;
+}
+"""
+
+extension = load_inline(name="assay_leaky_relu_tooled", cpp_sources=CPP, cuda_sources=CUDA, functions=["leaky_relu_tooled"])
+
+
+class ModelNew(nn.Module):
+    def __init__(self, negative_slope: float = 0.01):
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return extension.leaky_relu_tooled(x, self.negative_slope)

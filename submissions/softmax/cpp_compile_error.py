@@ -1,0 +1,49 @@
+# author: assay
+# device: cpu
+# expect: cuda build_failed/cpp_compile_error
+# expect: cpu build_failed/cpp_compile_error
+"""Wrong: assigns a whole tensor to one float."""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = r"""
+#include <torch/extension.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+torch::Tensor softmax_confused(torch::Tensor x) {
+    TORCH_CHECK(x.device().is_cpu() && x.scalar_type() == torch::kFloat32 && x.dim() == 2 && x.is_contiguous(),
+                "expected a contiguous float32 matrix on the CPU");
+    auto y = torch::empty_like(x);
+    const int64_t rows = x.size(0);
+    const int64_t dim = x.size(1);
+    const float* x_data = x.data_ptr<float>();
+    float* y_data = y.data_ptr<float>();
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < rows; ++row) {
+        const float* in = x_data + row * dim;
+        float* out = y_data + row * dim;
+        float top = -std::numeric_limits<float>::infinity();
+        for (int64_t i = 0; i < dim; ++i) top = std::max(top, in[i]);
+        float sum = x.sum(1);
+        for (int64_t i = 0; i < dim; ++i) out[i] = std::exp(in[i] - top) / sum;
+    }
+    return y;
+}
+"""
+
+extension = load_inline(
+    name="assay_softmax_confused",
+    cpp_sources=CPP,
+    functions=["softmax_confused"],
+    extra_cflags=["-O3", "-fopenmp"],
+    extra_ldflags=["-fopenmp"],
+)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return extension.softmax_confused(x)

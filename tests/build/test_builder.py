@@ -1,0 +1,249 @@
+import multiprocessing
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.build.builder import Builder, BuildOutcome
+from evaluator.build.cache import Cache
+from evaluator.build.memory_file import sealed_copy
+from evaluator.build.request import BuildRequest
+from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
+from evaluator.category import Category
+from evaluator.result import BuildEvidence
+
+ADD = """#include <torch/extension.h>
+torch::Tensor twice(torch::Tensor x) { return x + x; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+m.def("twice", twice, "twice");
+}
+"""
+PLAIN_C = "int answer(void) { return 42; }"
+DOUBLE_CU = """#include <torch/types.h>
+#include <cuda.h>
+#include <cuda_runtime.h>
+__global__ void doubled(const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }
+torch::Tensor twice(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    doubled<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+"""
+
+
+def request(text: str = PLAIN_C, file: str = "answer.c", **changes: Any) -> BuildRequest:
+    return BuildRequest.model_validate({"name": "answer", "sources": [{"name": file, "text": text}], **changes})
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Toolchain:
+    """This machine's real C++ compiler, and libraries that are empty: for builds that need no PyTorch and take milliseconds."""
+    return bare_toolchain(tmp_path / "torch")
+
+
+def bare_toolchain(root: Path) -> Toolchain:
+    (root / "lib").mkdir(parents=True, exist_ok=True)
+    for name in ("c10", "torch_cpu", "torch", "torch_python"):
+        (root / "lib" / f"lib{name}.so").write_text("INPUT(-lc)")
+    compiler = Compiler(("/bin/sh", str(_counting_compiler(root))), "1")
+    return Toolchain(compiler, None, None, None, TorchInstall(root, "0", "0", None, "c++17", ()), root, ("9.0a",))
+
+
+def _counting_compiler(root: Path) -> Path:
+    """gcc, leaving one line for each call."""
+    script = root / "counting-gcc"
+    script.write_text(f'echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 1\nexec gcc $(echo "$@" | sed s/-std=c++17//)\n')
+    return script
+
+
+def calls(toolchain: Toolchain) -> int:
+    log = toolchain.torch.root / "calls"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def content(outcome: BuildOutcome) -> bytes:
+    assert outcome.object_fd is not None, outcome.evidence.output
+    with os.fdopen(outcome.object_fd, "rb") as file:
+        return file.read()
+
+
+def test_builds_once_and_answers_from_the_cache_after(bare: Toolchain, tmp_path: Path) -> None:
+    builder = Builder(Cache(tmp_path / "cache"), bare)
+    first, second = builder.build(request()), builder.build(request())
+    assert calls(bare) == 2  # compile and link
+    assert (first.evidence.cached, second.evidence.cached) == (False, True)
+    assert first.evidence.ok
+    assert first.evidence.key == request().key(bare)
+    assert content(first) == content(second)
+
+
+def test_object_loads_from_its_descriptor(bare: Toolchain, tmp_path: Path) -> None:
+    outcome = Builder(Cache(tmp_path / "cache"), bare).build(request())
+    assert outcome.object_fd is not None
+    code = f"import ctypes; print(ctypes.CDLL('/proc/self/fd/{outcome.object_fd}').answer())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], pass_fds=[outcome.object_fd], capture_output=True, text=True, check=True, timeout=60
+    )
+    os.close(outcome.object_fd)
+    assert done.stdout == "42\n"
+
+
+def test_object_can_be_changed_by_nobody(tmp_path: Path) -> None:
+    descriptor = sealed_copy(b"data", "x")
+    with pytest.raises(OSError):
+        os.write(descriptor, b"evil")
+    os.fchmod(descriptor, 0o777)
+    again = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR)
+    for attempt in (lambda: os.write(again, b"evil"), lambda: os.ftruncate(again, 0)):
+        with pytest.raises(PermissionError):
+            attempt()
+    assert os.pread(descriptor, 10, 0) == b"data"
+    os.close(again)
+    os.close(descriptor)
+
+
+def test_failure_is_cached_with_its_diagnostics(bare: Toolchain, tmp_path: Path) -> None:
+    builder = Builder(Cache(tmp_path / "cache"), bare)
+    broken = request("int answer(void) { return nothing; }")
+    first, second = builder.build(broken), builder.build(broken)
+    assert calls(bare) == 1
+    assert first.evidence.category is Category.CPP_COMPILE_ERROR
+    assert first.object_fd is None
+    assert first.evidence.diagnostics[0].line == 1
+    assert first.evidence.diagnostics[0].file == "answer.c"
+    assert second.evidence.cached
+    assert second.evidence.diagnostics == first.evidence.diagnostics
+
+
+def test_damaged_entry_is_built_again(bare: Toolchain, tmp_path: Path) -> None:
+    builder = Builder(Cache(tmp_path / "cache"), bare)
+    whole = content(builder.build(request()))
+    (entry,) = (tmp_path / "cache").glob("builds/*/*")
+    entry.write_bytes(entry.read_bytes()[:-1] + b"\xff")
+    again = builder.build(request())
+    assert not again.evidence.cached
+    assert content(again) == whole
+
+
+def test_timeout_is_named_and_not_cached(bare: Toolchain, tmp_path: Path) -> None:
+    (bare.torch.root / "slow").touch()
+    cache = Cache(tmp_path / "cache")
+    assert Builder(cache, bare, timeout_s=0.3).build(request()).evidence.category is Category.BUILD_TIMEOUT
+    (bare.torch.root / "slow").unlink()
+    assert Builder(cache, bare).build(request()).evidence.ok
+
+
+def test_headers_lie_beside_the_sources(bare: Toolchain, tmp_path: Path) -> None:
+    with_header = request(
+        '#include "answer.h"\nint answer(void) { return ANSWER; }', headers=[{"name": "answer.h", "text": "#define ANSWER 7"}]
+    )
+    assert Builder(Cache(tmp_path / "cache"), bare).build(with_header).evidence.ok
+
+
+def test_functions_defined_twice_do_not_link(bare: Toolchain, tmp_path: Path) -> None:
+    twice = request(sources=[{"name": "a.c", "text": PLAIN_C}, {"name": "b.c", "text": PLAIN_C}])
+    evidence = Builder(Cache(tmp_path / "cache"), bare).build(twice).evidence
+    assert evidence.category is Category.LINK_ERROR
+    assert "multiple definition" in evidence.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    "flags", [{"extra_cflags": ["-E"]}, {"extra_cflags": ["-o", "elsewhere"]}, {"extra_ldflags": ["-r", "-o", "/dev/null"]}]
+)
+def test_flags_that_lead_the_product_astray_only_fail_the_build(flags: dict[str, Any], bare: Toolchain, tmp_path: Path) -> None:
+    outcome = Builder(Cache(tmp_path / "cache"), bare).build(request(**flags))
+    assert outcome.evidence.ok or outcome.evidence.category in (Category.CPP_COMPILE_ERROR, Category.LINK_ERROR)
+
+
+def test_product_that_is_a_link_is_not_followed(bare: Toolchain, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    compiler = tmp_path / "linking-cc"
+    compiler.write_text(f'for last; do :; done\nln -sf {secret} "$last"\n')
+    hostile = replace(bare, cxx=Compiler(("/bin/sh", str(compiler)), "1"))
+    outcome = Builder(Cache(tmp_path / "cache"), hostile).build(request())
+    assert outcome.object_fd is None
+    assert outcome.evidence.category is Category.CPP_COMPILE_ERROR
+    assert "is not a plain file" in outcome.evidence.output
+
+
+def test_killed_compiler_is_nobodys_fault_and_not_cached(bare: Toolchain, tmp_path: Path) -> None:
+    compiler = tmp_path / "dying-cc"
+    compiler.write_text("kill -9 $$\n")
+    cache = Cache(tmp_path / "cache")
+    dying = replace(bare, cxx=Compiler(("/bin/sh", str(compiler)), "1"))
+    assert Builder(cache, dying).build(request()).evidence.category is Category.INFRASTRUCTURE_ERROR
+    assert not list((tmp_path / "cache").glob("builds/*/*"))
+
+
+def test_unusable_cache_is_an_infrastructure_error(bare: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a folder is needed")
+    outcome = Builder(Cache(tmp_path / "cache"), bare).build(request())
+    assert (outcome.evidence.category, outcome.object_fd) == (Category.INFRASTRUCTURE_ERROR, None)
+
+
+def test_missing_nvcc_is_the_machines_lack_unless_the_cpp_part_fails_by_itself(bare: Toolchain, tmp_path: Path) -> None:
+    builder = Builder(Cache(tmp_path / "cache"), bare)
+    cuda = {"name": "cuda.cu", "text": ""}
+    lacking = builder.build(request(sources=[{"name": "a.c", "text": PLAIN_C}, cuda])).evidence
+    assert lacking.category is Category.NO_TOOLCHAIN
+    assert "nvcc" in lacking.output
+    assert lacking.uses_cuda
+    assert builder.build(request(sources=[{"name": "a.c", "text": "broken"}, cuda])).evidence.category is Category.CPP_COMPILE_ERROR
+
+
+def test_work_folder_is_gone_afterwards(bare: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    outcome = Builder(Cache(tmp_path / "cache"), bare).build(request("int answer(void) { return nothing; }"))
+    assert not list(scratch.iterdir())
+    assert str(scratch) not in outcome.evidence.output
+
+
+def _build_in_process(root: Path) -> BuildEvidence:
+    outcome = Builder(Cache(root / "cache"), bare_toolchain(root / "torch")).build(request())
+    assert outcome.object_fd is not None
+    os.close(outcome.object_fd)
+    return outcome.evidence
+
+
+def test_two_processes_with_one_key_compile_once(tmp_path: Path) -> None:
+    toolchain = bare_toolchain(tmp_path / "torch")
+    (toolchain.torch.root / "slow").touch()
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        found = pool.map(_build_in_process, [tmp_path, tmp_path], chunksize=1)
+    assert calls(toolchain) == 2
+    assert sorted(evidence.cached for evidence in found) == [False, True]
+
+
+@pytest.mark.build
+def test_pytorch_extension_is_built_and_imported(machine: Toolchain, tmp_path: Path) -> None:
+    outcome = Builder(Cache(tmp_path / "cache"), machine).build(request(ADD, "main.cpp", name="adder"))
+    assert outcome.object_fd is not None, outcome.evidence.output
+    code = f"""
+import importlib.machinery, importlib.util, torch
+loader = importlib.machinery.ExtensionFileLoader("adder", "/proc/self/fd/{outcome.object_fd}")
+module = importlib.util.module_from_spec(importlib.util.spec_from_loader("adder", loader))
+loader.exec_module(module)
+print(module.twice(torch.tensor([3.0])).item())
+"""
+    done = subprocess.run([sys.executable, "-c", code], pass_fds=[outcome.object_fd], capture_output=True, text=True, timeout=120)
+    os.close(outcome.object_fd)
+    assert done.stdout == "6.0\n", done.stderr
+
+
+@pytest.mark.build
+def test_cuda_source_compiles_without_a_gpu(machine: Toolchain, tmp_path: Path) -> None:
+    if machine.nvcc is None:
+        pytest.skip("no CUDA toolkit on this machine")
+    outcome = Builder(Cache(tmp_path / "cache"), machine).build(request(DOUBLE_CU, "cuda.cu", name="doubled"))
+    assert outcome.evidence.ok, outcome.evidence.output
+    assert outcome.evidence.uses_cuda
+    assert (outcome.object_fd is not None) == machine.links_cuda
+    if outcome.object_fd is not None:
+        os.close(outcome.object_fd)

@@ -1,0 +1,107 @@
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.confined import confined_runner
+from evaluator.build.request import BuildRequest
+from evaluator.build.runner import CommandResult, Runner
+from evaluator.build.toolchain import Toolchain
+from evaluator.category import Category
+from evaluator.sandbox import Zygote, best_level
+
+pytestmark = pytest.mark.skipif(
+    best_level() is None, reason="this machine gives no level of confinement: python -m evaluator.sandbox check"
+)
+
+ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+
+
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    with Zygote.start(modules=()) as started:
+        yield started
+
+
+@pytest.fixture
+def runner(zygote: Zygote) -> Runner:
+    return confined_runner(zygote, ())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for parent in (tmp_path, *tmp_path.parents):
+        if os.access(parent, os.W_OK) and parent.stat().st_uid == os.getuid() and parent != Path("/tmp"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    work = tmp_path / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    return work
+
+
+def sh(runner: Runner, script: str, folder: Path, timeout_s: float = 30.0) -> CommandResult:
+    return runner(("/bin/sh", "-c", script), folder, ENV, timeout_s)
+
+
+def test_runs_in_its_folder_and_leaves_its_product_there(runner: Runner, folder: Path) -> None:
+    result = sh(runner, "pwd; echo made > product; exit 3", folder)
+    assert (result.code, result.timed_out, result.output.strip()) == (3, False, str(folder))
+    assert (folder / "product").read_text() == "made\n"
+
+
+def test_sees_no_secret_and_no_other_folder(runner: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "1")
+    neighbour = folder.parent / "neighbour"
+    neighbour.write_text("0xfeedface")
+    result = sh(runner, f"env; cat {neighbour}", folder)
+    assert result.code != 0
+    assert "SECRET" not in result.output
+    assert "0xfeedface" not in result.output
+
+
+def test_deadline_is_kept(runner: Runner, folder: Path) -> None:
+    started = time.monotonic()
+    result = sh(runner, "echo begun; sleep 60", folder, 0.5)
+    assert (result.code, result.timed_out) == (None, True)
+    assert "begun" in result.output
+    assert time.monotonic() - started < 10
+
+
+def test_signal_has_no_code(runner: Runner, folder: Path) -> None:
+    assert sh(runner, "kill -9 $$", folder).code is None
+
+
+def test_later_command_reads_what_an_earlier_one_wrote(runner: Runner, folder: Path) -> None:
+    assert sh(runner, "umask 077; exec /bin/sh -c 'umask 022; echo object > a.o'", folder).code == 0
+    assert sh(runner, "cat a.o && echo linked > a.so", folder).output.strip() == "object"
+
+
+def test_commands_side_by_side_share_the_folder(runner: Runner, folder: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda i: sh(runner, f"sleep 0.2; echo {i} > {i}.o", folder), range(8)))
+    assert [result.code for result in results] == [0] * 8, results
+    assert sh(runner, "cat *.o | wc -l; echo > last.so", folder).output.strip() == "8"
+
+
+@pytest.mark.build
+def test_pytorch_extension_is_built_in_the_sandbox(zygote: Zygote, machine: Toolchain, tmp_path: Path) -> None:
+    text = """#include <torch/extension.h>
+torch::Tensor twice(torch::Tensor x) { return x + x; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+m.def("twice", twice, "twice");
+m.def("thrice", thrice, "thrice");
+}
+"""
+    builder = Builder(Cache(tmp_path / "cache"), machine, zygote)
+    for source, category in ((text, Category.MISSING_BINDING), (text.replace('m.def("thrice", thrice, "thrice");', ""), None)):
+        request = BuildRequest.model_validate({"name": "adder", "sources": [{"name": "main.cpp", "text": source}]})
+        outcome = builder.build(request)
+        assert outcome.evidence.category is category, outcome.evidence.output
+        assert (outcome.object_fd is None) == (category is not None)
+        if outcome.object_fd is not None:
+            os.close(outcome.object_fd)

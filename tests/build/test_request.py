@@ -1,0 +1,157 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluator.build.request import MAX_FILES, MAX_FLAGS, MAX_TOTAL_BYTES, BuildRequest
+from evaluator.build.toolchain import Toolchain
+
+
+def given(**changes: Any) -> dict[str, Any]:
+    return {"name": "softmax", "sources": [{"name": "main.cpp", "text": "int a;"}, {"name": "cuda.cu", "text": "int b;"}], **changes}
+
+
+def request(**changes: Any) -> BuildRequest:
+    return BuildRequest.model_validate(given(**changes))
+
+
+def test_accepts_what_load_inline_sends() -> None:
+    made = request(extra_cflags=[""], extra_cuda_cflags=["-O3 --use_fast_math", " ", "-Xcompiler '-Wall -Wextra'"], extra_ldflags=None)
+    assert made.extra_cflags == ()
+    assert made.extra_cuda_cflags == ("-O3", "--use_fast_math", "-Xcompiler", "-Wall -Wextra")
+    assert made.extra_ldflags == ()
+    assert made.uses_cuda
+
+
+def test_uses_cuda_only_when_asked() -> None:
+    plain = [{"name": "main.cpp", "text": ""}]
+    assert not request(sources=plain).uses_cuda
+    assert request(sources=plain, with_cuda=True).uses_cuda
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../main.cpp",
+        "a/b.cpp",
+        "/etc/x.cpp",
+        ".main.cpp",
+        "-o.cpp",
+        "@x.cpp",
+        "main",
+        "main.py",
+        "a\0.cpp",
+        "a b.cpp",
+        "a.cpp\n",
+        "x" * 200 + ".cpp",
+        7,
+        None,
+    ],
+)
+def test_refuses_file_names(name: Any) -> None:
+    with pytest.raises(ValueError):
+        request(sources=[{"name": name, "text": ""}])
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a-b", "a/b", "a\n", "a\0", "é", "a" * 201, b"a", 3, None, ["a"]])
+def test_refuses_extension_names(name: Any) -> None:
+    with pytest.raises(ValueError):
+        request(name=name)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800", b"int a;", 5, None, "x" * (MAX_TOTAL_BYTES + 1)])
+def test_refuses_texts(text: Any) -> None:
+    with pytest.raises(ValueError):
+        request(sources=[{"name": "main.cpp", "text": text}])
+
+
+@pytest.mark.parametrize(
+    "flags", [["-D'open"], ["a\0b"], ["\ud800"], [3], "-O3", {"a": 1}, 5, ["x" * 5000], ["-O3"] * (MAX_FLAGS + 1), [" ".join(["-g"] * 300)]]
+)
+@pytest.mark.parametrize("field", ["extra_cflags", "extra_cuda_cflags", "extra_ldflags"])
+def test_refuses_flags(field: str, flags: Any) -> None:
+    with pytest.raises(ValueError):
+        request(**{field: flags})
+
+
+def test_refuses_too_much_of_everything() -> None:
+    with pytest.raises(ValueError, match="bytes together"):
+        request(sources=[{"name": f"s{i}.cpp", "text": "é" * (MAX_TOTAL_BYTES // 4)} for i in range(3)])
+    with pytest.raises(ValueError):
+        request(sources=[{"name": f"s{i}.cpp", "text": ""} for i in range(MAX_FILES + 1)])
+    with pytest.raises(ValueError, match="more than"):
+        request(headers=[{"name": f"h{i}.h", "text": ""} for i in range(MAX_FILES - 1)])
+    with pytest.raises(ValueError):
+        request(sources=[])
+
+
+def test_refuses_two_files_of_one_name_and_sources_among_the_headers() -> None:
+    with pytest.raises(ValueError, match="same name"):
+        request(sources=[{"name": "main.cpp", "text": "1"}, {"name": "main.cpp", "text": "2"}])
+    with pytest.raises(ValueError, match="suffix"):
+        request(headers=[{"name": "b.cu", "text": ""}])
+    with pytest.raises(ValueError, match="suffix"):
+        request(headers=[{"name": "cuda.cu.o", "text": ""}])
+
+
+def test_refuses_unknown_fields_and_truthy_strings() -> None:
+    with pytest.raises(ValueError):
+        request(output="/etc/passwd")
+    with pytest.raises(ValueError):
+        request(with_cuda="yes")
+
+
+def test_refusal_does_not_repeat_the_input() -> None:
+    with pytest.raises(ValueError) as refusal:
+        request(sources=[{"name": "main.cpp", "text": "secret\0" * 1000}])
+    assert "secret" not in str(refusal.value)
+
+
+def test_key_is_stable_and_ignores_empty_flags(toolchain: Toolchain) -> None:
+    assert request().key(toolchain) == request(extra_cflags=["", " "]).key(toolchain)
+    assert len(request().key(toolchain)) == 64
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "softmax2"},
+        {"sources": [{"name": "main.cpp", "text": "int a;i"}, {"name": "cuda.cu", "text": "nt b;"}]},
+        {"sources": [{"name": "cuda.cu", "text": "int b;"}, {"name": "main.cpp", "text": "int a;"}]},
+        {"sources": [{"name": "main.cpp", "text": "int b;"}, {"name": "cuda.cu", "text": "int a;"}]},
+        {"headers": [{"name": "a.h", "text": ""}]},
+        {"extra_cflags": ["-O3"]},
+        {"extra_cuda_cflags": ["-O3"]},
+        {"extra_ldflags": ["-O3"]},
+        {"with_cuda": True},
+    ],
+)
+def test_key_sees_every_field(changes: dict[str, Any], toolchain: Toolchain) -> None:
+    assert request(**changes).key(toolchain) != request().key(toolchain)
+
+
+def test_key_keeps_fields_and_list_items_apart(toolchain: Toolchain) -> None:
+    keys = {
+        request(extra_cflags=first, extra_cuda_cflags=second).key(toolchain)
+        for first, second in [
+            (["-a", "-b"], []),
+            (["-a"], ["-b"]),
+            ([], ["-a", "-b"]),
+            (["-a-b"], []),
+            (["-b", "-a"], []),
+            (["'-a -b'"], []),
+        ]
+    }
+    assert len(keys) == 6
+
+
+def test_key_sees_the_toolchain(toolchain: Toolchain) -> None:
+    others = [
+        replace(toolchain, arch=("8.0",)),
+        replace(toolchain, nvcc=None),
+        replace(toolchain, host_compiler="gcc-11"),
+        replace(toolchain, torch=replace(toolchain.torch, version="2.11.1")),
+        replace(toolchain, torch=replace(toolchain.torch, standard="c++17")),
+        replace(toolchain, torch=replace(toolchain.torch, abi_flags=())),
+    ]
+    assert len({request().key(other) for other in [toolchain, *others]}) == 7

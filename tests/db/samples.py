@@ -1,0 +1,129 @@
+"""Results to store."""
+
+import hashlib
+from typing import Any
+
+from evaluator.category import Category, Status
+from evaluator.result import (
+    BuildEvidence,
+    Diagnostic,
+    Environment,
+    ErrorFigures,
+    Evidence,
+    ExceptionEvidence,
+    ExitEvidence,
+    LaunchRecord,
+    Result,
+    RoundEvidence,
+    TimingEvidence,
+    TimingSide,
+    now,
+)
+
+PROBLEM_SOURCE = "class Model: ...\n"
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def environment(device_name: str = "NVIDIA H200", **changes: Any) -> Environment:
+    values: dict[str, Any] = {
+        "device_kind": "cuda",
+        "device_name": device_name,
+        "torch": "2.11.0",
+        "python": "3.11.7",
+        "cpu": "Xeon",
+        "cpu_count": 16,
+        "platform": "Linux",
+        "settings": {"allow_tf32": False, "threads": 1},
+    }
+    return Environment(**values | changes)
+
+
+def result(category: Category = Category.OK, source: str = "class ModelNew: ...\n", speedup: float | None = None, **changes: Any) -> Result:
+    """A result of `category` for softmax on an H200; a speedup of s is 2·s ms against 2 ms."""
+    values: dict[str, Any] = {
+        "submission": "submissions/softmax/a.py",
+        "author": "ada",
+        "problem": "softmax",
+        "case": "full",
+        "device": "cuda:0",
+        "status": category.status,
+        "category": category,
+        "message": "as observed",
+        "source_sha256": sha256(source),
+        "problem_sha256": sha256(PROBLEM_SOURCE),
+        "started_at": now(),
+        "duration_s": 1.5,
+        "environment": environment(),
+    }
+    if category.status is Status.CORRECT:
+        speedup = speedup or 2.0
+        values |= {"runtime_ms": 2.0, "baseline_ms": 2.0 * speedup, "speedup": speedup}
+    if category.status is Status.REJECTED:
+        values |= {"problem_sha256": None, "environment": None, "device": None, "case": None}
+    return Result(**values | changes)
+
+
+def full_evidence(text: str = "") -> Evidence:
+    """Evidence with every part filled in; `text` is put wherever a submission could put text of its own."""
+    figures = ErrorFigures(
+        output=f"[0]{text}",
+        elements=1024,
+        wrong=3,
+        max_error=float("inf"),
+        rms_error=0.25,
+        tolerance=1e-5,
+        reference_error=1e-7,
+        first_index=(1, 2),
+        first_value=0.1,
+        first_expected=0.3,
+        nonfinite_mismatch=1,
+    )
+    side = TimingSide(median_ms=1.25, lower_quartile_ms=1.125, upper_quartile_ms=1.375, samples_ms=(1.125, 1.25, 1.375), wall_ms=(1.5,))
+    diagnostic = Diagnostic(file=f"cuda.cu{text}", line=7, column=3, severity="error", message=f"identifier undefined{text}")
+    return Evidence(
+        sandbox="namespaces",
+        stage="time",
+        builds=(
+            BuildEvidence(
+                name=f"softmax_ext{text}",
+                key="k" * 64,
+                ok=False,
+                category=Category.CUDA_COMPILE_ERROR,
+                uses_cuda=True,
+                duration_s=11.25,
+                output=f"cuda.cu(7): error\nmore of it{text}",
+                diagnostics=(diagnostic,),
+            ),
+        ),
+        launches=(
+            LaunchRecord(
+                api="cudaLaunchKernel",
+                kernel=f"softmax_kernel(float const*){text}",
+                object="ext.so",
+                own=True,
+                count=5,
+                grid=(128, 1, 1),
+                block=(4096, 1, 1),
+                shared_bytes=8192,
+                code=1,
+                first=2,
+            ),
+        ),
+        rounds=(
+            RoundEvidence(
+                index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)
+            ),
+        ),
+        timing=TimingEvidence(clock="cuda_event", calls=3, candidate=side, baseline=side, disagreement=0.01),
+        exception=ExceptionEvidence(
+            stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
+        ),
+        exit=ExitEvidence(stage="call", signal="SIGKILL", deadline_s=60.0, memory_limit_bytes=1 << 30),
+        stdout=f"printed{text}",
+        stderr=f"warned{text}",
+        stages_s={"load": 0.25, "build": 11.5},
+        detail=f"the judge's own{text}",
+    )

@@ -1,0 +1,297 @@
+"""Saving and reading evaluations."""
+
+import dataclasses
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from db.models import MAX_SOURCE_BYTES
+from db.store import EvaluationKey, Store, StoreError
+from evaluator.category import CATEGORIES, Category
+from evaluator.result import Result
+from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result, sha256
+
+ROOT = Path(__file__).parents[2]
+SOURCE = "class ModelNew: ...\n"
+
+
+def ids(url: str) -> list[int]:
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        return [row[0] for row in connection.execute("SELECT id FROM evaluations ORDER BY id")]
+
+
+def test_what_is_saved_comes_back_equal(store: Store) -> None:
+    saved = result(block=3, sample_id=0, hint="do this", evidence=full_evidence())
+    stored = store.get(store.save(saved, SOURCE, PROBLEM_SOURCE))
+    assert stored is not None
+    assert stored.result == saved
+    assert stored.source == SOURCE and stored.source_exact
+    assert stored.problem_source == PROBLEM_SOURCE
+
+
+@pytest.mark.parametrize("category", list(CATEGORIES))
+def test_every_category_can_be_stored(store: Store, category: Category) -> None:
+    saved = result(category)
+    stored = store.get(store.save(saved, SOURCE))
+    assert stored is not None and stored.result == saved
+
+
+def test_an_unknown_id_is_nothing(store: Store) -> None:
+    assert store.get(1) is None
+
+
+def test_results_survive_closing(url: str) -> None:
+    saved = result()
+    with Store.open(url) as store:
+        number = store.save(saved, SOURCE)
+    with Store.open(url) as store:
+        stored = store.get(number)
+    assert stored is not None and stored.result == saved
+
+
+def test_shared_texts_are_stored_once(store: Store, url: str) -> None:
+    for name in "abc":
+        store.save(result(submission=name), SOURCE, PROBLEM_SOURCE)
+    with sqlite3.connect(store.path) as connection:
+        counts = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("sources", "problems", "environments")]
+    assert counts == [1, 1, 1]
+
+
+def test_a_long_source_is_cut_and_says_so(store: Store) -> None:
+    source = "é" * MAX_SOURCE_BYTES
+    stored = store.get(store.save(result(Category.TOO_LARGE, source), source))
+    assert stored is not None
+    assert stored.source == "é" * (MAX_SOURCE_BYTES // 2)
+    assert not stored.source_exact
+
+
+def test_an_exact_source_replaces_an_inexact_one_and_not_the_reverse(store: Store) -> None:
+    first = store.save(result(), "what could be read")
+    store.save(result(), SOURCE)
+    store.save(result(), "what could be read")
+    stored = store.get(first)
+    assert stored is not None and stored.source == SOURCE and stored.source_exact
+
+
+def test_a_problem_text_that_comes_later_is_kept(store: Store) -> None:
+    first = store.save(result(), SOURCE, None)
+    store.save(result(), SOURCE, PROBLEM_SOURCE)
+    store.save(result(), SOURCE, None)
+    stored = store.get(first)
+    assert stored is not None and stored.problem_source == PROBLEM_SOURCE
+
+
+def test_names_that_are_not_utf8_are_stored_escaped_and_found_again(store: Store) -> None:
+    name = os.fsdecode(b"sub/\xe4.py")
+    saved = result(submission=name, message="bad \ud800 text", evidence=full_evidence("\udcff"))
+    stored = store.get(store.save(saved, "x = '\udce4'"))
+    assert stored is not None
+    assert stored.result.submission == "sub/\\udce4.py"
+    assert stored.result.evidence.stdout == "printed\\udcff"
+    assert stored.source == "x = '\\udce4'"
+    assert store.judged(EvaluationKey.of(saved))
+
+
+def test_nul_and_control_characters_come_back(store: Store) -> None:
+    saved = result(Category.SYNTAX_ERROR, "a\0b", message="m\0n\x1b[31m", submission="s\0t")
+    stored = store.get(store.save(saved, "a\0b"))
+    assert stored is not None and stored.result == saved and stored.source == "a\0b" and stored.source_exact
+
+
+def test_judged_needs_every_part_of_the_key(store: Store) -> None:
+    saved = result(block=2)
+    store.save(saved, SOURCE)
+    key = EvaluationKey.of(saved)
+    assert store.judged(key)
+    assert store.judged_keys() == {key}
+    others: dict[str, Any] = {
+        "submission": "b.py",
+        "block": None,
+        "source_sha256": sha256("other"),
+        "problem_sha256": None,
+        "case": "small",
+        "device_name": "NVIDIA A100",
+        "evaluator_version": "0.0.1",
+    }
+    assert set(others) == set(EvaluationKey.fields())
+    for name, value in others.items():
+        assert not store.judged(dataclasses.replace(key, **{name: value})), name
+
+
+def test_judged_keys_of_an_older_evaluator_are_not_mixed_in(store: Store) -> None:
+    old = result(evaluator_version="0.0.1")
+    store.save(old, SOURCE)
+    assert store.judged_keys() == frozenset()
+    assert store.judged_keys("0.0.1") == {EvaluationKey.of(old)}
+
+
+def test_a_rejected_submission_is_judged(store: Store) -> None:
+    saved = result(Category.SYNTAX_ERROR)
+    store.save(saved, SOURCE)
+    assert store.judged(EvaluationKey("submissions/softmax/a.py", None, sha256(SOURCE), None, None, ""))
+
+
+def test_not_evaluated_is_not_judged(store: Store) -> None:
+    saved = result(Category.NO_TOOLCHAIN)
+    store.save(saved, SOURCE)
+    assert not store.judged(EvaluationKey.of(saved))
+    assert store.judged_keys() == frozenset()
+
+
+def test_a_file_that_was_changed_back_is_judged_again(store: Store) -> None:
+    first, second = result(source="first"), result(source="second")
+    store.save(first, "first")
+    store.save(second, "second")
+    assert not store.judged(EvaluationKey.of(first))
+    assert store.judged(EvaluationKey.of(second))
+
+
+def test_not_evaluated_does_not_hide_what_was_judged(store: Store) -> None:
+    saved = result()
+    store.save(saved, SOURCE)
+    store.save(result(Category.INTERRUPTED), SOURCE)
+    assert store.judged(EvaluationKey.of(saved))
+
+
+@pytest.mark.parametrize("later", [Category.OK, Category.TIMEOUT, Category.NO_DEVICE])
+def test_not_evaluated_is_replaced(store: Store, url: str, later: Category) -> None:
+    store.save(result(Category.INFRASTRUCTURE_ERROR), SOURCE)
+    number = store.save(result(later), SOURCE)
+    assert ids(url) == [number]
+
+
+def test_not_evaluated_without_device_and_case_is_replaced(store: Store, url: str) -> None:
+    store.save(result(Category.NO_DEVICE, environment=None, case=None, device=None), SOURCE)
+    number = store.save(result(), SOURCE)
+    assert ids(url) == [number]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"submission": "b.py"},
+        {"block": 1},
+        {"source": "other"},
+        {"problem": "gelu"},
+        {"case": "small"},
+        {"environment": environment("NVIDIA A100")},
+    ],
+)
+def test_not_evaluated_of_something_else_stays(store: Store, url: str, changes: dict[str, object]) -> None:
+    kept = store.save(result(Category.INTERRUPTED), SOURCE)
+    added = store.save(result(**changes), SOURCE)  # type: ignore[arg-type]
+    assert ids(url) == [kept, added]
+
+
+def test_judged_rows_are_history(store: Store, url: str) -> None:
+    numbers = [store.save(result(category), SOURCE) for category in (Category.OK, Category.OK, Category.TIMEOUT, Category.OK)]
+    assert ids(url) == numbers
+
+
+def test_a_row_that_can_not_be_stored_leaves_nothing(store: Store, url: str) -> None:
+    with pytest.raises(StoreError, match="times_finite"):
+        store.save(result(runtime_ms=0.0), "never stored", PROBLEM_SOURCE)
+    assert ids(url) == []
+    with sqlite3.connect(store.path) as connection:
+        assert connection.execute("SELECT count(*) FROM sources").fetchone() == (0,)
+    assert store.save(result(), SOURCE) == ids(url)[0]
+
+
+def test_a_damaged_row_is_named(store: Store) -> None:
+    number = store.save(result(), SOURCE)
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE evaluations SET evidence = x'00'")
+    with pytest.raises(StoreError, match=f"Evaluation {number} can't be read"):
+        store.get(number)
+
+
+def test_a_reader_can_not_write(store: Store, url: str) -> None:
+    number = store.save(result(), SOURCE)
+    with Store.open(url, read_only=True) as reader:
+        assert reader.get(number) is not None
+        with pytest.raises(StoreError, match="reading only"):
+            reader.save(result(), SOURCE)
+
+
+def test_a_write_waits_for_another_and_a_reader_does_not(store: Store, url: str) -> None:
+    number = store.save(result(), SOURCE)
+    code = f"import sqlite3, time; c = sqlite3.connect({str(store.path)!r}); c.execute('BEGIN IMMEDIATE'); print(flush=True); time.sleep(1)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert store.get(number) is not None
+        assert holder.poll() is None
+        store.save(result(), SOURCE)
+        assert holder.wait() == 0
+    assert len(ids(url)) == 2
+
+
+def test_the_connections_are_durable_and_strict(store: Store) -> None:
+    with store.read() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30_000}
+
+
+SAVER = """
+    import sys
+    from db.store import Store
+    from tests.db.samples import full_evidence, result
+    url, who, count = sys.argv[1:]
+    with Store.open(url) as store:
+        for number in range(int(count)):
+            text = f"{who}.{number}"
+            print(store.save(result(source=text, submission=text, evidence=full_evidence()), text, "shared problem"), flush=True)
+"""
+
+
+def saver(url: str, who: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SAVER), url, who, str(count)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_processes_that_create_and_save_at_once_lose_nothing(url: str) -> None:
+    reported: list[int] = []
+    for process in [saver(url, who, 50) for who in "abcd"]:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        reported += map(int, output.split())
+    assert len(set(reported)) == 200
+    assert ids(url) == sorted(reported)
+    with Store.open(url) as store:
+        assert len(store.judged_keys()) == 200
+
+
+def test_a_kill_while_saving_leaves_all_that_was_reported(url: str) -> None:
+    reported: list[int] = []
+    for attempt in range(3):
+        with saver(url, f"run{attempt}", 1_000_000) as process:
+            assert process.stdout is not None
+            reported += [int(process.stdout.readline()) for _ in range(5)]
+            time.sleep(0.01 * attempt)
+            process.send_signal(signal.SIGKILL)
+            reported += [int(line) for line in process.stdout if line.endswith("\n")]
+    path = url.removeprefix("sqlite:///")
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert set(reported) <= set(ids(url))
+    with Store.open(url) as store:
+        for number in ids(url):
+            stored = store.get(number)
+            assert stored is not None and isinstance(stored.result, Result) and stored.source_exact

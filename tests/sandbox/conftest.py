@@ -1,0 +1,62 @@
+"""One zygote for each level; a level that the machine does not give is skipped with the probe's reason."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evaluator.sandbox import Exit, Level, Limits, Program, Zygote
+from evaluator.sandbox.probe import try_level
+
+ENTRIES = "tests.sandbox.entries"
+CONFINED = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
+
+Runner = Callable[..., tuple[Exit, Any]]
+"""(entry, argument, program fields) → how it ended, and its answer: JSON where it parses, else text."""
+
+
+def _zygote(level: Level) -> Iterator[Zygote]:
+    trial = try_level(level) if level is not Level.NONE else None
+    if trial and not trial.available:
+        pytest.skip(f"{level}: {trial.reason}")
+    with Zygote.start((ENTRIES,), level, {"SECRET_OF_THE_ZYGOTE": "no"} if level is Level.NONE else {}) as zygote:
+        yield zygote
+
+
+@pytest.fixture(scope="session", params=[*CONFINED, Level.NONE])
+def any_zygote(request: pytest.FixtureRequest) -> Iterator[Zygote]:
+    """Every level, NONE too."""
+    yield from _zygote(request.param)
+
+
+@pytest.fixture(scope="session", params=CONFINED)
+def zygote(request: pytest.FixtureRequest) -> Iterator[Zygote]:
+    """Every level that confines."""
+    yield from _zygote(request.param)
+
+
+@pytest.fixture
+def run(any_zygote: Zygote) -> Runner:
+    return runner(any_zygote)
+
+
+@pytest.fixture
+def confined_run(zygote: Zygote) -> Runner:
+    return runner(zygote)
+
+
+def runner(zygote: Zygote) -> Runner:
+    def run(entry: str, argument: object = None, *, limits: Limits | None = None, **fields: Any) -> tuple[Exit, Any]:
+        env = {"ARG": json.dumps(argument), **fields.pop("env", {})}
+        program = Program(entry=f"{ENTRIES}:{entry}", env=env, limits=limits or Limits(), **fields)
+        with zygote.start_program(program) as confined:
+            ended = confined.wait(30)
+            stdout, stderr = confined.output()
+            assert ended is not None, f"{entry} did not end: {stderr}"
+        try:
+            return ended, json.loads(stdout)
+        except json.JSONDecodeError:
+            return ended, stdout + stderr
+
+    return run

@@ -1,0 +1,275 @@
+"""What the tests run inside the sandbox. Arguments come in the environment as ARG (JSON); answers go to standard output as JSON."""
+
+import ctypes
+import json
+import mmap
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+IMPORTED_IN = os.getpid()
+SYSTEM_CALLS_X86_64 = {
+    "ptrace": (101, 16, 1, 0, 0),
+    "process_vm_readv": (310, 1, 0, 0, 0),
+    "mount": (165, 0, 0, 0, 0),
+    "umount2": (166, 0, 0, 0, 0),
+    "unshare user": (272, 0x10000000, 0, 0, 0),
+    "unshare mount": (272, 0x20000, 0, 0, 0),
+    "setns": (308, 0, 0, 0, 0),
+    "clone user": (56, 0x10000000 | 17, 0, 0, 0),
+    "pivot_root": (155, 0, 0, 0, 0),
+    "chroot": (161, 0, 0, 0, 0),
+    "bpf": (321, 0, 0, 0, 0),
+    "perf_event_open": (298, 0, 0, 0, 0),
+    "userfaultfd": (323, 0, 0, 0, 0),
+    "io_uring_setup": (425, 1, 0, 0, 0),
+    "keyctl": (250, 0, 0, 0, 0),
+    "open_by_handle_at": (304, 0, 0, 0, 0),
+    "pidfd_getfd": (438, 0, 0, 0, 0),
+    "personality": (135, 0xFFFFFFFF, 0, 0, 0),
+    "ioctl TIOCSTI": (16, 0, 0x5412, 0, 0),
+    "x32 getpid": (0x40000000 + 39, 0, 0, 0, 0),
+}
+
+
+def _argument() -> Any:
+    return json.loads(os.environ["ARG"])
+
+
+def _answer(value: object) -> None:
+    print(json.dumps(value))
+
+
+def seven(fds: dict[str, int]) -> int:
+    return 7
+
+
+def nothing(fds: dict[str, int]) -> None:
+    print("héllo")
+
+
+def echo(fds: dict[str, int]) -> int:
+    with socket.socket(fileno=fds["channel"]) as channel:
+        channel.sendall(channel.recv(100)[::-1])
+    Path(f"/proc/self/fd/{fds['file']}").read_bytes()
+    return os.lseek(fds["file"], 0, os.SEEK_END)
+
+
+def describe(fds: dict[str, int]) -> None:
+    """What a curious program finds out about where it is."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    _answer(
+        {
+            "uid": os.getuid(),
+            "gid": os.getgid(),
+            "groups": os.getgroups(),
+            "cwd": str(Path.cwd()),
+            "environment": dict(os.environ),
+            "first_environment": Path("/proc/self/environ").read_bytes().decode(),
+            "descriptors": sorted(int(name) for name in _names("/proc/self/fd")),
+            "processes": _processes(),
+            "capabilities": {name: status[name].strip() for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},
+            "no_new_privs": status["NoNewPrivs"].strip(),
+            "seccomp": status["Seccomp"].strip(),
+            "path": sys.path,
+            "argv": sys.argv,
+            "warm": os.getpid() != IMPORTED_IN,
+            "random": random.random(),
+            "core": _limit("core"),
+            "limits": {name: _limit(name) for name in ("fsize", "nofile", "cpu", "as")},
+        }
+    )
+
+
+def _processes() -> list[int]:
+    try:
+        return sorted(int(name) for name in _names("/proc") if name.isdigit())
+    except PermissionError:
+        return []
+
+
+def _limit(name: str) -> int:
+    import resource
+
+    return resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[0]
+
+
+def _names(path: str) -> list[str]:
+    return [entry.name for entry in Path(path).iterdir()]
+
+
+def look(fds: dict[str, int]) -> None:
+    """For each path: its names or its size, or the error's name."""
+    found: dict[str, object] = {}
+    for path in _argument():
+        try:
+            found[path] = sorted(_names(path)) if Path(path).is_dir() else len(Path(path).read_bytes())
+        except OSError as error:
+            found[path] = type(error).__name__
+    _answer(found)
+
+
+def write(fds: dict[str, int]) -> None:
+    """For each directory: "written", or the error's name."""
+    found = {}
+    for directory in _argument():
+        try:
+            Path(directory, "assay-was-here").write_text("x")
+            found[directory] = "written"
+        except OSError as error:
+            found[directory] = type(error).__name__
+    _answer(found)
+
+
+def call_system(fds: dict[str, int]) -> None:
+    """The errno of each system call that should be refused; 0 where it was not."""
+    _LIBC.syscall.restype = ctypes.c_long
+    found = {}
+    for name, numbers in SYSTEM_CALLS_X86_64.items():
+        ctypes.set_errno(0)
+        result = _LIBC.syscall(*(ctypes.c_long(number) for number in numbers))
+        found[name] = ctypes.get_errno() if result < 0 else 0
+    _answer(found)
+
+
+def use_sockets(fds: dict[str, int]) -> None:
+    found = {}
+    for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET):
+        try:
+            socket.socket(family, socket.SOCK_DGRAM).close()
+            found[family.name] = "opened"
+        except OSError as error:
+            found[family.name] = type(error).__name__
+    one, other = socket.socketpair()
+    one.sendall(b"x")
+    found["pair"] = other.recv(1).decode()
+    _answer(found)
+
+
+def kill_self(fds: dict[str, int]) -> None:
+    os.kill(os.getpid(), _argument())
+    time.sleep(60)
+
+
+def crash(fds: dict[str, int]) -> None:
+    ctypes.string_at(0)
+
+
+def fail(fds: dict[str, int]) -> None:
+    raise ValueError("a failure of the program's own")
+
+
+def leave(fds: dict[str, int]) -> None:
+    sys.exit(_argument())
+
+
+def flood(fds: dict[str, int]) -> None:
+    piece = b"0123456789abcdef" * 65536
+    os.write(1, b"first out\n")
+    os.write(2, b"first err \xff\n")
+    for _ in range(50):
+        os.write(1, piece)
+        os.write(2, piece)
+    os.write(1, b"\nlast out")
+    os.write(2, b"\nlast err")
+
+
+def burst(fds: dict[str, int]) -> None:
+    """Leave a tree behind: a child, a daemon in a session of its own, and a process that ignores polite signals."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for _ in range(3):
+        if not os.fork():
+            os.setsid()
+            if not os.fork():
+                os.execv("/bin/sleep", ["sleep", _argument()])
+            time.sleep(600)
+    os.write(fds["ready"], b"x")
+    if os.environ.get("LEAVE"):
+        time.sleep(0.2)
+        return
+    time.sleep(600)
+
+
+def eat_memory(fds: dict[str, int]) -> None:
+    kept = []
+    while True:
+        piece = mmap.mmap(-1, 16 << 20)
+        for offset in range(0, len(piece), 4096):
+            piece[offset] = 1
+        kept.append(piece)
+
+
+def eat_memory_in_child(fds: dict[str, int]) -> None:
+    if not os.fork():
+        eat_memory(fds)
+    time.sleep(600)
+
+
+def multiply(fds: dict[str, int]) -> None:
+    """Fork until that fails; say how often it worked."""
+    count = 0
+    try:
+        while count < 2000:
+            if not os.fork():
+                time.sleep(600)
+            count += 1
+    except OSError:
+        _answer(count)
+
+
+def write_file(fds: dict[str, int]) -> None:
+    """Write a file in the working directory until that fails; say its size and the error."""
+    size = 0
+    try:
+        with Path("large").open("wb", buffering=0) as file:
+            while size < 1 << 30:
+                size += file.write(bytes(1 << 20))
+        _answer([size, ""])
+    except OSError as error:
+        _answer([size, error.strerror])
+
+
+def spin(fds: dict[str, int]) -> None:
+    while True:
+        pass
+
+
+def signal_outside(fds: dict[str, int]) -> None:
+    """The error of signalling each process."""
+    found = {}
+    for pid in _argument():
+        try:
+            os.kill(pid, 0)
+            found[pid] = "reached"
+        except OSError as error:
+            found[pid] = type(error).__name__
+    _answer(found)
+
+
+def attack_supervisor(fds: dict[str, int]) -> None:
+    """Try to open the descriptors and memory of every process that is seen, and to kill process 1."""
+    opened = []
+    for pid in {*_processes(), 1, os.getppid()} - {os.getpid()}:
+        for part in ("mem", "environ", "fd/0", "fd/1", "fd/2", "fd/3", "fd/4", "fd/5", "root", "cwd"):
+            try:
+                os.close(os.open(f"/proc/{pid}/{part}", os.O_RDONLY))
+                opened.append(f"{pid}/{part}")
+            except OSError:
+                continue
+    _answer(opened)
+
+
+def kill_everything(fds: dict[str, int]) -> int:
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        try:
+            os.kill(1, number)
+        except PermissionError:
+            continue
+    time.sleep(0.3)
+    return 9

@@ -1,0 +1,174 @@
+"""What a confined program can't see, reach or do."""
+
+import errno
+import json
+import os
+import platform
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox import Exit, Level, Program, Zygote
+from tests.sandbox.conftest import ENTRIES, Runner, runner
+from tests.sandbox.entries import SYSTEM_CALLS_X86_64
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_project_home_and_host_are_not_visible(confined_run: Runner, tmp_path: Path) -> None:
+    tmp_path.joinpath("secret").write_text("x")
+    hidden = [str(path) for path in (tmp_path, ROOT / "evaluator/judge", ROOT / "pyproject.toml", ROOT / "tests/sandbox/entries.py")]
+    hidden += [
+        "/etc/shadow",
+        "/etc/hostname",
+        "/var",
+        "/run",
+        "/proc/1/environ",
+        "/dev/vda",
+        "/dev/kmsg",
+        "/sys/fs",
+        str(Path("~").expanduser()),
+    ]
+    _, found = confined_run("look", hidden)
+    prefixes = (sys.prefix, sys.base_prefix)
+    for path, seen in found.items():
+        way_to_python = any(prefix.startswith(path + "/") for prefix in prefixes)
+        assert seen in ("FileNotFoundError", "PermissionError") or (way_to_python and len(seen) == 1), (path, seen)
+
+
+def test_what_lies_inside_a_visible_directory_can_be_hidden(zygote: Zygote, tmp_path: Path) -> None:
+    _world_readable(tmp_path)
+    for name in ("seen", "unseen"):
+        tmp_path.joinpath(name).mkdir()
+        tmp_path.joinpath(name, "file").write_text("text")
+    tmp_path.joinpath("unseen.txt").write_text("text")
+    hidden = (str(tmp_path / "unseen"), str(tmp_path / "unseen.txt"))
+    paths = [str(tmp_path / name) for name in ("seen/file", "unseen/file", "unseen.txt")]
+    ended, found = runner(zygote)("look", paths, readonly=(str(tmp_path),), hidden=hidden)
+    assert ended == Exit(0), found
+    assert found[paths[0]] == 4
+    assert found[paths[1]] in ("FileNotFoundError", "PermissionError")
+    assert found[paths[2]] in (0, "PermissionError")
+
+
+def _world_readable(path: Path) -> None:
+    """Pytest's directories are closed to others; those above stay closed, and need not be open."""
+    path.chmod(0o755)
+
+
+def _open_way(path: Path) -> None:
+    """Landlock takes nothing away that the file system already forbids, so there the way has to be open."""
+    while path.stat().st_uid == os.getuid() and str(path) not in ("/", "/tmp"):
+        path.chmod(path.stat().st_mode | stat.S_IXOTH)
+        path = path.parent
+
+
+def test_readonly_paths_are_seen_and_not_written(zygote: Zygote, tmp_path: Path) -> None:
+    _world_readable(tmp_path)
+    _open_way(tmp_path)
+    tmp_path.joinpath("file").write_text("text")
+    link = tmp_path.parent / f"{tmp_path.name}-link"
+    link.symlink_to(tmp_path)
+    run = runner(zygote)
+    paths = [f"{tmp_path}/file", f"{link}/file"]
+    _, found = run("look", paths, readonly=(str(link),))
+    assert found == {paths[0]: 4, paths[1]: 4}
+    _, found = run("write", [str(tmp_path)], readonly=(str(tmp_path),))
+    assert found[str(tmp_path)] in ("OSError", "PermissionError")
+    link.unlink()
+
+
+def test_writable_directories_take_files_and_come_back(zygote: Zygote, tmp_path: Path) -> None:
+    _open_way(tmp_path)
+    ended, found = runner(zygote)("write", [str(tmp_path)], writable=(str(tmp_path),))
+    assert (ended, found) == (Exit(0), {str(tmp_path): "written"})
+    assert (tmp_path / "assay-was-here").read_text() == "x"
+    assert tmp_path.stat().st_uid == os.getuid()
+
+
+def test_only_its_own_directory_can_be_written(confined_run: Runner, zygote: Zygote) -> None:
+    places = ["/", "/usr", "/etc", "/dev", "/proc", "/usr/local", sys.prefix, sys.base_prefix, "/var/tmp", str(ROOT)]
+    _, found = confined_run("write", places)
+    assert set(found.values()) <= {"OSError", "PermissionError", "FileNotFoundError"}, found
+    _, found = confined_run("write", ["."])
+    assert found == {".": "written"}
+    if zygote.level is Level.LANDLOCK:
+        _, found = confined_run("write", ["/tmp", "/dev/shm"])
+        assert set(found.values()) == {"PermissionError"}
+    assert not Path("/tmp/assay-was-here").exists()
+
+
+def test_no_privileges_are_left(confined_run: Runner) -> None:
+    _, found = confined_run("describe")
+    assert set(found["capabilities"].values()) == {"0" * 16}
+    assert found["no_new_privs"] == "1"
+    assert found["seccomp"] == "2"
+    assert found["uid"] != 0 and found["gid"] != 0
+
+
+def test_as_root_each_program_is_another_user(zygote: Zygote) -> None:
+    if os.getuid() != 0:
+        pytest.skip("an ordinary user has no other users to become")
+    running = [zygote.start_program(Program(argv=("sh", "-c", "id -u; id -G; sleep 0.3"))) for _ in range(4)]
+    for confined in running:
+        assert confined.wait(10) == Exit(0)
+    identities = [confined.output()[0].split() for confined in running]
+    assert len({user for user, _ in identities}) == 4
+    assert all(61000 <= int(user) < 65000 and group == user for user, group in identities)
+    for confined in running:
+        confined.close()
+
+
+def test_secrets_of_the_environment_are_not_inherited(confined_run: Runner, monkeypatch: pytest.MonkeyPatch, zygote: Zygote) -> None:
+    monkeypatch.setenv("A_TOKEN", "hunter2")
+    with Zygote.start((ENTRIES,), zygote.level) as own:
+        _, found = runner(own)("describe")
+    assert "hunter2" not in json.dumps([found["environment"], found["first_environment"]])
+    assert found["environment"]["HOME"] == found["environment"]["TMPDIR"] == found["cwd"]
+
+
+def test_dangerous_system_calls_are_refused(confined_run: Runner) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("the numbers are those of x86_64")
+    _, found = confined_run("call_system")
+    assert found == dict.fromkeys(SYSTEM_CALLS_X86_64, errno.EPERM)
+
+
+def test_there_is_no_network(confined_run: Runner) -> None:
+    _, found = confined_run("use_sockets")
+    assert found.pop("pair") == "x"
+    assert set(found.values()) == {"PermissionError"}
+
+
+def test_only_its_own_processes_are_there(zygote: Zygote) -> None:
+    run = runner(zygote)
+    if zygote.level is Level.LANDLOCK:
+        assert run("describe")[1]["processes"] == []
+    else:
+        assert len(run("describe")[1]["processes"]) <= 3
+    _, found = run("signal_outside", [os.getpid(), os.getppid(), zygote.pid])
+    assert set(found.values()) <= {"ProcessLookupError", "PermissionError"}
+
+
+def test_processes_over_it_can_neither_be_read_nor_killed(zygote: Zygote) -> None:
+    run = runner(zygote)
+    assert run("attack_supervisor") == (Exit(0), [])
+    assert run("kill_everything")[0] == Exit(9)
+    assert run("seven")[0] == Exit(7)
+
+
+def test_compilers_work_inside(zygote: Zygote, tmp_path: Path) -> None:
+    source = "#include <vector>\nint main() { std::vector<int> v(3); return static_cast<int>(v.size()); }"
+    command = f"printf '%s' '{source}' > a.cpp && g++ -O1 a.cpp -o a && ./a"
+    with zygote.start_program(Program(argv=("sh", "-c", command))) as confined:
+        assert confined.wait(60) == Exit(3), confined.output()
+
+
+def test_at_level_none_limits_are_all_there_is() -> None:
+    with Zygote.start((ENTRIES,), Level.NONE) as zygote:
+        found = runner(zygote)("describe")[1]
+        assert found["seccomp"] == "0"
+        assert found["uid"] == os.getuid()
+        assert zygote.level is Level.NONE

@@ -1,0 +1,198 @@
+"""Nothing outlives its program, its judge or its zygote, and limits hold."""
+
+import contextlib
+import json
+import os
+import select
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote
+from evaluator.sandbox.probe import try_level
+from tests.sandbox.conftest import ENTRIES, Runner
+
+
+def _commands_with(text: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and text.encode() in (entry / "cmdline").read_bytes():
+                found.append(entry.name)
+    return found
+
+
+def _burst(zygote: Zygote, marker: str, **env: str) -> tuple[int, int, Program]:
+    ready, ready_end = os.pipe()
+    return ready, ready_end, Program(entry=f"{ENTRIES}:burst", env={"ARG": json.dumps(marker), **env})
+
+
+def _wait_for_commands(marker: str, count: int) -> None:
+    deadline = time.monotonic() + 10
+    while len(_commands_with(marker)) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(_commands_with(marker)) == count
+
+
+def _at_its_end(pipe: int, within_s: float) -> bool:
+    """Whether all that held the writing end are gone."""
+    while select.select([pipe], [], [], within_s)[0]:
+        if not os.read(pipe, 100):
+            return True
+    return False
+
+
+def test_kill_ends_a_tree_with_daemons(any_zygote: Zygote) -> None:
+    ready, ready_end, program = _burst(any_zygote, f"86400.{time.monotonic_ns()}")
+    marker = json.loads(program.env["ARG"])
+    with any_zygote.start_program(program, {"ready": ready_end}) as confined:
+        os.close(ready_end)
+        assert os.read(ready, 1) == b"x"
+        _wait_for_commands(marker, 3)
+        start = time.monotonic()
+        confined.kill()
+        confined.kill()
+        assert confined.wait(5) == Exit(None, "SIGKILL")
+        assert time.monotonic() - start < 1.0
+        assert _commands_with(marker) == []
+        assert _at_its_end(ready, 0)
+        confined.kill()
+    os.close(ready)
+
+
+def test_daemons_end_with_their_program(any_zygote: Zygote) -> None:
+    ready, ready_end, program = _burst(any_zygote, f"86400.{time.monotonic_ns()}", LEAVE="1")
+    with any_zygote.start_program(program, {"ready": ready_end}) as confined:
+        os.close(ready_end)
+        assert confined.wait(10) == Exit(0)
+        assert _commands_with(json.loads(program.env["ARG"])) == []
+        assert os.read(ready, 1) == b"x"
+        assert _at_its_end(ready, 0)
+    os.close(ready)
+
+
+def test_children_die_with_the_zygote(any_zygote: Zygote) -> None:
+    with Zygote.start((ENTRIES,), any_zygote.level) as own:
+        ready, ready_end, program = _burst(own, f"86400.{time.monotonic_ns()}")
+        with own.start_program(program, {"ready": ready_end}) as confined:
+            os.close(ready_end)
+            assert os.read(ready, 1) == b"x"
+            assert own.pid is not None
+            os.kill(own.pid, 9)
+            assert _at_its_end(ready, 5)
+            with pytest.raises(SandboxUnavailable, match="zygote"):
+                confined.wait(5)
+        with pytest.raises(SandboxUnavailable, match="gone"):
+            own.start_program(Program(argv=("true",)))
+        os.close(ready)
+
+
+def test_children_die_with_their_judge(any_zygote: Zygote) -> None:
+    ready, ready_end, program = _burst(any_zygote, f"86400.{time.monotonic_ns()}")
+    judge = os.fork()
+    if not judge:
+        try:
+            any_zygote.start_program(program, {"ready": ready_end})
+            os.read(ready, 1)
+        finally:
+            os.kill(os.getpid(), 9)
+    os.close(ready_end)
+    os.waitpid(judge, 0)
+    assert _at_its_end(ready, 5)
+    os.close(ready)
+
+
+def test_children_die_with_their_supervisor(zygote: Zygote) -> None:
+    if zygote.level is Level.LANDLOCK:
+        pytest.skip("landlock: without a PID namespace only the program itself dies with its supervisor, not what it started")
+    ready, ready_end, program = _burst(zygote, f"86400.{time.monotonic_ns()}")
+    with zygote.start_program(program, {"ready": ready_end}) as confined:
+        os.close(ready_end)
+        assert os.read(ready, 1) == b"x"
+        for pid in _children(zygote.pid or 0):
+            os.kill(pid, 9)
+        assert _at_its_end(ready, 5)
+        with pytest.raises(SandboxUnavailable, match="lost"):
+            confined.wait(5)
+    os.close(ready)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "stat").read_bytes().rpartition(b")")[2].split()[1] == b"%d" % parent:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("entry", ["eat_memory", "eat_memory_in_child"])
+def test_memory_bomb_is_stopped_and_named(run: Runner, entry: str) -> None:
+    start = time.monotonic()
+    ended, _ = run(entry, limits=Limits(memory_bytes=512 << 20))
+    assert ended == Exit(None, "SIGKILL", memory_exceeded=True)
+    assert time.monotonic() - start < 15
+
+
+def test_ordinary_death_is_no_memory_bomb(run: Runner) -> None:
+    assert run("kill_self", 9)[0].memory_exceeded is False
+
+
+def test_fork_bomb_is_limited(confined_run: Runner) -> None:
+    _, count = confined_run("multiply", limits=Limits(processes=40))
+    assert 20 <= count <= 40
+
+
+def test_large_file_is_refused(run: Runner) -> None:
+    assert run("write_file", limits=Limits(file_bytes=8 << 20))[1] == [8 << 20, "File too large"]
+
+
+def test_tmp_has_a_size(zygote: Zygote) -> None:
+    if zygote.level is Level.LANDLOCK:
+        pytest.skip("landlock: its private directory lies in the host's /tmp, without a size of its own")
+    from tests.sandbox.conftest import runner
+
+    size, error = runner(zygote)("write_file", limits=Limits(tmp_bytes=16 << 20))[1]
+    assert error == "No space left on device"
+    assert size <= 16 << 20
+
+
+def test_processor_time_is_limited(run: Runner) -> None:
+    assert run("spin", limits=Limits(cpu_s=1))[0] == Exit(None, "SIGXCPU")
+
+
+def test_limits_reach_the_program_and_address_space_is_free(run: Runner) -> None:
+    found = run("describe", limits=Limits(file_bytes=1 << 20, open_files=100, cpu_s=50))[1]
+    assert found["limits"] == {"fsize": 1 << 20, "nofile": 100, "cpu": 50, "as": -1}
+    assert found["core"] == 0
+
+
+def test_nothing_is_left_on_the_host(any_zygote: Zygote) -> None:
+    def left() -> set[Path]:
+        return {*Path("/tmp").glob("assay-*"), *Path("/sys/fs/cgroup").glob(f"**/assay-{any_zygote.pid}-*")}
+
+    before = left()
+    with any_zygote.start_program(Program(argv=("sh", "-c", "mkdir -p d/e; echo > d/e/f; chmod 0 d"))) as confined:
+        assert confined.wait(10) == Exit(0)
+    assert left() == before
+
+
+def test_the_watch_kills_where_no_group_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not try_level(Level.NONE).available:
+        pytest.skip("a plain fork is refused")
+    from evaluator.sandbox import tree
+
+    child = os.fork()
+    if not child:
+        kept = bytearray(64 << 20)
+        kept[::4096] = b"x" * len(kept[::4096])
+        time.sleep(60)
+    time.sleep(0.5)
+    try:
+        assert 64 << 20 <= tree.resident_bytes(child) < 2 << 30
+        assert child in tree.descendants(os.getpid())
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert tree.resident_bytes(child) == 0

@@ -1,0 +1,100 @@
+"""The parts that can be looked at without running anything."""
+
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox import Exit, Level, Limits, Program, best_level, probe, seccomp, view
+from evaluator.sandbox.cgroup import Group, Parents
+from evaluator.sandbox.view import Kind
+
+
+def test_program_goes_through_json_unchanged() -> None:
+    program = Program(argv=("a", "b"), env={"c": "d"}, readonly=("/e",), hidden=("/f",), limits=Limits(processes=3), preload="/g.so")
+    assert Program.from_json(program.to_json()) == program
+
+
+@pytest.mark.parametrize("fields", [{}, {"entry": "a:b", "argv": ("c",)}])
+def test_program_is_an_entry_or_a_command(fields: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="entry or a command"):
+        Program(**fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "ended"),
+    [(0, Exit(0)), (3 << 8, Exit(3)), (11, Exit(None, "SIGSEGV")), (0x86, Exit(None, "SIGABRT")), (40, Exit(None, "SIG40"))],
+)
+def test_wait_statuses(status: int, ended: Exit) -> None:
+    assert Exit.from_wait_status(status) == ended
+
+
+def test_view_has_parents_before_children_and_no_path_twice() -> None:
+    targets = [entry.target for entry in view.compose(Program(argv=("true",), gpu=True), 61000)]
+    assert len(set(targets)) == len(targets)
+    for index, target in enumerate(targets):
+        assert not any(target.startswith(later + "/") for later in targets[index + 1 :])
+
+
+def test_view_shows_nothing_twice_and_keeps_what_lies_under_tmp(tmp_path: Path) -> None:
+    entries = {entry.target: entry for entry in view.compose(Program(argv=("true",), readonly=("/usr/bin", str(tmp_path))), 61000)}
+    assert "/usr/bin" not in entries
+    assert entries[str(tmp_path.resolve())].kind is Kind.READONLY
+    assert entries["/tmp"].kind is Kind.TMPFS
+
+
+def test_view_hides_the_project_where_it_would_be_visible() -> None:
+    entries = {entry.target: entry for entry in view.compose(Program(argv=("true",), readonly=(str(view.PROJECT_ROOT),)), 61000)}
+    assert entries[str(view.PROJECT_ROOT / "evaluator")].kind is Kind.HIDDEN
+
+
+def test_gpu_nodes_come_only_when_asked_for() -> None:
+    without = {entry.target for entry in view.compose(Program(argv=("true",)), 61000)}
+    assert not any("nvidia" in target for target in without if target.startswith("/dev"))
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("unix_sockets", [True, False])
+def test_filter_jumps_stay_inside(machine: str, unix_sockets: bool) -> None:
+    code = seccomp.program(machine, unix_sockets=unix_sockets)
+    assert len(code) < 4096
+    for index, (operation, if_true, if_false, _) in enumerate(code):
+        if operation & 7 == 5:
+            assert index + 1 + max(if_true, if_false) < len(code)
+    assert code[-1] == (0x06, 0, 0, 0x7FFF0000)
+
+
+def test_filter_for_an_unknown_architecture_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        seccomp.program("riscv64", unix_sockets=True)
+
+
+def test_no_control_groups_is_a_group_that_does_nothing() -> None:
+    group = Group.make(Parents(), "assay-1-1", Limits())
+    assert group.open_entrances() == []
+    assert group.memory_exceeded() is False
+    group.kill()
+    group.remove()
+
+
+def test_limits_are_plain_numbers() -> None:
+    assert all(isinstance(value, int) and value > 0 for value in asdict(Limits()).values())
+
+
+def test_probe_says_why_a_level_is_missing() -> None:
+    report = probe()
+    assert [trial.level for trial in report.trials] == [Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK]
+    assert all(trial.available != bool(trial.reason) for trial in report.trials)
+    assert best_level() == report.best
+    assert report.best is not Level.NONE
+
+
+def test_check_prints_the_report_and_exits_accordingly() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "evaluator.sandbox", "check"], cwd=view.PROJECT_ROOT, capture_output=True, text=True, check=False
+    )
+    best = best_level()
+    assert ended.returncode == (0 if best else 1), ended.stderr
+    assert f"best level: {best or 'none'}" in ended.stdout

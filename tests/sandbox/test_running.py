@@ -1,0 +1,182 @@
+"""Programs start, get what they were given, and their ends are told apart."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox import Exit, Limits, Program, SandboxUnavailable, Zygote
+from tests.sandbox.conftest import ENTRIES, Runner
+
+
+def test_exit_code_is_the_return_value(run: Runner) -> None:
+    assert run("seven")[0] == Exit(7)
+
+
+def test_none_is_code_zero_and_output_is_utf8(run: Runner) -> None:
+    assert run("nothing") == (Exit(0), "héllo\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
+def test_signal_to_itself_is_reported(run: Runner, number: signal.Signals) -> None:
+    assert run("kill_self", int(number))[0] == Exit(None, number.name)
+
+
+def test_null_pointer_is_a_segmentation_fault(run: Runner) -> None:
+    assert run("crash")[0] == Exit(None, "SIGSEGV")
+
+
+def test_exception_is_code_one_with_its_traceback(run: Runner) -> None:
+    ended, output = run("fail")
+    assert ended == Exit(1)
+    assert "ValueError: a failure of the program's own" in output
+
+
+@pytest.mark.parametrize(("argument", "code"), [(3, 3), (None, 0), ("text", 1), (256 + 5, 5)])
+def test_sys_exit_gives_its_code(run: Runner, argument: object, code: int) -> None:
+    assert run("leave", argument)[0] == Exit(code)
+
+
+def test_descriptors_arrive_by_name(any_zygote: Zygote) -> None:
+    ours, theirs = socket.socketpair()
+    file = os.memfd_create("data")
+    os.write(file, b"12345")
+    with ours, theirs, any_zygote.start_program(Program(entry=f"{ENTRIES}:echo"), {"channel": theirs.fileno(), "file": file}) as confined:
+        theirs.close()
+        ours.sendall(b"abc")
+        assert ours.recv(10) == b"cba"
+        assert confined.wait(10) == Exit(5), confined.output()
+        assert ours.recv(10) == b""
+    os.close(file)
+
+
+def test_descriptors_that_were_not_given_are_closed(run: Runner) -> None:
+    _, found = run("describe")
+    assert set(found["descriptors"]) <= {0, 1, 2, 3}  # 3 is the listing's own
+    assert 2 in found["descriptors"]
+
+
+def test_command_gets_descriptors_from_three_on(any_zygote: Zygote) -> None:
+    first, second = os.memfd_create("first"), os.memfd_create("second")
+    with any_zygote.start_program(Program(argv=("sh", "-c", "echo one >&3; echo two >&4; exit 4")), {"a": first, "b": second}) as confined:
+        assert confined.wait(10) == Exit(4), confined.output()
+    assert (os.pread(first, 10, 0), os.pread(second, 10, 0)) == (b"one\n", b"two\n")
+    os.close(first)
+    os.close(second)
+
+
+def test_missing_command_is_code_127(any_zygote: Zygote) -> None:
+    with any_zygote.start_program(Program(argv=("no-such-command",))) as confined:
+        assert confined.wait(10) == Exit(127)
+        assert "no-such-command: No such file" in confined.output()[1]
+
+
+def test_command_dies_of_a_broken_pipe_as_it_should(any_zygote: Zygote) -> None:
+    with any_zygote.start_program(Program(argv=("sh", "-c", "yes | head -1"))) as confined:
+        assert confined.wait(10) == Exit(0)
+        assert confined.output() == ("y\n", "")
+
+
+def test_flood_of_output_neither_blocks_nor_grows(any_zygote: Zygote) -> None:
+    program = Program(entry=f"{ENTRIES}:flood", limits=Limits(output_bytes=10_000))
+    with any_zygote.start_program(program) as confined:
+        assert confined.wait(30) == Exit(0)
+        stdout, stderr = confined.output()
+    assert stdout.startswith("first out\n") and stdout.endswith("last out")
+    assert stderr.startswith("first err �\n") and stderr.endswith("last err")
+    assert f"[... {50 * (1 << 20) + 19 - 10_000} bytes cut ...]" in stdout
+    assert len(stdout) < 10_100 and len(stderr) < 10_100
+
+
+def test_output_within_the_limit_is_whole(any_zygote: Zygote) -> None:
+    with any_zygote.start_program(Program(argv=("sh", "-c", "seq 1000"))) as confined:
+        confined.wait(10)
+        assert confined.output()[0].split() == [str(number) for number in range(1, 1001)]
+
+
+def test_wait_gives_none_while_it_runs_and_fileno_tells_the_end(any_zygote: Zygote) -> None:
+    import select
+
+    with any_zygote.start_program(Program(argv=("sleep", "0.5"))) as confined:
+        assert confined.wait(0.05) is None
+        assert confined.exit is None
+        assert select.select([confined], [], [], 10)[0] == [confined]
+        assert confined.wait(0) == Exit(0)
+        assert confined.exit == Exit(0)
+        assert confined.wait(0) == Exit(0)
+
+
+def test_environment_is_what_was_asked_for_and_nothing_else(any_zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
+    with any_zygote.start_program(Program(argv=("env",), env={"MINE": "1"})) as confined:
+        confined.wait(10)
+        names = {line.partition("=")[0] for line in confined.output()[0].splitlines()}
+    assert names - {"PWD", "SHLVL", "_"} == {"PATH", "HOME", "TMPDIR", "LANG", "MINE"}
+
+
+def test_missing_readonly_path_is_not_the_programs_fault(zygote: Zygote) -> None:
+    with zygote.start_program(Program(argv=("true",), readonly=("/no/such/path",))) as confined:
+        with pytest.raises(SandboxUnavailable, match="/no/such/path"):
+            confined.wait(10)
+        with pytest.raises(SandboxUnavailable):
+            confined.wait(0)
+
+
+def test_many_at_once_have_their_own_ends(any_zygote: Zygote) -> None:
+    running = [any_zygote.start_program(Program(argv=("sh", "-c", f"exit {code}"))) for code in range(8)]
+    assert [confined.wait(20) for confined in running] == [Exit(code) for code in range(8)]
+    for confined in running:
+        confined.close()
+
+
+def _judge(zygote: Zygote, code: int, answers: "multiprocessing.Queue[object]") -> None:
+    for _ in range(3):
+        with zygote.start_program(Program(argv=("sh", "-c", f"exit {code}"))) as confined:
+            answers.put((code, confined.wait(20)))
+
+
+def test_several_processes_share_one_zygote(any_zygote: Zygote) -> None:
+    context = multiprocessing.get_context("spawn")
+    answers: multiprocessing.Queue[object] = context.Queue()
+    judges = [context.Process(target=_judge, args=(any_zygote, code, answers)) for code in (11, 22)]
+    for judge in judges:
+        judge.start()
+    got = [answers.get(timeout=30) for _ in range(6)]
+    for judge in judges:
+        judge.join(10)
+        assert judge.exitcode == 0
+    assert sorted(got, key=str) == sorted([(11, Exit(11))] * 3 + [(22, Exit(22))] * 3, key=str)
+
+
+def test_a_warm_entry_starts_without_importing(any_zygote: Zygote) -> None:
+    with any_zygote.start_program(Program(entry=f"{ENTRIES}:describe")) as confined:
+        confined.wait(10)
+        found = json.loads(confined.output()[0])
+    assert found["warm"] is True or any_zygote.level == "bubblewrap"
+    assert found["argv"] == ["worker"]
+    assert str(Path(__file__).resolve().parents[2]) not in found["path"]
+
+
+def test_two_children_draw_different_random_numbers(run: Runner) -> None:
+    assert run("describe")[1]["random"] != run("describe")[1]["random"]
+
+
+def test_starting_is_quick(any_zygote: Zygote) -> None:
+    times_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        with any_zygote.start_program(Program(entry=f"{ENTRIES}:seven")) as confined:
+            assert confined.wait(10) == Exit(7)
+        times_s.append(time.perf_counter() - start)
+    assert min(times_s) < 0.5, times_s
+
+
+def test_unknown_module_is_told_at_the_start() -> None:
+    from evaluator.sandbox import Level
+
+    with pytest.raises(SandboxUnavailable, match="no_such_module"):
+        Zygote.start(("no_such_module",), Level.NONE)

@@ -1,0 +1,213 @@
+"""Problems: found, loaded, checked and drawn from."""
+
+import hashlib
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+
+from evaluator.problem import SHIPPED, Problem, ProblemError, discover, load
+
+PLAIN = """\
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, 3)
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, x, indices, more):
+        return self.dropout(self.linear(x))
+
+batch_size = 6
+features = 5
+
+def get_inputs():
+    return [torch.rand(batch_size, features), torch.randint(0, 9, (batch_size,)), {"pair": (torch.rand(2), 0.5)}]
+
+def get_init_inputs():
+    return [features]
+"""
+DECLARED = PLAIN + 'ASSAY = dict(cases={"full": {}, "small": {"batch_size": 2}}, dtype="float16", tolerance=2, rows_independent=True)\n'
+
+
+def problem(folder: Path, source: str = PLAIN, name: str = "plain") -> Problem:
+    path = folder / f"{name}.py"
+    path.write_text(source)
+    return load(path)
+
+
+def test_a_plain_kernelbench_file_works_unchanged(tmp_path: Path) -> None:
+    loaded = problem(tmp_path)
+    assert (loaded.name, loaded.case_names, loaded.source) == ("plain", ("full",), PLAIN)
+    assert loaded.sha256 == hashlib.sha256(PLAIN.encode()).hexdigest()
+    assert loaded.default_case("cpu") == loaded.default_case("cuda") == "full"
+    case = loaded.instance("full")
+    assert case.init_inputs(1) == [5]
+    inputs = case.inputs(1, "cpu")
+    assert case.model(1)(*inputs).shape == (6, 3)
+    assert (case.dtype, case.dtype_name, case.tolerance, case.rows_independent, case.constants) == (None, None, 1.0, False, {})
+
+
+def test_a_declared_case_sets_constants_and_dtype(tmp_path: Path) -> None:
+    loaded = problem(tmp_path, DECLARED)
+    assert (loaded.default_case("cpu"), loaded.default_case("cuda")) == ("small", "full")
+    small, full = loaded.instance("small"), loaded.instance("full")
+    x, indices, more = small.inputs(1, "cpu")
+    assert (x.shape, x.dtype, indices.dtype, more["pair"][0].dtype, more["pair"][1]) == (
+        (2, 5),
+        torch.float16,
+        torch.int64,
+        torch.float16,
+        0.5,
+    )
+    assert {parameter.dtype for parameter in small.model(1).parameters()} == {torch.float16}
+    assert full.inputs(1, "cpu")[0].shape == (6, 5)
+    assert (small.dtype, small.tolerance, small.rows_independent, small.constants) == (torch.float16, 2.0, True, {"batch_size": 2})
+
+
+def test_draws_follow_their_seed_alone(tmp_path: Path) -> None:
+    case = problem(tmp_path).instance("full")
+    torch.manual_seed(1)
+    first, parameters = case.inputs(7, "cpu")[0], case.model(7).state_dict()
+    torch.manual_seed(2)
+    torch.rand(5)
+    assert torch.equal(case.inputs(7, "cpu")[0], first)
+    assert torch.equal(case.model(7).state_dict()["linear.weight"], parameters["linear.weight"])
+    assert not torch.equal(case.inputs(8, "cpu")[0], first)
+    assert not torch.equal(case.model(8).state_dict()["linear.weight"], parameters["linear.weight"])
+    case.inputs(2**48 - 1, "cpu")
+
+
+def test_draws_leave_every_generator_as_it_was(tmp_path: Path) -> None:
+    source = PLAIN.replace("batch_size = 6", "import random, numpy\nbatch_size = 6").replace(
+        "def get_inputs():", "def get_inputs():\n    random.random(), numpy.random.rand()"
+    )
+    states = torch.get_rng_state(), random.getstate(), numpy.random.get_state(legacy=False)["state"]["key"].tobytes()
+    case = problem(tmp_path, source).instance("full")
+    case.inputs(3, "cpu")
+    case.model(3)
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert (random.getstate(), numpy.random.get_state(legacy=False)["state"]["key"].tobytes()) == states[1:]
+
+
+def test_inputs_are_drawn_on_the_device(tmp_path: Path) -> None:
+    case = problem(tmp_path).instance("full")
+    assert [tensor.device.type for tensor in case.inputs(1, "meta")[:2]] == ["meta", "meta"]
+    assert {parameter.device.type for parameter in case.model(1, "meta").parameters()} == {"meta"}
+
+
+@pytest.mark.gpu
+def test_a_gpu_draws_its_own_inputs_and_keeps_its_generator(tmp_path: Path) -> None:
+    case = problem(tmp_path).instance("full")
+    state = torch.cuda.get_rng_state(0)
+    first, again = case.inputs(1, "cuda:0")[0], case.inputs(1, torch.device("cuda", 0))[0]
+    assert first.device == torch.device("cuda", 0)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, case.inputs(2, "cuda:0")[0])
+    assert torch.equal(torch.cuda.get_rng_state(0), state)
+    on_gpu, on_cpu = (case.model(1, device).state_dict()["linear.weight"] for device in ("cuda:0", "cpu"))
+    assert torch.equal(on_gpu.cpu(), on_cpu)
+
+
+def test_the_model_is_in_evaluation_mode(tmp_path: Path) -> None:
+    case = problem(tmp_path).instance("full")
+    inputs, model = case.inputs(1, "cpu"), case.model(1)
+    assert torch.equal(model(*inputs), model(*inputs))
+
+
+def test_cases_do_not_share_a_module(tmp_path: Path) -> None:
+    loaded = problem(tmp_path, DECLARED)
+    small, full = loaded.instance("small"), loaded.instance("full")
+    assert (small.module.batch_size, full.module.batch_size) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "rule"),
+    [
+        ("class Model(", "class Modell(", 1, "class Model(nn.Module)"),
+        ("class Model(nn.Module)", "class Model(object)", 4, "class Model(nn.Module)"),
+        ("def get_inputs", "def inputs", 1, "get_inputs()"),
+        ("def get_init_inputs", "def init_inputs", 1, "get_init_inputs()"),
+        ("batch_size = 6", "batch_size = 6 / 0", 13, "ZeroDivisionError"),
+        ("batch_size = 6", "raise SystemExit(3)", 13, "SystemExit"),
+        ("batch_size = 6", "import nothing_of_this_name", 13, "ModuleNotFoundError"),
+        ("batch_size = 6", "batch_size = (", 13, "never closed"),
+        ("features = 5", "features = 5\nASSAY = {'toleranse': 1}", 15, "tolerance"),
+    ],
+)
+def test_a_file_that_breaks_a_rule_is_named_with_line_and_rule(tmp_path: Path, old: str, new: str, line: int, rule: str) -> None:
+    assert old in PLAIN
+    with pytest.raises(ProblemError) as caught:
+        problem(tmp_path, PLAIN.replace(old, new))
+    assert str(caught.value).startswith(f"{tmp_path / 'plain.py'}:{line}: ")
+    assert rule in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "rule"),
+    [
+        ("return [torch.rand(batch_size,", "return [torch.rand('x',", 17, "get_inputs() raises nothing"),
+        ("return [torch.rand(batch_size, features)", "return torch.rand(batch_size, features) #", 16, "returns a list"),
+        ("return [features]", "return [features, 1, 2]", None, "Model() raises nothing"),
+    ],
+)
+def test_a_failure_in_a_draw_is_named_with_line_and_rule(tmp_path: Path, old: str, new: str, line: int | None, rule: str) -> None:
+    case = problem(tmp_path, PLAIN.replace(old, new)).instance("full")
+    with pytest.raises(ProblemError) as caught:
+        case.model(1)(*case.inputs(1, "cpu"))
+    assert (caught.value.line, rule in caught.value.rule) == (line, True), str(caught.value)
+
+
+def test_an_unknown_case_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match="there is small"):
+        problem(tmp_path, DECLARED).instance("smal")
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    (tmp_path / "nul.py").write_bytes(b"\0")
+    for name in ("missing.py", "nul.py"):
+        with pytest.raises(ProblemError, match=name):
+            load(tmp_path / name)
+
+
+def test_discovery_lets_given_folders_win_over_the_shipped_one(tmp_path: Path) -> None:
+    for name in ("softmax", "mine", "_helper", ".hidden"):
+        (tmp_path / f"{name}.py").write_text(PLAIN)
+    found = discover([tmp_path, tmp_path])
+    assert found["softmax"] == tmp_path / "softmax.py"
+    assert found["matmul"] == SHIPPED / "matmul.py"
+    assert "mine" in found
+    assert not {"_helper", ".hidden", "__init__"} & set(found)
+    assert list(found) == sorted(found)
+
+
+def test_discovery_refuses_two_of_a_name_and_folders_without_problems(tmp_path: Path) -> None:
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+    for folder in ("a", "b"):
+        (tmp_path / folder / "same.py").write_text(PLAIN)
+    with pytest.raises(ProblemError, match="'same'"):
+        discover([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(ProblemError, match="no problem"):
+        discover([tmp_path / "c"])
+    with pytest.raises(ProblemError, match="listed"):
+        discover([tmp_path / "d"])
+
+
+def test_a_problem_file_may_define_dataclasses(tmp_path: Path) -> None:
+    source = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass Sizes:\n    n: int = 3\n" + PLAIN
+    assert problem(tmp_path, source).instance("full").module.Sizes().n == 3
+
+
+def test_importing_the_module_and_discovery_leave_torch_alone() -> None:
+    script = "import sys; from evaluator.problem import discover; print(len(discover()), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["12", "False"]
