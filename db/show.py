@@ -1,6 +1,7 @@
 """Everything known about one evaluation, as text and as JSON."""
 
 import json
+import statistics
 from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
@@ -94,10 +95,10 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
 def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
     suffix = "" if timing.disagreement is None else f", disagreement {timing.disagreement:+.2%}"
     yield _heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls{suffix})")
-    table = _table("side", "median", "lower quartile", "upper quartile", "samples", "wall clock")
+    table = _table("side", "median", "lower quartile", "upper quartile", "samples", "wall clock, median")
     for name, side in (("submission", timing.candidate), ("baseline", timing.baseline)):
         figures = (f"{value:.5g}" for value in (side.median_ms, side.lower_quartile_ms, side.upper_quartile_ms))
-        table.add_row(*map(cell, (name, *figures, len(side.samples_ms), " ".join(f"{value:.5g}" for value in side.wall_ms))))
+        table.add_row(*map(cell, (name, *figures, len(side.samples_ms), f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
     yield table
 
 

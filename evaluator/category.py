@@ -218,7 +218,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         invalid_launch=(
             "A kernel launch was refused.",
             "launch record with its numbers and the refusal",
-            "Check grid, block and shared memory against the device's limits; dynamic shared memory over 48 KiB needs cudaFuncSetAttribute.",
+            "Check grid, block and shared memory against the device's limits; cudaFuncSetAttribute allows more dynamic shared memory than 48 KiB.",
         ),
         illegal_memory_access=(
             "A kernel read or wrote memory that it does not own.",

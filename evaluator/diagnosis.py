@@ -110,7 +110,7 @@ def _refused_launch(evidence: Evidence) -> Verdict | None:
 
 
 def _launch_fault(launch: LaunchRecord) -> tuple[Category, str]:
-    kernel = launch.kernel.split("(")[0] or launch.kernel
+    kernel = plain_name(launch.kernel)
     block = "×".join(map(str, launch.block))
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     if threads > MAX_THREADS:
@@ -141,6 +141,15 @@ def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
     built = any(build.ok for build in evidence.builds)
     unloadable = re.search(r"undefined symbol|does not define module export function|cannot open shared object", exception.message)
     return exception.type in ("ImportError", "OSError") and built and unloadable is not None
+
+
+def plain_name(kernel: str) -> str:
+    """`softmax` for `void detail::softmax<float, 4>(float const*, float*)`: without return type, template arguments and parameters."""
+    without = kernel
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", without)) != without:
+        without = shorter
+    words = without.split()
+    return words[-1].rsplit("::", 1)[-1] if words else kernel
 
 
 EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]], ...] = (

@@ -56,7 +56,7 @@ class LaunchRecord(Record):
     kernel: str
     """Demangled where it could be."""
     object: str
-    """Base name of the shared object that asked for the launch."""
+    """Base name of the shared object that asked for the launch; `extension` for one that the builder made."""
     own: bool
     """Whether that object is an extension of the submission's."""
     count: int

@@ -1,4 +1,6 @@
-"""GELU in its tanh form: limited by memory as long as the tanh is cheap."""
+"""GELU in its tanh form, written out operator by operator: eager PyTorch goes through memory seven times, one kernel need go only once."""
+
+import math
 
 import torch
 from torch import nn
@@ -16,7 +18,7 @@ ASSAY = {
 class Model(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(batch_size, dim) to the same shape."""
-        return nn.functional.gelu(x, approximate="tanh")
+        return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
 def get_inputs() -> list[torch.Tensor]:

@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -118,7 +119,8 @@ class LocalEngine:
     def start(self) -> None:
         """Start the warm parents. Raises SandboxUnavailable, NativeBuildError."""
         with _environment(WARM_ENVIRONMENT):
-            self._context.set_forkserver_preload(["evaluator.engine.judge_process", WORKER_MODULE])
+            self._context.set_forkserver_preload(["evaluator.engine.judge_process"])
+            forkserver.ensure_running()
             self._live_zygote()
 
     def run(self, jobs: Iterator[Job], progress: Progress) -> Iterator[tuple[Job, Result]]:

@@ -15,7 +15,8 @@ _TABLE = struct.Struct("=QQ")
 _RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
 """record_t of evaluator/worker/launch_recorder.c."""
 
-OWN_PREFIXES = ("/proc/self/fd/", "/tmp/", "/dev/shm/", "/memfd:")
+BUILT_PREFIX = "/proc/self/fd/"
+OWN_PREFIXES = (BUILT_PREFIX, "/tmp/", "/dev/shm/", "/memfd:")
 """Where a shared object of the submission's can have come from: what the builder made arrives as a descriptor, and nothing but its private
 directories is writable. Libraries of the system, of CUDA and of PyTorch are on read-only mounts elsewhere."""
 
@@ -48,7 +49,7 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
     return LaunchRecord(
         api=_text(api),
         kernel=_text(kernel),
-        object=path.rsplit("/", 1)[-1],
+        object="extension" if path.startswith(BUILT_PREFIX) else path.rsplit("/", 1)[-1],
         own=path.startswith(OWN_PREFIXES),
         count=count,
         grid=(shape[0], shape[1], shape[2]),

@@ -53,9 +53,16 @@ static const char *mangled_name(const void *kernel, int driver_api) {
     return get_name && get_name(&name, kernel) == 0 ? name : NULL;
 }
 
+typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
+
+/* PyTorch loads the C++ library for itself alone, so that it is not among the default symbols; NULL before it is there. */
+static demangle_t demangler(void) {
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    return library ? (demangle_t)dlsym(library, "__cxa_demangle") : NULL;
+}
+
 static void name_kernel(record_t *record, const void *kernel, int driver_api) {
-    typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
-    demangle_t demangle = (demangle_t)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    demangle_t demangle = demangler();
     const char *name = mangled_name(kernel, driver_api);
     int status = -1;
     char *readable = name && demangle ? demangle(name, NULL, NULL, &status) : NULL;

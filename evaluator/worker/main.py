@@ -87,6 +87,8 @@ class Worker:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         with os.fdopen(descriptors[0], "rb") as source:
             self._path.write_bytes(source.read())
+        if self._device.type == "cuda":
+            torch.zeros(1, device=self._device)  # starts CUDA here, where neither the device's lock nor anybody's clock is held
         Extensions(self._build).install()
         sys.argv = [str(self._path)]
         sys.path.insert(0, str(self._path.parent))

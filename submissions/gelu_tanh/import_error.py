@@ -1,6 +1,6 @@
 # author: assay
 # expect: cuda run_failed/import_error
-# expect: cpu run_failed/import_error
+# expect: cpu not_evaluated/no_device
 """Wrong: imports a package that was never published."""
 
 import torch
