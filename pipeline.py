@@ -226,6 +226,7 @@ class Session:
                     problem=name,
                     problem_path=problem.path,
                     case=key.case,
+                    note=submission.note,
                     timeout_s=self.options.timeout,
                 )
 
@@ -235,6 +236,9 @@ class Session:
 
     def _keep(self, result: "Result", source: str) -> None:
         """Store a result, then tell of it."""
+        from db.rows import storable_result
+
+        result = storable_result(result)
         problem = self.problems.get(result.problem) if result.problem else None
         number = self.store.save(result, source, problem.source if problem else None)
         self.counts[result.status] += 1

@@ -175,6 +175,8 @@ class Evidence(Record):
     stderr: str = ""
     stages_s: dict[str, float] = Field(default_factory=dict)
     """Seconds spent in each stage, in order."""
+    note: str = ""
+    """How the submission was read, where that is not plain: its code came from the reasoning, say."""
     detail: str = ""
     """A traceback or other detail of the judge's own, for infrastructure errors."""
 

@@ -1,5 +1,6 @@
 """What a worker says it returned, held against what the reference returns: structure, shapes, dtypes, device."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -117,7 +118,7 @@ def _matching_tensor(claimed: Any, expected: torch.Tensor, device: str, name: st
 
 def _same_scalar(claimed: Any, expected: Any) -> bool:
     if isinstance(expected, float) and isinstance(claimed, float):
-        return claimed == expected or abs(claimed - expected) <= SCALAR_TOLERANCE * abs(expected)
+        return math.isclose(claimed, expected, rel_tol=SCALAR_TOLERANCE) or (math.isnan(claimed) and math.isnan(expected))
     return type(claimed) is type(expected) and bool(claimed == expected)
 
 

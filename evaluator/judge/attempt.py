@@ -1,5 +1,6 @@
 """One evaluation under way: the stages in their order, and the evidence as it grows."""
 
+import contextlib
 import logging
 import traceback
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import ROUNDS, Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.timing import Timing
-from evaluator.problem import Problem, ProblemCase
+from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, RoundEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure
@@ -50,7 +51,7 @@ class Attempt:
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
-        self.evidence = Evidence(sandbox=bench.zygote.level)
+        self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
         """Go as far as the submission gets, and say what it comes to."""
@@ -63,7 +64,7 @@ class Attempt:
             self._note(protocol_error=str(error)[:2000])
         except NeedsDeviceError as error:
             verdict = Verdict(Category.NO_DEVICE, str(error))
-        except (ReferenceFailedError, BaselineFailedError, SandboxUnavailable) as error:
+        except (ProblemError, ReferenceFailedError, BaselineFailedError, SandboxUnavailable) as error:
             verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
         # The judge's own device, memory or files failed: the submission's process can't make them.
         except (RuntimeError, OSError, MemoryError) as error:
@@ -165,7 +166,8 @@ class Attempt:
         if worker is None:
             return
         worker.confined.kill()
-        worker.confined.wait(10)
+        with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost is gone too, and has been told of
+            worker.confined.wait(10)
         stdout, stderr = worker.confined.output()
         self._note(
             stage=worker.stage,

@@ -23,6 +23,8 @@ class Job:
     problem_path: Path
     case: str | None
     """None for the device's default."""
+    note: str
+    """What a reader of the result should know about how the submission was read."""
     timeout_s: float
     """Deadline of each stage that runs the submission's forward()."""
 

@@ -97,7 +97,7 @@ class Comparison:
             error = self._errors(candidate, oracle, scale)
             self._max_error = max(self._max_error, float(error.max()))
             self._reference_error = max(self._reference_error, _largest_finite(self._errors(reference, oracle, scale)))
-            self._nonfinite_mismatch += int(error.isinf().sum())
+            self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
             self._squared_error += _energy(candidate - oracle)
             self._squared_oracle += _energy(oracle)
 
@@ -131,8 +131,11 @@ class Comparison:
 
     def _errors(self, value: torch.Tensor, oracle: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         """Error of each element; infinite where one is NaN or infinite and the other is not the same."""
-        difference = (value - oracle).abs().to(torch.float64)
-        error = difference if is_exact(self._dtype) else difference / (oracle.abs() + scale)
+        if is_exact(self._dtype):
+            # In float64, where int64 would overflow; what differs by less than float64 can tell differs by one at least.
+            error = (value.double() - oracle.double()).abs().clamp_min(1.0)
+        else:
+            error = (value - oracle).abs() / (oracle.abs() + scale)
         same = (value == oracle) | (value.isnan() & oracle.isnan())
         return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
 

@@ -5,7 +5,8 @@ chunk of the oracle exists at a time.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -60,7 +61,7 @@ class Oracle:
             yield number, Piece(0, candidate[number], reference[number], oracle)
 
     def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, list[Any]]]:
-        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        tensors = [tensor for _, tensor in tensors_of(list(inputs))]
         rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
         if not self._rows_independent or len(rows) != 1 or min(rows) < 1:
             yield 0, list(inputs)
@@ -68,7 +69,7 @@ class Oracle:
         count = rows.pop()
         step = max(CHUNK_ELEMENTS * count // max(tensor.numel() for tensor in (*tensors, *outputs)), 1)
         for start in range(0, count, step):
-            yield start, [value[start : start + step] if isinstance(value, torch.Tensor) else value for value in inputs]
+            yield start, [_mapped(value, itemgetter(slice(start, start + step))) for value in inputs]
 
     def _run(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         failure: Exception | None = None
@@ -87,4 +88,16 @@ class Oracle:
 
 def widened(value: Any, dtype: torch.dtype) -> Any:
     """Floating-point tensors in a wider type; everything else as it is."""
-    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    return _mapped(value, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+
+
+def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The nested value with every tensor in it changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_mapped(item, change) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value

@@ -23,6 +23,8 @@ from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedErr
 
 MAX_BUILDS = 32
 """Extensions that one submission may ask for."""
+MAX_REASON_CHARS = 4000
+"""Kept of why a build request is not valid; the names of its fields are the worker's."""
 EXIT_GRACE_S = 5.0
 """How long a worker that closed its channel may take to end."""
 
@@ -205,7 +207,7 @@ class Worker:
             valid = BuildRequest.model_validate(request)
         except ValidationError as error:
             reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
-            evidence = BuildEvidence(name="", key="", ok=False, category=Category.LOAD_INLINE_MISUSE, output=reasons)
+            evidence = BuildEvidence(name="", key="", ok=False, category=Category.LOAD_INLINE_MISUSE, output=reasons[:MAX_REASON_CHARS])
             return BuildOutcome(evidence=evidence, object_fd=None)
         with self.lock.yielded():
             return self.builder.build(valid)

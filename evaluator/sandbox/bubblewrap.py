@@ -58,7 +58,9 @@ def command(plan: Plan, user: int) -> Command:
         *(*arguments, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/tmp", *_preload(plan.program)),
         *("--", sys.executable, "-B", "-c", python),
     )
-    return Command(argv, {"PATH": os.defpath, "LANG": "C.UTF-8"}, tuple(data))
+    # The zygote's own environment is clean; its search path names what is not visible, and its preloads are for warm entries.
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
+    return Command(argv, env, tuple(data))
 
 
 def _privileges(plan: Plan) -> tuple[str, ...]:

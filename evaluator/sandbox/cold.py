@@ -16,7 +16,9 @@ def main(report: int, plan_file: int) -> NoReturn:
             data = json.load(file)
         sys.path += [path for path in data.pop("path") if path not in sys.path]
         program = Program.from_json(data.pop("program"))
-        plan = child.Plan(program, Level(data.pop("level")), tuple(data.pop("names")), **{**data, "rules": ()})
+        plan = child.Plan(
+            program, Level(data.pop("level")), tuple(data.pop("names")), **{**data, "groups": tuple(data["groups"]), "rules": ()}
+        )
         given = list(range(child.FIRST_DESCRIPTOR, child.FIRST_DESCRIPTOR + len(plan.names)))
         linux.prctl(linux.PR_SET_DUMPABLE, 0)  # the program may run as the same user, and must not find `report` in /proc
         worker = os.fork()

@@ -18,7 +18,10 @@ _PIECE_BYTES = 65536
 
 
 class Confined:
-    """A program that runs, or ran, in the sandbox. Close it, or use it as a context manager."""
+    """A program that runs, or ran, in the sandbox. Close it, or use it as a context manager.
+
+    A program whose handle is lost, by garbage collection or with its judge's process, is killed.
+    """
 
     def __init__(self, level: Level, control: socket.socket, stdout: int, stderr: int, output_bytes: int) -> None:
         """Takes over the socket to the supervisor and the reading ends of the program's output pipes."""

@@ -40,7 +40,7 @@ class Program:
     user, so what lies there must be readable by everybody (their parents need not be)."""
     writable: tuple[str, ...] = ()
     """Host directories visible read-write at the same path. When the zygote is root they belong to the program's user while it runs, and
-    to their former owner afterwards; files that it leaves keep its user id."""
+    to their former owner afterwards; files that it leaves keep its user id. So no two programs at a time may share one."""
     hidden: tuple[str, ...] = ()
     """Host paths that are covered, where they would be visible by the above."""
     gpu: bool = False

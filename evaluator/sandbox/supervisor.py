@@ -7,27 +7,25 @@ import json
 import logging
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import NoReturn
 
 from evaluator.sandbox import bubblewrap, child, limits, linux, namespaces, rules, tree, view
 from evaluator.sandbox.cgroup import Group, Parents
+from evaluator.sandbox.place import Place, claimed_user, prepared
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
 """How often memory is looked at where the kernel does not enforce or tell it."""
 _SWEEP_S = 5.0
-_FIRST_USER, _USERS = 61000, 4000
 
 
 @dataclass(frozen=True)
@@ -53,16 +51,6 @@ class _State:
     status: int | None = None
 
 
-@dataclass
-class _Place:
-    """What was made for the child and has to be removed after it."""
-
-    user: int | None
-    group: Group
-    home: str = "/tmp"
-    owners: list[tuple[str, int, int]] = field(default_factory=list)
-
-
 def supervise(request: Request, level: Level, parents: Parents, zygote: int) -> NoReturn:
     """Run `request` to its end in this process, which was forked for it; does not return."""
     answer: dict[str, object] = {"error": "the supervisor failed"}
@@ -83,7 +71,7 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
     wake = _wake_on_signals()
     os.setsid()
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    with _claimed_user(level) as user, _place(request.program, level, parents, user) as place:
+    with claimed_user(level) as user, prepared(request.program, level, parents, user) as place:
         entrances = place.group.open_entrances()
         report, report_end = os.pipe()
         if level is Level.NAMESPACES:
@@ -122,43 +110,7 @@ def _wake_on_signals() -> int:
     return wake
 
 
-@contextmanager
-def _claimed_user(level: Level) -> Iterator[int | None]:
-    """A host user id that no other running child of this machine has, where we are root; an abstract socket's name is the claim."""
-    if os.getuid() != 0 or level is Level.NONE:
-        yield None
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
-        for index in range(_USERS):
-            user = _FIRST_USER + (os.getpid() + index) % _USERS
-            with suppress(OSError):
-                claim.bind(f"\0assay-sandbox-user-{user}")
-                yield user
-                return
-        raise SandboxUnavailable("every user id of the sandbox is taken")
-
-
-@contextmanager
-def _place(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[_Place]:
-    place = _Place(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
-    try:
-        if level in (Level.LANDLOCK, Level.NONE):
-            place.home = tempfile.mkdtemp(prefix="assay-", dir="/tmp")
-        for path in (*program.writable, *([place.home] if place.home != "/tmp" else [])):
-            if user is not None:
-                before = os.stat(path)  # noqa: PTH116
-                place.owners.append((path, before.st_uid, before.st_gid))
-                os.chown(path, user, user)
-        yield place
-    finally:
-        for path, owner, group in place.owners:
-            os.chown(path, owner, group)
-        if place.home != "/tmp":
-            shutil.rmtree(place.home, ignore_errors=True)
-        place.group.remove()
-
-
-def _start(request: Request, level: Level, place: _Place, entrances: list[int], report: int) -> int:
+def _start(request: Request, level: Level, place: Place, entrances: list[int], report: int) -> int:
     """Fork the child; the number returned is process 1 of the namespace, bubblewrap, or the program itself, by level."""
     program = request.program
     inside = namespaces.NOBODY if place.user is None else place.user

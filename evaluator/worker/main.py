@@ -21,7 +21,7 @@ import torch
 from evaluator.worker import structure
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.memory import Mappings
-from evaluator.worker.protocol import Channel, ChannelClosedError, Message
+from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
 MODULE_NAME = "submission"
 MAX_MESSAGE_CHARS = 20_000
@@ -41,7 +41,10 @@ def main(descriptors: Mapping[str, int]) -> int:
     while True:
         try:
             request, fds = channel.receive()
-            channel.send(worker.answer(request, fds))
+            try:
+                channel.send(worker.answer(request, fds))
+            except ProtocolError as error:  # forward() returned more than a frame can describe
+                channel.send(worker.failed(request, error))
         except ChannelClosedError:
             return 0
 
@@ -77,7 +80,11 @@ class Worker:
             return {"kind": kind, "seq": seq, **handlers[kind](request, descriptors)}
         # The submission's code runs in there: SystemExit, KeyboardInterrupt and whatever it derives from BaseException are its answer too.
         except BaseException as error:  # noqa: BLE001
-            return {"kind": "failed", "seq": seq, **self._failure(error)}
+            return self.failed(request, error)
+
+    def failed(self, request: Message, error: BaseException) -> Message:
+        """The answer to a request that an exception ended."""
+        return {"kind": "failed", "seq": request["seq"], **self._failure(error)}
 
     def _load(self, request: Message, descriptors: Sequence[int]) -> Message:
         self._device = torch.device(request["device"])

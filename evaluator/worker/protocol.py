@@ -1,11 +1,12 @@
 """Frames on the one socket between judge and worker: a length, then a JSON object; descriptors travel beside it.
 
-Both sides use this module. It is written for a peer that may send anything: a frame has a length limit, JSON is strict (no NaN, no
-duplicate meaning, an object at the top), and whatever is wrong becomes a ProtocolError.
+Both sides use this module. It is written for a peer that may send anything: a frame has a length limit, JSON is strict (numbers are
+finite, text is Unicode without lone surrogates, an object is at the top), and whatever is wrong becomes a ProtocolError.
 """
 
 import array
 import json
+import math
 import select
 import socket
 import struct
@@ -34,10 +35,20 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is beyond the numbers")
+    return number
+
+
 def decode(payload: bytes) -> Message:
     """The object that a frame's payload holds. Raises ProtocolError."""
     try:
-        message = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+        message = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
+        if b"\\ud" in payload.lower():
+            # A lone surrogate, written as an escape, parses; a result that holds one could not be stored.
+            json.dumps(message, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not a JSON frame: {error}") from error
     if not isinstance(message, dict):
@@ -47,7 +58,7 @@ def decode(payload: bytes) -> Message:
 
 def encode(message: Message) -> bytes:
     """The frame for a message. Raises ProtocolError where it is too long."""
-    payload = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+    payload = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     if len(payload) > MAX_FRAME_BYTES:
         raise ProtocolError(f"a frame of {len(payload)} bytes; the limit is {MAX_FRAME_BYTES}")
     return _HEADER.pack(len(payload)) + payload

@@ -12,6 +12,10 @@ import torch
 
 MAX_DEPTH = 32
 MAX_LEAVES = 4096
+MAX_NAME_CHARS = 100
+
+_DTYPES = {name: dtype for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype)}
+"""A table, since asking torch itself for a stranger's name may import half of it."""
 
 Json = Any
 Describe = Callable[[torch.Tensor], Json]
@@ -30,8 +34,6 @@ class _Encoder:
     def encode(self, value: Any, depth: int = 0) -> Json:
         if depth > MAX_DEPTH:
             raise StructureError(f"nested more than {MAX_DEPTH} deep")
-        if isinstance(value, torch.Tensor):
-            return {"tensor": self._describe(value)}
         if isinstance(value, dict):
             return {"dict": [[self.encode(key, depth + 1), self.encode(item, depth + 1)] for key, item in value.items()]}
         if isinstance(value, tuple | list):
@@ -40,7 +42,7 @@ class _Encoder:
         self._leaves += 1
         if self._leaves > MAX_LEAVES:
             raise StructureError(f"more than {MAX_LEAVES} values")
-        return _encode_leaf(value)
+        return {"tensor": self._describe(value)} if isinstance(value, torch.Tensor) else _encode_leaf(value)
 
 
 def _encode_leaf(value: Any) -> Json:
@@ -52,9 +54,7 @@ def _encode_leaf(value: Any) -> Json:
         return {"value": value} if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, torch.dtype):
         return {"dtype": dtype_name(value)}
-    if isinstance(value, torch.Size):
-        return {"tuple": [{"int": str(size)} for size in value]}
-    return {"other": type(value).__name__[:100]}
+    return {"other": type(value).__name__[:MAX_NAME_CHARS]}
 
 
 def encode(value: Any, describe: Describe) -> Json:
@@ -104,7 +104,7 @@ def _decode_leaf(kind: str, content: Json) -> Any:
     if kind == "dtype" and isinstance(content, str):
         return named_dtype(content)
     if kind == "other" and isinstance(content, str):
-        return Other(content)
+        return Other(content[:MAX_NAME_CHARS])
     raise StructureError(f"unknown kind {kind[:40]!r}")
 
 
@@ -122,7 +122,6 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def named_dtype(name: str) -> torch.dtype:
     """`torch.float32` for `float32`. Raises StructureError."""
-    dtype = getattr(torch, name, None) if name.isidentifier() else None
-    if not isinstance(dtype, torch.dtype):
+    if name not in _DTYPES:
         raise StructureError(f"no dtype {name[:40]!r}")
-    return dtype
+    return _DTYPES[name]

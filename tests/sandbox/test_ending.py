@@ -93,8 +93,10 @@ def test_children_die_with_their_judge(any_zygote: Zygote) -> None:
     judge = os.fork()
     if not judge:
         try:
-            any_zygote.start_program(program, {"ready": ready_end})
+            confined = any_zygote.start_program(program, {"ready": ready_end})
+            os.close(ready_end)
             os.read(ready, 1)
+            assert confined.exit is None
         finally:
             os.kill(os.getpid(), 9)
     os.close(ready_end)

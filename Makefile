@@ -1,0 +1,81 @@
+# make demo    judge shipped submissions and print the leaderboard (installs what it needs into .venv first)
+# make check   everything that has to pass before a change goes in: tests, lint, types
+
+PYTHON ?= python3
+TEST_JOBS ?= 2
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+HAS_GPU := $(shell nvidia-smi -L >/dev/null 2>&1 || test -e /dev/nvidia0 && echo yes)
+EXTRA := $(if $(HAS_GPU),gpu)
+COMMA := ,
+
+# Without a GPU: C++ ones right and wrong, CUDA ones that fail in the compiler and one that compiles, and what is rejected unread. Each
+# stock build takes a core half a minute or more, so that all of submissions/ would take an hour.
+ifdef HAS_GPU
+DEMO := submissions
+else
+DEMO := $(addprefix submissions/, \
+	softmax/cpp_parallel.py leaky_relu/cpp_parallel.py gelu_tanh/cpp_parallel.py \
+	softmax/cpp_divides_by_count.py leaky_relu/cpp_crash.py softmax/cpp_compile_error.py \
+	softmax/const_pointer.py leaky_relu/scalar.py \
+	softmax/no_cpp_sources.py softmax/syntax_error.py leaky_relu/missing_model_new.py gelu_tanh/import_error.py \
+	responses/softmax_cut_off.txt responses/softmax_three_tries.txt)
+endif
+
+.PHONY: help demo test gpu-test lint types format check clean
+
+help:
+	@echo "make demo      judge shipped submissions, print the leaderboard"
+	@echo "make test      all tests that need no GPU"
+	@echo "make gpu-test  the tests that need one"
+	@echo "make lint      ruff: rules and format        make format  apply the format"
+	@echo "make types     mypy"
+	@echo "make check     test, lint and types"
+	@echo "make clean     remove .venv and what tools cache here; assay.db stays"
+
+demo: $(VENV)/installed
+	@code=0; $(RUN) pipeline.py $(DEMO) || code=$$?; \
+	if [ $$code -gt 1 ]; then exit $$code; fi
+	@echo
+	@$(RUN) -m db leaderboard
+
+test: $(VENV)/installed-dev
+	$(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile
+
+gpu-test: $(VENV)/installed-dev
+	$(RUN) -m pytest -m gpu
+
+lint: $(VENV)/installed-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+format: $(VENV)/installed-dev
+	$(VENV)/bin/ruff format .
+
+types: $(VENV)/installed-dev
+	$(VENV)/bin/mypy
+
+check: test lint types
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Assay needs Python 3.11 or newer, and $(PYTHON) is not: make PYTHON=python3.12 (or another that is)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# setuptools comes first and from the constraints too, because an isolated build would fetch a version of its own choice.
+$(VENV)/installed: constraints.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing into $(VENV) (PyTorch is large: this takes a while) ..."
+	@$(PIP) install -c constraints.txt setuptools
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.$(if $(EXTRA),[$(EXTRA)])'
+	@touch $@
+
+$(VENV)/installed-dev: constraints.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing into $(VENV) with what development needs ..."
+	@$(PIP) install -c constraints.txt setuptools
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev$(if $(EXTRA),$(COMMA)$(EXTRA))]'
+	@touch $@ $(VENV)/installed

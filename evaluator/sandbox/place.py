@@ -1,0 +1,76 @@
+"""What is made for one program before it starts, and unmade after its end: a user, control groups, directories."""
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.sandbox.cgroup import Group, Parents
+from evaluator.sandbox.program import Level, Program, SandboxUnavailable
+
+_FIRST_USER, _USERS = 61000, 4000
+WRITERS = 60999
+"""Group of the writable directories, and of the programs that have some: what several programs write to at once can't belong to one user."""
+
+
+@dataclass
+class Place:
+    """What was made for a program."""
+
+    user: int | None
+    """Host user to become; None to stay."""
+    group: Group
+    home: str = "/tmp"
+    """Its private directory, as it sees it."""
+
+
+@contextmanager
+def claimed_user(level: Level) -> Iterator[int | None]:
+    """A host user id that no other running child of this machine has, where we are root; an abstract socket's name is the claim."""
+    if os.getuid() != 0 or level is Level.NONE:
+        yield None
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        yield _claim_user(claim)
+
+
+def _claim_user(claim: socket.socket) -> int:
+    for index in range(_USERS):
+        user = _FIRST_USER + (os.getpid() + index) % _USERS
+        with suppress(OSError):
+            claim.bind(f"\0assay-sandbox-user-{user}")
+            return user
+    raise SandboxUnavailable("every user id of the sandbox is taken")
+
+
+@contextmanager
+def prepared(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[Place]:
+    """Make what `program` needs, and remove it again; by then everything that it started must be dead."""
+    place = Place(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
+    try:
+        if level in (Level.LANDLOCK, Level.NONE):
+            place.home = tempfile.mkdtemp(prefix="assay-", dir="/tmp")
+            if user is not None:
+                os.chown(place.home, user, user)
+        for path in program.writable if user is not None else ():
+            os.chown(path, -1, WRITERS)
+            Path(path).chmod(Path(path).stat().st_mode | 0o070)
+        yield place
+    finally:
+        if place.home != "/tmp":
+            _remove_tree(place.home)
+        place.group.remove()
+
+
+def _remove_tree(path: str) -> None:
+    """Remove a directory and all in it; whoever filled it is dead, but may have closed directories to their owner."""
+    if os.getuid() != 0:
+        for folder, names, _ in os.walk(path):
+            for inner in (Path(folder, name) for name in names):
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,87 @@
+"""The shipped submissions, through the command line, each with the verdict that it says it deserves."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.sandbox import Level
+from evaluator.sandbox.probe import try_level
+from tests.shipped import ROOT, Key, expectations
+
+COMPILED_ON_CPU = {
+    "submissions/softmax/const_pointer.py",
+    "submissions/softmax/undeclared_identifier.py",
+    "submissions/leaky_relu/missing_header.py",
+    "submissions/gelu_tanh/vectorized.py",
+}
+"""CUDA submissions that nvcc compiles where there is no GPU; all of them would take it a quarter of an hour on two cores."""
+NEEDS_NO_NVCC = {
+    "submissions/softmax/no_cpp_sources.py",
+    "submissions/responses/softmax_cut_off.txt",
+    "submissions/responses/softmax_three_tries.txt",
+}
+"""CUDA submissions that fail before there is anything to compile."""
+
+
+def judged_on_cpu(name: str) -> bool:
+    return name in COMPILED_ON_CPU | NEEDS_NO_NVCC or "cuda_sources" not in (ROOT / name).read_text(encoding="utf-8")
+
+
+CPU = {key: verdicts for key, verdicts in expectations("cpu").items() if judged_on_cpu(key[0])}
+CUDA = expectations("cuda")
+
+
+def judge(keys: list[Key], folder: Path, *options: str, env: dict[str, str] | None = None) -> dict[Key, dict[str, Any]]:
+    """Run the pipeline over these submissions; the records by submission and block."""
+    command = [sys.executable, "pipeline.py", *dict.fromkeys(name for name, _ in keys), "--every-block", "--timeout", "20"]
+    command += ["--db", f"sqlite:///{folder / 'assay.db'}", "--json", str(folder / "results.jsonl"), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500, check=False, env=env)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    records = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    return {(record["submission"], record["block"]): record for record in records}
+
+
+def check(records: dict[Key, dict[str, Any]], key: Key, verdicts: set[str]) -> None:
+    record = records[key]
+    assert f"{record['status']}/{record['category']}" in verdicts, record["message"]
+    assert record["message"] or record["category"] == "ok"
+    assert (record["speedup"] is not None) == (record["status"] == "correct")
+
+
+@pytest.fixture(scope="module")
+def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, dict[str, Any]]:
+    return judge(list(CPU), tmp_path_factory.mktemp("cpu"), env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("key", CPU, ids=str)
+def test_without_a_gpu(on_cpu: dict[Key, dict[str, Any]], key: Key) -> None:
+    uncompiled = key[0] in COMPILED_ON_CPU and shutil.which("nvcc") is None
+    check(on_cpu, key, {"not_evaluated/no_device"} if uncompiled else CPU[key])
+
+
+@pytest.fixture(scope="module", params=[level for level in Level if level is not Level.NONE])
+def on_gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Key, dict[str, Any]]:
+    trial = try_level(request.param)
+    if not trial.available:
+        pytest.skip(f"{request.param}: {trial.reason}")
+    return judge(list(CUDA), tmp_path_factory.mktemp(request.param), "--device", "cuda", "--sandbox", request.param)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("key", CUDA, ids=str)
+def test_on_a_gpu(on_gpu: dict[Key, dict[str, Any]], key: Key) -> None:
+    check(on_gpu, key, CUDA[key])
+
+
+def test_every_response_is_in_the_manifest() -> None:
+    named = {name for name, block in CUDA if block is not None}
+    assert named == {path.relative_to(ROOT).as_posix() for path in (ROOT / "submissions").rglob("*") if path.suffix in (".txt", ".md")} - {
+        "submissions/README.md"
+    }

@@ -1,0 +1,60 @@
+"""The judge's memory as a worker sees it."""
+
+import fcntl
+import os
+
+import pytest
+import torch
+
+from evaluator.judge.memory import Memory, describe
+from evaluator.worker.memory import Mappings
+
+CPU = torch.device("cpu")
+
+
+def test_what_the_judge_wrote_is_what_the_worker_reads_and_back() -> None:
+    memory, mappings = Memory(CPU), Mappings(CPU)
+    allocation = memory.allocate(24)
+    values = allocation.view((2, 3), torch.float32)
+    values.copy_(torch.arange(6.0).view(2, 3))
+    mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
+    seen = mappings.tensor(describe(allocation, 0, values))
+    assert torch.equal(seen, torch.arange(6.0).view(2, 3))
+    seen[1, 2] = -1
+    assert values[1, 2] == -1
+    memory.close()
+
+
+def test_views_at_an_offset_and_views_of_nothing() -> None:
+    memory, mappings = Memory(CPU), Mappings(CPU)
+    allocation = memory.allocate(32)
+    allocation.bytes.copy_(torch.arange(32, dtype=torch.uint8))
+    mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
+    view = {"allocation": allocation.number, "offset": 16, "shape": [4], "dtype": "uint8"}
+    assert mappings.tensor(view).tolist() == [16, 17, 18, 19]
+    assert mappings.tensor({**view, "shape": [0, 3]}).shape == (0, 3)
+    assert mappings.tensor({**view, "shape": []}).item() == 16
+    memory.close()
+
+
+@pytest.mark.parametrize(("offset", "shape"), [(0, [9]), (32, [1]), (28, [2]), (10**6, [1])])
+def test_a_view_beyond_an_allocation_is_refused(offset: int, shape: list[int]) -> None:
+    memory, mappings = Memory(CPU), Mappings(CPU)
+    allocation = memory.allocate(32)
+    mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
+    with pytest.raises(RuntimeError):
+        mappings.tensor({"allocation": allocation.number, "offset": offset, "shape": shape, "dtype": "float32"})
+    memory.close()
+
+
+def test_a_mapped_descriptor_is_closed_and_a_removed_one_is_gone() -> None:
+    memory, mappings = Memory(CPU), Mappings(CPU)
+    allocation = memory.allocate(8)
+    descriptor = os.dup(allocation.descriptor)
+    mappings.add(allocation.number, allocation.nbytes, descriptor)
+    with pytest.raises(OSError):  # noqa: PT011
+        fcntl.fcntl(descriptor, fcntl.F_GETFD)
+    mappings.remove(allocation.number)
+    with pytest.raises(KeyError):
+        mappings.tensor({"allocation": allocation.number, "offset": 0, "shape": [1], "dtype": "uint8"})
+    memory.close()

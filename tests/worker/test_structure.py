@@ -1,0 +1,165 @@
+"""Nested values to JSON and back."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluator.worker import structure
+from evaluator.worker.structure import MAX_DEPTH, MAX_LEAVES, Other, StructureError
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from([torch.int64, torch.bfloat16])
+KEYS = st.none() | st.booleans() | st.integers() | st.text()
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=25,
+)
+TREES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["tensor", "dict", "list", "tuple", "value", "int", "float", "dtype", "other", "x"]), inner, max_size=2)
+    ),
+    max_leaves=15,
+)
+
+
+def no_tensor(_: object) -> Any:
+    raise AssertionError("there is no tensor")
+
+
+def through_json(value: object) -> Any:
+    return structure.decode(json.loads(json.dumps(structure.encode(value, no_tensor))), no_tensor)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES)
+def test_values_come_back_with_their_types(value: object) -> None:
+    back = through_json(value)
+    assert repr(back) == repr(value)
+
+
+@settings(max_examples=500, deadline=None)
+@given(TREES)
+def test_any_tree_is_a_value_or_a_structure_error(tree: Any) -> None:
+    try:
+        structure.decode(tree, lambda description: description)
+    except StructureError as error:
+        assert str(error)
+
+
+def test_not_a_number_comes_back() -> None:
+    assert math.isnan(through_json([math.nan])[0])
+
+
+def test_large_integers_keep_every_digit() -> None:
+    assert through_json(2**200 + 1) == 2**200 + 1
+
+
+def test_tensors_are_described_in_order_and_resolved_in_place() -> None:
+    value = {"a": [torch.zeros(2), (torch.ones(3), 1)], "b": torch.ones(())}
+    seen: list[tuple[int, ...]] = []
+    tree = structure.encode(value, lambda tensor: seen.append(tuple(tensor.shape)) or len(seen))
+    assert seen == [(2,), (3,), ()]
+    assert structure.decode(tree, lambda number: f"tensor {number}") == {"a": ["tensor 1", ("tensor 2", 1)], "b": "tensor 3"}
+
+
+def test_a_shape_is_a_tuple_of_integers() -> None:
+    assert through_json(torch.zeros(2, 3).shape) == (2, 3)
+
+
+def test_a_value_of_another_type_is_told_by_its_types_name() -> None:
+    class Answer:
+        pass
+
+    back = through_json([Answer()])
+    assert isinstance(back[0], Other)
+    assert back[0].type_name == "Answer"
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        None,
+        1,
+        [],
+        {},
+        {"value": 1, "int": "1"},
+        {"value": [1]},
+        {"value": {"a": 1}},
+        {"list": {"value": 1}},
+        {"tuple": "ab"},
+        {"list": [1]},
+        {"dict": [[{"value": 1}]]},
+        {"dict": [{"value": 1}]},
+        {"dict": [[{"list": []}, {"value": 1}]]},
+        {"dict": [[{"tensor": {}}, {"value": 1}]]},
+        {"int": 1},
+        {"int": "1.5"},
+        {"int": "9" * 1001},
+        {"float": "1.5"},
+        {"float": ["nan"]},
+        {"dtype": "Tensor"},
+        {"dtype": "__class__"},
+        {"dtype": "float32.x"},
+        {"dtype": ["float32"]},
+        {"other": None},
+        {"import": "os"},
+    ],
+    ids=repr,
+)
+def test_hostile_trees_are_refused(tree: Any) -> None:
+    with pytest.raises(StructureError):
+        structure.decode(tree, lambda description: object())
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_depth_has_a_limit_both_ways() -> None:
+    assert through_json(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    with pytest.raises(StructureError, match="deep"):
+        structure.encode(nested(MAX_DEPTH + 1), no_tensor)
+    tree: Any = {"list": []}
+    for _ in range(MAX_DEPTH + 1):
+        tree = {"list": [tree]}
+    with pytest.raises(StructureError):
+        structure.decode(tree, no_tensor)
+
+
+def test_a_list_that_holds_itself_ends_at_the_depth_limit() -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises(StructureError, match="deep"):
+        structure.encode(value, no_tensor)
+
+
+@pytest.mark.parametrize("leaf", [1, torch.zeros(())], ids=["number", "tensor"])
+def test_leaves_have_a_limit(leaf: object) -> None:
+    def describe(tensor: torch.Tensor) -> int:
+        return 0
+
+    structure.encode([leaf] * MAX_LEAVES, describe)
+    with pytest.raises(StructureError, match="values"):
+        structure.encode([leaf] * (MAX_LEAVES + 1), describe)
+
+
+def test_names_of_types_are_cut() -> None:
+    assert len(structure.decode({"other": "x" * 10_000}, no_tensor).type_name) == 100
+
+
+def test_dtypes_have_names_and_nothing_else_of_torch_has() -> None:
+    for dtype in (torch.float32, torch.bool, torch.complex64, torch.float8_e4m3fn):
+        assert structure.named_dtype(structure.dtype_name(dtype)) is dtype
+    for name in ("Tensor", "_inductor", "load", "", "float32 "):
+        with pytest.raises(StructureError):
+            structure.named_dtype(name)
