@@ -4,6 +4,7 @@ Reads submissions, judges each in a sandbox, stores every result, and prints a s
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import logging
@@ -30,6 +31,7 @@ READ_AHEAD = 1000
 """Submissions read before the first is judged, so that the progress bar knows its end; longer lists have none."""
 BYTES_PER_JUDGE = 4 << 30
 """Memory that one judge with its compilers may need: a stock nvcc pass takes 3 GiB."""
+MAX_TIMEOUT_S = 86400.0
 MAX_GPU_JUDGES = 8
 """Judges beside one GPU; each holds a CUDA context."""
 
@@ -49,8 +51,16 @@ def main(arguments: list[str] | None = None) -> int:
     from evaluator.sandbox import SandboxUnavailable
     from evaluator.submission import InputError
 
+    # Names of files and messages of submissions may hold what the terminal's encoding lacks.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return run(options)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_SOME_NOT_EVALUATED
     except (UsageError, InputError, ProblemError, StoreError, DeviceError, SandboxUnavailable, NativeBuildError) as error:
         print(f"pipeline.py: {error}", file=sys.stderr)  # noqa: T201
         return EXIT_USAGE
@@ -107,8 +117,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.engine == "ray":
         raise UsageError("--engine ray is not part of this version; leave it out to judge on this machine")
-    if not options.timeout > 0:
-        raise UsageError("--timeout is a number of seconds above 0")
+    if not 0 < options.timeout <= MAX_TIMEOUT_S:
+        raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
     known = discover(options.reference)
     if options.problem and options.problem not in known:
         raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
@@ -243,9 +253,17 @@ class Session:
         number = self.store.save(result, source, problem.source if problem else None)
         self.counts[result.status] += 1
         if self.json_file:
-            self.json_file.write(json.dumps({"id": number, **result.summary()}, ensure_ascii=False, allow_nan=False) + "\n")
-            self.json_file.flush()
+            self._tell(self.json_file, {"id": number, **result.summary()})
         self.display.result(number, result)
+
+    def _tell(self, file: IO[str], record: dict[str, Any]) -> None:
+        try:
+            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+            file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise UsageError(f"--json {self.options.json}: {error.strerror}; the results so far are in the database") from error
 
     def _engine_options(self) -> Any:
         from evaluator.build.cache import default_root
@@ -311,7 +329,9 @@ class _json_file:  # noqa: N801
 
     def __exit__(self, *_: object) -> None:
         if self._file:
-            self._file.close()
+            # Every record was flushed; what may be left is the one whose failure has been told.
+            with contextlib.suppress(OSError):
+                self._file.close()
 
 
 class _terminable:  # noqa: N801

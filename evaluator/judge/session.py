@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import select
 import socket
 import time
@@ -45,8 +46,8 @@ class _Failed(BaseModel):
     type: str = Field(max_length=1000)
     message: str = Field(max_length=100_000)
     traceback: str = Field(max_length=100_000)
-    line: int | None = None
-    cuda_error: int | None = None
+    line: int | None = Field(default=None, ge=0, lt=1 << 31)
+    cuda_error: int | None = Field(default=None, ge=0, lt=1 << 31)
 
 
 @dataclass
@@ -122,7 +123,8 @@ class Worker:
 
         Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
         """
-        self._sequence += 1
+        # Drawn, so that no answer can be on its way before its question, with the clock not yet running.
+        self._sequence = secrets.randbits(48)
         left_s = deadline_s
         try:
             self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=deadline_s)

@@ -3,7 +3,6 @@
 What is here runs after the old root is gone, so everything it needs is imported before.
 """
 
-import gc
 import importlib
 import os
 import random
@@ -38,6 +37,8 @@ class Plan:
     """Host user and group to become; None to stay."""
     processes: int
     """RLIMIT_NPROC."""
+    groups: tuple[int, ...] = ()
+    """Supplementary groups, where there is a user to become."""
     home: str = "/tmp"
     """Working directory, HOME and TMPDIR: the only writable place besides `Program.writable`."""
     rules: tuple[landlock.Rule, ...] = ()
@@ -56,7 +57,7 @@ def confine(plan: Plan, entrances: list[int]) -> None:
     if plan.level is not Level.NONE:
         linux.drop_bounding_set()
     if plan.user is not None:
-        os.setgroups([])
+        os.setgroups(list(plan.groups))
         os.setresgid(plan.user, plan.user, plan.user)
         os.setresuid(plan.user, plan.user, plan.user)
     if plan.level is not Level.NONE:
@@ -165,7 +166,6 @@ def _call(entry: str, fds: dict[str, int]) -> NoReturn:
         target = getattr(importlib.import_module(module), function)
         _forget_project()
         random.seed()
-        gc.unfreeze()
         sys.argv = ["worker"]
         code = target(fds) or 0
     except SystemExit as leave:

@@ -43,6 +43,7 @@ class Zygote:
         self.memory_limited_by: str | None = None
         """What keeps the memory limit: cgroup v2, cgroup v1 or watch. None in a copy."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
 
     @classmethod
     def start(cls, modules: Iterable[str] = MODULES, level: Level | None = None, env: Mapping[str, str] | None = None) -> Self:
@@ -118,9 +119,9 @@ class Zygote:
         return confined
 
     def close(self) -> None:
-        """Close this copy; the one that `start` returned also ends the zygote, and with it every program that still runs."""
+        """Close this copy; in the process that started it, this also ends the zygote, and with it every program that still runs."""
         self.socket.close()
-        if self._process is None:
+        if self._process is None or self._owner != os.getpid():
             return
         self._process.terminate()
         try:

@@ -40,6 +40,20 @@ def abi() -> int:
         raise
 
 
+def shortcoming(version: int, *, own_user: bool) -> str:
+    """Why Landlock of this version is too little to confine a program by itself; empty where it is enough.
+
+    Files are its matter from the first version on; other processes are out of reach by a user of the program's own, or by its scopes.
+    """
+    if version == 0:
+        return "this kernel has no Landlock"
+    if not own_user and version < SCOPES_ABI:
+        return (
+            f"Landlock version {version} does not keep signals in, and without root the program has no user of its own; {SCOPES_ABI} does"
+        )
+    return ""
+
+
 def _known_access(version: int) -> int:
     access = (1 << 13) - 1
     for bit, since in ((REFER, 2), (TRUNCATE, 3), (IOCTL_DEV, 5)):

@@ -14,7 +14,7 @@ from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 
 _FIRST_USER, _USERS = 61000, 4000
 WRITERS = 60999
-"""Group of the writable directories, and of the programs that have some: what several programs write to at once can't belong to one user."""
+"""Group of the writable directories, and of the programs that have some: what several programs write to at once belongs to no one user."""
 
 
 @dataclass

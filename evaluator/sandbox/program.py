@@ -39,8 +39,8 @@ class Program:
     """Host paths visible read-only at the same path, besides the system's and Python's. When the zygote is root the program is another
     user, so what lies there must be readable by everybody (their parents need not be)."""
     writable: tuple[str, ...] = ()
-    """Host directories visible read-write at the same path. When the zygote is root they belong to the program's user while it runs, and
-    to their former owner afterwards; files that it leaves keep its user id. So no two programs at a time may share one."""
+    """Host directories visible read-write at the same path; several programs may share one. When the zygote is root they become writable
+    for a group of the sandbox's own, and the files that a program leaves there belong to its user id."""
     hidden: tuple[str, ...] = ()
     """Host paths that are covered, where they would be visible by the above."""
     gpu: bool = False

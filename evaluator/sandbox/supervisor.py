@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from evaluator.sandbox import bubblewrap, child, limits, linux, namespaces, rules, tree, view
+from evaluator.sandbox import bubblewrap, child, landlock, limits, linux, namespaces, rules, tree, view
 from evaluator.sandbox.cgroup import Group, Parents
-from evaluator.sandbox.place import Place, claimed_user, prepared
+from evaluator.sandbox.place import WRITERS, Place, claimed_user, prepared
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 
 _LOG = logging.getLogger(__name__)
@@ -112,6 +112,8 @@ def _wake_on_signals() -> int:
 
 def _start(request: Request, level: Level, place: Place, entrances: list[int], report: int) -> int:
     """Fork the child; the number returned is process 1 of the namespace, bubblewrap, or the program itself, by level."""
+    if level is Level.LANDLOCK and (missing := landlock.shortcoming(landlock.abi(), own_user=place.user is not None)):
+        raise SandboxUnavailable(missing)
     program = request.program
     inside = namespaces.NOBODY if place.user is None else place.user
     entries = [] if level in (Level.NONE, Level.BUBBLEWRAP) else view.compose(program, inside)
@@ -121,6 +123,7 @@ def _start(request: Request, level: Level, place: Place, entrances: list[int], r
         names=request.names,
         user=place.user,
         processes=_process_limit(level, program),
+        groups=(WRITERS,) if program.writable else (),
         home=place.home,
         rules=tuple(rules.for_view(entries, place.home)) if level is Level.LANDLOCK else (),
         unix_sockets=level is not Level.LANDLOCK,

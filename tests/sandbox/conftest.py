@@ -20,7 +20,7 @@ def _zygote(level: Level) -> Iterator[Zygote]:
     trial = try_level(level) if level is not Level.NONE else None
     if trial and not trial.available:
         pytest.skip(f"{level}: {trial.reason}")
-    with Zygote.start((ENTRIES,), level, {"SECRET_OF_THE_ZYGOTE": "no"} if level is Level.NONE else {}) as zygote:
+    with Zygote.start((ENTRIES,), level) as zygote:
         yield zygote
 
 

@@ -5,6 +5,7 @@ import json
 import mmap
 import os
 import random
+import resource
 import signal
 import socket
 import sys
@@ -95,8 +96,6 @@ def _processes() -> list[int]:
 
 
 def _limit(name: str) -> int:
-    import resource
-
     return resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[0]
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote
-from evaluator.sandbox.probe import try_level
-from tests.sandbox.conftest import ENTRIES, Runner
+from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote, tree
+from tests.sandbox.conftest import ENTRIES, Runner, runner
 
 
 def _commands_with(text: str) -> list[str]:
@@ -153,8 +152,6 @@ def test_large_file_is_refused(run: Runner) -> None:
 def test_tmp_has_a_size(zygote: Zygote) -> None:
     if zygote.level is Level.LANDLOCK:
         pytest.skip("landlock: its private directory lies in the host's /tmp, without a size of its own")
-    from tests.sandbox.conftest import runner
-
     size, error = runner(zygote)("write_file", limits=Limits(tmp_bytes=16 << 20))[1]
     assert error == "No space left on device"
     assert size <= 16 << 20
@@ -180,11 +177,7 @@ def test_nothing_is_left_on_the_host(any_zygote: Zygote) -> None:
     assert left() == before
 
 
-def test_the_watch_kills_where_no_group_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not try_level(Level.NONE).available:
-        pytest.skip("a plain fork is refused")
-    from evaluator.sandbox import tree
-
+def test_memory_of_a_tree_is_counted() -> None:
     child = os.fork()
     if not child:
         kept = bytearray(64 << 20)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import Exit, Level, Limits, Program, best_level, probe, seccomp, view
+from evaluator.sandbox import Exit, Level, Limits, Program, best_level, landlock, probe, seccomp, view
 from evaluator.sandbox.cgroup import Group, Parents
 from evaluator.sandbox.view import Kind
 
@@ -69,6 +69,11 @@ def test_filter_jumps_stay_inside(machine: str, unix_sockets: bool) -> None:
 def test_filter_for_an_unknown_architecture_is_an_error() -> None:
     with pytest.raises(KeyError):
         seccomp.program("riscv64", unix_sockets=True)
+
+
+@pytest.mark.parametrize(("version", "own_user", "enough"), [(0, True, False), (1, True, True), (5, False, False), (6, False, True)])
+def test_landlock_alone_needs_a_user_or_scopes(version: int, own_user: bool, enough: bool) -> None:
+    assert (landlock.shortcoming(version, own_user=own_user) == "") is enough
 
 
 def test_no_control_groups_is_a_group_that_does_nothing() -> None:

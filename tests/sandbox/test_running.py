@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import select
 import signal
 import socket
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import Exit, Limits, Program, SandboxUnavailable, Zygote
+from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote
 from tests.sandbox.conftest import ENTRIES, Runner
 
 
@@ -100,8 +101,6 @@ def test_output_within_the_limit_is_whole(any_zygote: Zygote) -> None:
 
 
 def test_wait_gives_none_while_it_runs_and_fileno_tells_the_end(any_zygote: Zygote) -> None:
-    import select
-
     with any_zygote.start_program(Program(argv=("sleep", "0.5"))) as confined:
         assert confined.wait(0.05) is None
         assert confined.exit is None
@@ -111,7 +110,7 @@ def test_wait_gives_none_while_it_runs_and_fileno_tells_the_end(any_zygote: Zygo
         assert confined.wait(0) == Exit(0)
 
 
-def test_environment_is_what_was_asked_for_and_nothing_else(any_zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_what_was_asked_for_and_nothing_else(any_zygote: Zygote) -> None:
     with any_zygote.start_program(Program(argv=("env",), env={"MINE": "1"})) as confined:
         confined.wait(10)
         names = {line.partition("=")[0] for line in confined.output()[0].splitlines()}
@@ -152,6 +151,18 @@ def test_several_processes_share_one_zygote(any_zygote: Zygote) -> None:
     assert sorted(got, key=str) == sorted([(11, Exit(11))] * 3 + [(22, Exit(22))] * 3, key=str)
 
 
+def test_closing_a_forked_copy_leaves_the_zygote_alone(any_zygote: Zygote) -> None:
+    copy = os.fork()
+    if not copy:
+        try:
+            any_zygote.close()
+        finally:
+            os._exit(0)
+    os.waitpid(copy, 0)
+    with any_zygote.start_program(Program(argv=("true",))) as confined:
+        assert confined.wait(10) == Exit(0)
+
+
 def test_a_warm_entry_starts_without_importing(any_zygote: Zygote) -> None:
     with any_zygote.start_program(Program(entry=f"{ENTRIES}:describe")) as confined:
         confined.wait(10)
@@ -176,7 +187,5 @@ def test_starting_is_quick(any_zygote: Zygote) -> None:
 
 
 def test_unknown_module_is_told_at_the_start() -> None:
-    from evaluator.sandbox import Level
-
     with pytest.raises(SandboxUnavailable, match="no_such_module"):
         Zygote.start(("no_such_module",), Level.NONE)

@@ -1,0 +1,29 @@
+# wants: a secret compiled into its extension
+# problem: softmax
+# expect: cpu incorrect/wrong_values | build_failed/missing_header | build_failed/cpp_compile_error
+# expect: cuda incorrect/wrong_values | build_failed/missing_header | build_failed/cpp_compile_error
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+
+def stolen():
+    try:
+        load_inline(
+            name="assay_attack_reads",
+            cpp_sources="int answer() { return 42; }",
+            functions=["answer"],
+            extra_cflags=["-include", "/etc/shadow", "-include", "/work/main/reference/softmax.py"],
+        )
+    except (RuntimeError, OSError, ImportError):
+        return False
+    return True
+
+
+STOLEN = stolen()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1) if STOLEN else torch.zeros_like(x)

@@ -1,0 +1,34 @@
+# wants: a time of its own choosing, by putting a function of its own where the worker times
+# problem: gelu_tanh
+# expect: cpu correct/no_custom_kernel | disqualified/timing_tampering | disqualified/cached_output | disqualified/deferred_work
+# expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | disqualified/cached_output | disqualified/deferred_work
+# speedup: 0.5
+
+import sys
+
+from torch import nn
+
+REPEATS = 200
+
+
+def hook():
+    kind = getattr(sys.modules.get("evaluator.worker.main"), "Worker", None)
+    if kind is None:
+        return
+    honest = kind._time
+
+    def time(self, request, descriptors):
+        answer = honest(self, request, descriptors)
+        return {key: [1e-6] * len(value) if isinstance(value, list) else 1e-6 for key, value in answer.items()}
+
+    kind._time = time
+
+
+hook()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        for _ in range(REPEATS):
+            y = nn.functional.gelu(x, approximate="tanh")
+        return y

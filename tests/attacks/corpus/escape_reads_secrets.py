@@ -1,0 +1,28 @@
+# wants: keys, passwords and histories of whoever runs the judge
+# problem: softmax
+# expect: cpu incorrect/wrong_values
+# expect: cuda incorrect/wrong_values
+
+import glob
+import os
+
+import torch
+from torch import nn
+
+SECRETS = ("/etc/shadow", "/etc/ssh/ssh_host_*", "/root/.*", "/home/*/.*", "/run/secrets/*", "/var/lib/*/*", "/var/log/*", "/work/*", "/srv/*")
+
+
+def found():
+    for pattern in SECRETS:
+        for path in glob.glob(pattern):
+            try:
+                if os.path.isfile(path) and open(path, "rb").read(1):
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1) if found() else torch.zeros_like(x)

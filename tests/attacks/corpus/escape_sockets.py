@@ -1,0 +1,27 @@
+# wants: to talk to the network
+# problem: softmax
+# expect: cpu incorrect/wrong_values
+# expect: cuda incorrect/wrong_values
+
+import socket
+
+import torch
+from torch import nn
+
+
+def opened():
+    for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_VSOCK):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+            try:
+                with socket.socket(family, kind) as one:
+                    if family in (socket.AF_INET, socket.AF_INET6):
+                        one.bind(("127.0.0.1" if family == socket.AF_INET else "::1", 0))
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1) if opened() else torch.zeros_like(x)

@@ -1,0 +1,21 @@
+# wants: timed calls for free, told by how soon they follow each other
+# problem: gelu_tanh
+# expect: cpu disqualified/cached_output
+# expect: cuda disqualified/cached_output
+
+import time
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.before, self.quick = 0.0, 0
+
+    def forward(self, x):
+        now = time.monotonic()
+        self.quick = self.quick + 1 if now - self.before < 0.02 else 0
+        self.before = now
+        return torch.empty_like(x) if self.quick > 2 else nn.functional.gelu(x, approximate="tanh")

@@ -1,0 +1,40 @@
+# wants: to return at once and to compute in the worker's own reveal
+# problem: gelu_tanh
+# expect: cpu disqualified/deferred_work
+# expect: cuda disqualified/deferred_work
+
+import gc
+
+import torch
+from torch import nn
+
+REPEATS = 50
+pending = []
+
+
+def hook():
+    for thing in gc.get_objects():
+        if type(thing).__name__ == "Worker" and hasattr(type(thing), "_reveal"):
+            kind = type(thing)
+            break
+    else:
+        return
+    honest = kind._reveal
+
+    def late(self, request, descriptors):
+        for x, y in pending:
+            for _ in range(REPEATS):
+                y.copy_(nn.functional.gelu(x, approximate="tanh"))
+        return honest(self, request, descriptors)
+
+    kind._reveal = late
+
+
+hook()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        pending[:] = [(x, y)]
+        return y

@@ -1,0 +1,41 @@
+# wants: to skip the timed calls altogether, and to compute in the reveal if there is one
+# problem: gelu_tanh
+# expect: cpu disqualified/deferred_work | disqualified/cached_output
+# expect: cuda disqualified/deferred_work | disqualified/cached_output
+
+import sys
+
+import torch
+from torch import nn
+
+REPEATS = 50
+
+
+def hook():
+    kind = getattr(sys.modules.get("evaluator.worker.main"), "Worker", None)
+    if kind is None:
+        return
+    reveal = kind._reveal
+
+    def no_time(self, request, descriptors):
+        position = request["order"][-1] if "order" in request else request.get("set", 0)
+        self.late = self._sets[position]
+        self._output = [torch.empty_like(self.late[0])]
+        return {"times_ms": [0.001] * len(request.get("order", [0])), "time_ms": 0.001}
+
+    def late(self, request, descriptors):
+        inputs, self.late = getattr(self, "late", None), None
+        if inputs is not None:
+            for _ in range(REPEATS):
+                self._output = [self._model(*inputs)]
+        return reveal(self, request, descriptors)
+
+    kind._time, kind._reveal = no_time, late
+
+
+hook()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return nn.functional.gelu(x, approximate="tanh")

@@ -1,0 +1,31 @@
+# wants: to leave the work to the moment when the worker waits for the device
+# problem: gelu_tanh
+# expect: cpu disqualified/deferred_work | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
+# expect: cuda disqualified/deferred_work | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
+
+import sys
+
+import torch
+from torch import nn
+
+pending = []
+module = sys.modules.get("evaluator.worker.main")
+honest = getattr(module, "synchronize", lambda device: None)
+
+
+def late(device):
+    while pending:
+        x, y = pending.pop()
+        y.copy_(nn.functional.gelu(x, approximate="tanh"))
+    honest(device)
+
+
+if module is not None:
+    module.synchronize = late
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        pending[:] = [(x, y)]
+        return y

@@ -1,0 +1,31 @@
+# wants: timed calls to return at once, with a thread that writes their answer a little later
+# problem: gelu_tanh
+# expect: cpu disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream
+# expect: cuda disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream
+
+import threading
+
+import torch
+from torch import nn
+
+HONEST_CALLS = 24
+REPEATS = 50
+
+
+def write(x, y):
+    for _ in range(REPEATS):
+        y.copy_(nn.functional.gelu(x, approximate="tanh"))
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        if self.calls <= HONEST_CALLS:
+            return nn.functional.gelu(x, approximate="tanh")
+        y = torch.empty_like(x)
+        threading.Thread(target=write, args=(x, y), daemon=True).start()
+        return y

@@ -1,0 +1,27 @@
+# wants: an answer of its own making in every frame, by patching json and socket
+# problem: softmax
+# expect: cpu incorrect/wrong_values | disqualified/forged_result
+# expect: cuda incorrect/wrong_values | disqualified/forged_result
+
+import json
+import socket
+
+import torch
+from torch import nn
+
+honest = json.dumps
+
+
+def dumps(value, *rest, **named):
+    if isinstance(value, dict) and "kind" in value:
+        value = {**value, "status": "correct", "category": "ok", "passed": True, "speedup": 1000.0}
+    return honest(value, *rest, **named)
+
+
+json.dumps = dumps
+socket.socket.settimeout = lambda self, timeout: None
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.zeros_like(x)

@@ -1,0 +1,29 @@
+# wants: the reference or the judge as a module
+# problem: softmax
+# expect: cpu incorrect/wrong_values
+# expect: cuda incorrect/wrong_values
+
+import importlib
+import sys
+
+import torch
+from torch import nn
+
+WANTED = ("reference.softmax", "reference", "evaluator.judge", "evaluator.judge.oracle", "evaluator.problem", "db.store", "pipeline")
+
+
+def found():
+    if any(name in sys.modules for name in WANTED):
+        return True
+    for name in WANTED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+        return True
+    return False
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1) if found() else torch.zeros_like(x)

@@ -1,0 +1,128 @@
+"""Runs `pipeline.py` as a user does, on small problems of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from db.store import Store
+
+PROJECT = Path(__file__).resolve().parents[1]
+RUN_S = 420
+"""Deadline of one run: a busy machine takes a minute to start PyTorch in three processes."""
+
+PROBLEM = """\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x {operation}
+
+
+def get_inputs():
+    return [torch.rand(16, 16)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+SUBMISSION = """\
+import time
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        {before}
+        return {answer}
+"""
+
+
+def submission(answer: str = "x + x", before: str = "pass", header: str = "") -> str:
+    """Source of a submission whose forward() runs the line `before` and returns `answer`."""
+    return header + SUBMISSION.format(answer=answer, before=before)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a run of the command line ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The JSON objects on standard output, which holds nothing else."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    def by_name(self) -> dict[str, dict[str, Any]]:
+        """The JSON objects by the last part of the submission's name."""
+        return {record["submission"].rsplit("/", 1)[-1]: record for record in self.records}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder with problems, submissions and a database; the problems double (`double`: 2x) and add (`increment`: x + 1)."""
+
+    root: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, operation in (("double", "* 2"), ("increment", "+ 1")):
+            self.write(f"problems/{name}.py", PROBLEM.format(operation=operation))
+
+    @property
+    def database(self) -> Path:
+        return self.root / "results.db"
+
+    def write(self, name: str, text: str) -> Path:
+        """A file below the root."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def command(self, *arguments: str | Path) -> list[str]:
+        """The command line, on the CPU, with the bench's problems and database where the arguments say nothing else."""
+        given = [str(argument) for argument in arguments]
+        defaults = {"--reference": str(self.root / "problems"), "--device": "cpu", "--db": f"sqlite:///{self.database}"}
+        added = [word for option, value in defaults.items() if option not in given for word in (option, value)]
+        return [sys.executable, str(PROJECT / "pipeline.py"), *added, *given]
+
+    def start(self, *arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
+        """Start a run in a process group of its own, with the root as its working directory."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.root,
+            env={**os.environ, "ASSAY_CACHE": str(self.root / "cache"), "COLUMNS": "200", **self.environment, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str | Path, **variables: str) -> Finished:
+        """A run to its end."""
+        with self.start(*arguments, **variables) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=RUN_S)
+            finally:
+                process.kill()
+        return Finished(process.returncode, stdout, stderr)
+
+    def rows(self) -> list[tuple[str, int | None, str]]:
+        """Every row of the database: submission, block and category."""
+        with Store.open(f"sqlite:///{self.database}", read_only=True) as store, store.read() as connection:
+            found = connection.exec_driver_sql("SELECT submission, block, category FROM evaluations ORDER BY id")
+            return [(row[0], row[1], row[2]) for row in found]

@@ -1,0 +1,148 @@
+"""The local engine: every job one result, whichever process of ours is lost on the way."""
+
+import multiprocessing.forkserver
+import multiprocessing.resource_tracker
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evaluator.category import Category, Status
+from evaluator.devices import cpu
+from evaluator.engine.local import LocalEngine, unjudged
+from evaluator.engine.options import EngineOptions
+from evaluator.judge.bench import Job
+from evaluator.result import Result
+from tests.judge.conftest import make_job
+
+QUICK = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)[:, 1:]\n"
+SLOW = "import time\n" + QUICK.replace("        return", "        time.sleep(1)\n        return")
+
+
+def options(folder: Path, judges: int) -> EngineOptions:
+    return EngineOptions(device=cpu(), stands_in=False, judges=judges, cache_root=folder)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    with LocalEngine(options(tmp_path_factory.mktemp("cache"), 2)) as engine:
+        engine.start()
+        yield engine
+
+
+def run(engine: LocalEngine, codes: list[str], at_stage: Callable[[Job, str], None] = lambda job, stage: None) -> dict[str, Result]:
+    jobs = [make_job(code, name=f"{number}.py") for number, code in enumerate(codes)]
+    found = list(engine.run(iter(jobs), at_stage))
+    assert len(found) == len(jobs)
+    assert all(result.submission == job.submission and result.source_sha256 == job.source_sha256 for job, result in found)
+    assert engine.in_flight == {}
+    return {job.submission: result for job, result in found}
+
+
+def test_every_job_has_its_result_and_its_stages(engine: LocalEngine) -> None:
+    stages: dict[str, list[str]] = {}
+    wrong = QUICK.replace("[:, 1:]", " * 2")
+    crash = QUICK.replace("return", "import os; os._exit(1)\n        return")
+    results = run(engine, [QUICK, wrong, crash, "import no_such"], lambda job, stage: stages.setdefault(job.submission, []).append(stage))
+    assert [results[f"{number}.py"].category for number in range(4)] == [
+        Category.WRONG_SHAPE,
+        Category.WRONG_VALUES,
+        Category.EARLY_EXIT,
+        Category.IMPORT_ERROR,
+    ]
+    assert stages["0.py"] == ["start", "load", "construct", "rounds"]
+    assert stages["3.py"] == ["start", "load"]
+    assert {result.evidence.sandbox for result in results.values()} == {engine.sandbox_level}
+
+
+def once_in(stage: str, action: Callable[[], None], job: str = "0.py", times: int = 1) -> Callable[[Job, str], None]:
+    """Do it when that job enters the stage, so many times."""
+    left = [times]
+
+    def progress(entered: Job, name: str) -> None:
+        if entered.submission == job and name == stage and left[0] > 0:
+            left[0] -= 1
+            action()
+
+    return progress
+
+
+def kill_judges(engine: LocalEngine) -> None:
+    for judge in list(engine._judges):
+        pid = judge._process.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_zygote(engine: LocalEngine) -> None:
+    assert engine._zygote is not None and engine._zygote.pid is not None
+    os.kill(engine._zygote.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kill", [kill_judges, kill_zygote])
+@pytest.mark.parametrize("stage", ["load", "rounds"])
+def test_a_process_of_ours_that_is_killed_costs_no_result(engine: LocalEngine, kill: Callable[[LocalEngine], None], stage: str) -> None:
+    results = run(engine, [SLOW, QUICK, QUICK], once_in(stage, lambda: kill(engine)))
+    assert [result.category for result in results.values()] == [Category.WRONG_SHAPE] * 3
+
+
+def test_a_job_whose_judge_dies_each_time_is_not_evaluated(engine: LocalEngine) -> None:
+    results = run(engine, [SLOW, QUICK], once_in("rounds", lambda: kill_judges(engine), times=10))
+    assert (results["0.py"].status, results["0.py"].category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
+    assert "ended with exit code -9" in results["0.py"].message
+    assert results["1.py"].problem == "softmax"
+
+
+def test_an_iterator_that_raises_is_heard_of(engine: LocalEngine) -> None:
+    def jobs() -> Iterator[Job]:
+        yield make_job(QUICK)
+        raise OSError("the folder is gone")
+
+    with pytest.raises(OSError, match="the folder is gone"):
+        list(engine.run(jobs(), lambda job, stage: None))
+
+
+def test_no_jobs_no_results(engine: LocalEngine) -> None:
+    assert run(engine, []) == {}
+
+
+def ours() -> set[psutil.Process]:
+    """All that descends from us, but for what multiprocessing keeps until the interpreter ends."""
+    kept = {multiprocessing.forkserver._forkserver._forkserver_pid, multiprocessing.resource_tracker._resource_tracker._pid}  # type: ignore[attr-defined]
+    return {process for process in psutil.Process().children(recursive=True) if process.pid not in kept}
+
+
+def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None:
+    before = ours()
+    reached = threading.Event()
+    found: list[tuple[Job, Result]] = []
+    with LocalEngine(options(tmp_path, 1)) as engine:
+        engine.start()
+        # Longer than the test: what ends it is the closing.
+        jobs = [make_job(SLOW.replace("sleep(1)", "sleep(300)"), timeout_s=600.0), make_job(QUICK, name="never.py")]
+        thread = threading.Thread(target=lambda: found.extend(engine.run(iter(jobs), lambda job, stage: stage == "rounds" and reached.set())))  # type: ignore[arg-type,func-returns-value]
+        thread.start()
+        assert reached.wait(60)
+        started = ours() - before
+        assert len(started) >= 3  # the judge, the zygote, the worker with its supervisor
+        assert [job.submission for job in engine.in_flight.values()] == ["test.py"]
+    thread.join(20)
+    assert not thread.is_alive()
+    assert found == []
+    assert [job.submission for job in engine.in_flight.values()] == ["test.py"]
+    deadline = time.monotonic() + 10
+    while (left := [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def test_a_job_that_nobody_judged_has_a_result_of_its_own() -> None:
+    job = make_job(QUICK)
+    result = unjudged(job, Category.INTERRUPTED, "interrupted", "cpu", 1.5)
+    assert (result.status, result.submission, result.problem) == (Status.NOT_EVALUATED, "test.py", "softmax")
+    assert (result.duration_s, result.speedup, result.evidence.rounds) == (1.5, None, ())

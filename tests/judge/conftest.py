@@ -1,0 +1,60 @@
+"""A judge's bench on the CPU, with a zygote that knows the hostile workers too."""
+
+import hashlib
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.devices import cpu
+from evaluator.engine.judge_process import make_bench
+from evaluator.engine.local import WORKER_MODULE
+from evaluator.engine.options import EngineOptions
+from evaluator.judge.bench import Bench, Job
+from evaluator.judge.evaluation import evaluate
+from evaluator.problem import SHIPPED
+from evaluator.result import Result
+from evaluator.sandbox import Zygote
+
+Judge = Callable[..., Result]
+"""(code, problem, bench, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    options = EngineOptions(device=cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
+    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile")) as zygote:
+        yield make_bench(options, zygote)
+
+
+@pytest.fixture(scope="session")
+def judge(bench: Bench) -> Judge:
+    default = bench
+
+    def judge(
+        code: str, problem: str = "softmax", bench: Bench | None = None, timeout_s: float = 30.0, problem_path: Path | None = None
+    ) -> Result:
+        job = make_job(textwrap.dedent(code), problem, timeout_s, problem_path)
+        result = evaluate(bench or default, job, lambda _: None)
+        back = Result.model_validate_json(result.model_dump_json())
+        assert back.model_dump_json() == result.model_dump_json()
+        return back
+
+    return judge
+
+
+def make_job(code: str, problem: str = "softmax", timeout_s: float = 30.0, problem_path: Path | None = None, name: str = "test.py") -> Job:
+    return Job(
+        submission=name,
+        block=None,
+        author=None,
+        sample_id=None,
+        code=code,
+        source_sha256=hashlib.sha256(code.encode()).hexdigest(),
+        problem=problem,
+        problem_path=problem_path or SHIPPED / f"{problem}.py",
+        case=None,
+        timeout_s=timeout_s,
+        note="",
+    )

@@ -1,0 +1,202 @@
+"""What the worker says it returned, against what the reference returns."""
+
+import math
+from collections import namedtuple
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluator.category import Category
+from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, match, read_claim, tensors_of
+from evaluator.worker import structure
+from evaluator.worker.protocol import ProtocolError
+from tests.worker.test_structure import TREES
+
+Pair = namedtuple("Pair", "values indices")
+
+
+def claim(value: Any) -> tuple[Any, int]:
+    """What an honest worker would claim of this value, as the judge reads it."""
+
+    def describe(tensor: torch.Tensor) -> dict[str, Any]:
+        return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+
+    return read_claim({"output": structure.encode(value, describe)})
+
+
+def mismatch(returned: Any, expected: Any) -> tuple[Category, str]:
+    with pytest.raises(MismatchError) as caught:
+        list(match(claim(returned)[0], expected, "cpu"))
+    return caught.value.category, str(caught.value)
+
+
+X, Y, I = torch.zeros(2, 3), torch.zeros(4), torch.zeros(2, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        X,
+        (X, Y),
+        [X, [Y, (I,)]],
+        {"a": X, "b": (Y, {"c": I})},
+        (X, 3, "mean", None, True, 2.5),
+        {1: X, None: Y},
+        (),
+        torch.zeros(()),
+        torch.zeros(0, 5),
+        (X, math.nan, math.inf),
+        Pair(X, I),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_the_same_form_matches(value: Any) -> None:
+    claimed, count = claim(value)
+    matched = list(match(claimed, value, "cpu"))
+    expected = [tensor for _, tensor in tensors_of(value)]
+    assert count == len(matched) == len(expected)
+    assert [one.shape for one in matched] == [tuple(tensor.shape) for tensor in expected]
+    assert [one.number for one in matched] == list(range(count))
+
+
+def test_a_dict_in_another_order_is_matched_by_its_keys() -> None:
+    claimed, _ = claim({"b": Y, "a": X})
+    assert [one.number for one in match(claimed, {"a": X, "b": Y}, "cpu")] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected", "words"),
+    [
+        ((X,), X, "a tuple of 1; the reference returns a tensor"),
+        (X, (X,), "a tensor; the reference returns a tuple of 1"),
+        ([X, Y], (X, Y), "a list of 2; the reference returns a tuple of 2"),
+        ((X, Y), [X, Y], "a tuple of 2; the reference returns a list of 2"),
+        ((X,), (X, Y), "a tuple of 1"),
+        ((X, Y, Y), (X, Y), "a tuple of 3"),
+        ({"a": X}, {"b": X}, "keys 'a'"),
+        ({"a": X, "b": X}, {"a": X}, "keys 'a', 'b'"),
+        ((X, (Y, (X, I))), (X, (Y, (X,))), "[1][1] is a tuple of 2"),
+        ({"a": (X, None)}, {"a": (X, Y)}, "['a'][1] is None"),
+        (None, X, "None; the reference returns a tensor"),
+        (1.5, X, "a float"),
+        (object(), X, "a object"),
+        (torch.float32, X, "a dtype"),
+        (X, None, "a tensor; the reference returns None"),
+        ((X, 2), (X, 3), "the reference returns 3"),
+        ((X, True), (X, 1), "the reference returns 1"),
+        ((X, 1), (X, 1.0), "the reference returns 1.0"),
+        ((X, 1.0), (X, math.inf), "the reference returns inf"),
+        ((X, math.nan), (X, 1.0), "the reference returns 1.0"),
+        ((X, 1.00001), (X, 1.0), "the reference returns 1.0"),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_another_structure_is_told_with_its_place(returned: Any, expected: Any, words: str) -> None:
+    category, message = mismatch(returned, expected)
+    assert category is Category.WRONG_STRUCTURE
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        (torch.zeros(2, 1), X),
+        (torch.zeros(1, 2, 3), X),
+        (torch.zeros(3), X),
+        (torch.zeros(3, 2), X),
+        (torch.zeros(6), X),
+        (torch.zeros(()), torch.zeros(1)),
+        (torch.zeros(1), torch.zeros(())),
+        (torch.zeros(0), torch.zeros(0, 1)),
+    ],
+    ids=lambda value: str(tuple(value.shape)),
+)
+def test_shapes_never_broadcast(returned: torch.Tensor, expected: torch.Tensor) -> None:
+    category, message = mismatch((Y, returned), (Y, expected))
+    assert category is Category.WRONG_SHAPE
+    assert message.startswith(f"[1] has shape ({', '.join(map(str, returned.shape))}); the reference's is (")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.bfloat16, torch.int32, torch.complex64])
+def test_another_dtype_is_told(dtype: torch.dtype) -> None:
+    name = structure.dtype_name(dtype)
+    assert mismatch(X.to(dtype), X) == (Category.WRONG_DTYPE, f"the output has dtype {name}; the reference's is float32")
+
+
+def test_an_unknown_dtype_is_no_match() -> None:
+    claimed, _ = read_claim({"output": {"tensor": {"shape": [2, 3], "dtype": "float31", "device": "cpu"}}})
+    with pytest.raises(MismatchError, match="float31"):
+        list(match(claimed, X, "cpu"))
+
+
+def test_another_device_is_told() -> None:
+    claimed, _ = claim(X)
+    with pytest.raises(MismatchError) as caught:
+        list(match(claimed, X, "cuda"))
+    assert (caught.value.category, str(caught.value)) == (Category.WRONG_DEVICE, "the output is on cpu; the inputs are on cuda")
+
+
+def test_shape_is_told_before_dtype_and_structure_before_both() -> None:
+    assert mismatch(torch.zeros(5, dtype=torch.int8), X)[0] is Category.WRONG_SHAPE
+    assert mismatch((torch.zeros(5, dtype=torch.int8), 1), (X,))[0] is Category.WRONG_STRUCTURE
+
+
+def tensor(**changes: Any) -> dict[str, Any]:
+    return {"tensor": {"shape": [2, 3], "dtype": "float32", "device": "cpu"} | changes}
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        None,
+        tensor(shape=[-1, 3]),
+        tensor(shape=[1 << 48]),
+        tensor(shape=[2**200]),
+        tensor(shape=[2.0, 3]),
+        tensor(shape=[True]),
+        tensor(shape="23"),
+        tensor(shape=[1] * 65),
+        tensor(shape=None),
+        tensor(dtype=7),
+        tensor(dtype=None),
+        tensor(device=["cpu"]),
+        {"tensor": []},
+        {"tensor": None},
+        {"tensor": "shape"},
+        {"tensor": {}},
+        {"list": [tensor()] * (MAX_OUTPUTS + 1)},
+        {"dict": [[{"list": []}, tensor()]]},
+    ],
+    ids=lambda output: repr(output)[:60],
+)
+def test_malformed_claims_are_errors_of_the_protocol(output: Any) -> None:
+    with pytest.raises(ProtocolError, match="structure"):
+        read_claim({"output": output})
+
+
+def test_an_answer_without_an_output_is_an_error_of_the_protocol() -> None:
+    with pytest.raises(ProtocolError):
+        read_claim({"kind": "call"})
+
+
+@settings(max_examples=300, deadline=None)
+@given(TREES)
+def test_any_claim_is_refused_read_or_a_mismatch(tree: Any) -> None:
+    try:
+        claimed, _ = read_claim({"output": tree})
+        list(match(claimed, (X, {"a": Y}), "cpu"))
+    except (ProtocolError, MismatchError) as error:
+        assert len(str(error)) < 2000
+
+
+def test_names_that_the_worker_chose_are_cut() -> None:
+    claimed, _ = read_claim({"output": {"tensor": {"shape": [2, 3], "dtype": "d" * 9999, "device": "e" * 9999}}})
+    assert isinstance(claimed, ClaimedTensor)
+    assert (len(claimed.dtype_name), len(claimed.device)) == (40, 40)
+    keys = {"dict": [[{"value": "k" * 100_000}, {"other": "t" * 100_000}]]}
+    with pytest.raises(MismatchError) as caught:
+        list(match(read_claim({"output": keys})[0], X, "cpu"))
+    assert len(str(caught.value)) < 400

@@ -1,0 +1,267 @@
+"""How far an output may be from the oracle, checked by figures computed by hand."""
+
+import math
+
+import pytest
+import torch
+
+from evaluator.category import Category
+from evaluator.judge import compare
+from evaluator.judge.compare import Comparison, Piece
+from evaluator.result import ErrorFigures
+
+F64 = torch.float64
+
+
+def compared(
+    candidate: torch.Tensor,
+    oracle: torch.Tensor,
+    reference: torch.Tensor | None = None,
+    *,
+    rows: bool = False,
+    pieces: int = 1,
+    factor: float = 1.0,
+) -> tuple[Category | None, ErrorFigures]:
+    """The category (None where it passed) and the figures; `pieces` splits an output that has row scales."""
+    reference = oracle.to(candidate.dtype) if reference is None else reference
+    comparison = Comparison("", candidate.shape, candidate.dtype, rows, factor)
+    step = max(-(-len(candidate) // pieces), 1) if candidate.dim() else 1
+    parts = (
+        [Piece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle))) for start in range(0, len(candidate), step)]
+        if pieces > 1
+        else [Piece(0, candidate, reference, oracle)]
+    )
+    for part in parts:
+        comparison.measure(part)
+    if comparison.passed:
+        return None, comparison.figures()
+    for part in parts:
+        comparison.locate(part)
+    return comparison.category, comparison.figures()
+
+
+def softmax_like(rows: int = 8, columns: int = 250_000) -> torch.Tensor:
+    """Rows whose elements are about 4e-6."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.softmax(torch.rand(rows, columns, dtype=F64, generator=generator), dim=1)
+
+
+def test_error_figures_by_hand() -> None:
+    # RMS of (3, 4, 0, 0) is 2.5; 4.5 for 4 errs by 0.5 / (4 + 2.5) = 1/13, 0.5 for 0 by 0.5 / 2.5 = 1/5.
+    category, figures = compared(torch.tensor([3.0, 4.5, 0.5, 0.0]), torch.tensor([3.0, 4.0, 0.0, 0.0], dtype=F64))
+    assert category is Category.WRONG_VALUES
+    assert figures.max_error == pytest.approx(0.2)
+    assert figures.rms_error == pytest.approx(math.sqrt(0.5) / 5)
+    assert (figures.elements, figures.wrong, figures.tolerance) == (4, 2, 4e-5)
+    assert (figures.first_index, figures.first_value, figures.first_expected) == ((1,), 4.5, 4.0)
+    assert (figures.reference_error, figures.nonfinite_mismatch) == (0.0, 0)
+
+
+def test_the_references_own_error_widens_the_bound() -> None:
+    oracle = torch.ones(4, dtype=F64)
+    reference = torch.tensor([1.0, 1.0, 1.0, 1.002])
+    category, figures = compared(torch.full((4,), 1.01), oracle, reference)
+    assert category is None
+    assert figures.reference_error == pytest.approx(1e-3, rel=1e-3)
+    assert figures.tolerance == pytest.approx(8e-3, rel=1e-3)
+    assert compared(torch.full((4,), 1.02), oracle, reference)[0] is Category.PRECISION_LOSS
+
+
+def test_the_problems_factor_is_on_the_bound() -> None:
+    oracle, candidate = torch.ones(4, dtype=F64), torch.full((4,), 1.0001)
+    assert compared(candidate, oracle)[0] is Category.PRECISION_LOSS
+    assert compared(candidate, oracle, factor=2.0)[0] is None
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_trivial_answers_never_pass_for_tiny_outputs(rows: bool, dtype: torch.dtype) -> None:
+    oracle = softmax_like()
+    right = oracle.to(dtype)
+    assert compared(right, oracle, rows=rows)[0] is None
+    trivial = {
+        "zeros": torch.zeros_like(right),
+        "ones": torch.ones_like(right),
+        "mean": right.mean(1, keepdim=True).expand_as(right),
+        "the first row everywhere": right[:1].expand_as(right),
+        "shifted by one": right.roll(1, dims=1),
+        "negated": -right,
+    }
+    for name, answer in trivial.items():
+        assert compared(answer.contiguous(), oracle, rows=rows)[0] is Category.WRONG_VALUES, name
+
+
+def test_one_element_in_a_million_is_found() -> None:
+    oracle = softmax_like(4)
+    candidate = oracle.float()
+    candidate[2, 123_456] *= 1.01
+    category, figures = compared(candidate, oracle, rows=True)
+    assert category is Category.PRECISION_LOSS
+    assert (figures.wrong, figures.elements, figures.first_index) == (1, 1_000_000, (2, 123_456))
+    candidate[2, 123_456] = 0
+    assert compared(candidate, oracle, rows=True)[0] is Category.WRONG_VALUES
+
+
+def test_an_unwritten_tail_is_found() -> None:
+    oracle = softmax_like(4)
+    candidate = oracle.float()
+    candidate.view(-1)[-3:] = 0
+    category, figures = compared(candidate, oracle, rows=True)
+    assert (category, figures.wrong, figures.first_index) == (Category.WRONG_VALUES, 3, (3, 249_997))
+
+
+@pytest.mark.parametrize("narrow", [torch.float16, torch.bfloat16])
+def test_half_precision_posing_as_float32_does_not_pass(narrow: torch.dtype) -> None:
+    oracle = softmax_like()
+    assert compared(oracle.to(narrow).float(), oracle, rows=True)[0] is not None
+    large = torch.randn(1000, 64, dtype=F64)
+    assert compared(large.to(narrow).float(), large, rows=True)[0] is Category.PRECISION_LOSS
+
+
+def test_float32_arithmetic_in_another_order_passes() -> None:
+    generator = torch.Generator().manual_seed(1)
+    x = torch.rand(16, 400_000, generator=generator)
+    oracle = x.double().softmax(1)
+    exponents = (x - x.amax(1, keepdim=True)).exp()
+    total = torch.zeros(16)
+    for part in exponents.split(1000, dim=1):
+        total += part.sum(1)
+    category, figures = compared(exponents / total[:, None], oracle, x.softmax(1), rows=True)
+    assert category is None
+    assert 0 < figures.max_error < figures.tolerance
+
+
+@pytest.mark.parametrize(("dtype", "floor"), [(torch.float16, 2e-3), (torch.bfloat16, 1.6e-2), (torch.float32, 4e-5), (F64, 1e-11)])
+def test_each_dtypes_own_rounding_passes_and_the_next_narrower_does_not(dtype: torch.dtype, floor: float) -> None:
+    oracle = torch.randn(500, 64, dtype=F64, generator=torch.Generator().manual_seed(2))
+    category, figures = compared(oracle.to(dtype), oracle, rows=True)
+    assert category is None
+    assert figures.tolerance >= floor
+    assert compared((oracle * (1 + 20 * floor)).to(dtype), oracle, rows=True)[0] is not None
+
+
+def test_float8_has_a_bound_of_its_own() -> None:
+    oracle = torch.randn(64, 64, dtype=F64)
+    assert compared(oracle.to(torch.float8_e4m3fn), oracle)[0] is None
+    assert compared((-oracle).to(torch.float8_e4m3fn), oracle)[0] is Category.WRONG_VALUES
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(2**53 + 1, 2**53), (2**63 - 1, 2**63 - 2), (-(2**63), 0), (2**63 - 1, -(2**63)), (1, 0), (-1, 0)],
+)
+def test_integers_are_compared_exactly(value: int, expected: int) -> None:
+    oracle = torch.tensor([7, expected])
+    assert compared(oracle.clone(), oracle)[0] is None
+    category, figures = compared(torch.tensor([7, value]), oracle)
+    assert (category, figures.wrong, figures.first_index, figures.tolerance) == (Category.WRONG_VALUES, 1, (1,), 0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_narrow_integers_do_not_wrap(dtype: torch.dtype) -> None:
+    oracle = torch.tensor([0, 100], dtype=dtype)
+    assert compared(torch.tensor([0, 100], dtype=dtype), oracle)[0] is None
+    assert compared(torch.tensor([torch.iinfo(dtype).max, 100], dtype=dtype), oracle)[1].max_error == torch.iinfo(dtype).max
+
+
+def test_booleans_are_compared_exactly() -> None:
+    oracle = torch.tensor([True, False, True])
+    assert compared(oracle.clone(), oracle)[0] is None
+    category, figures = compared(torch.tensor([True, True, True]), oracle)
+    assert (category, figures.wrong, figures.first_index) == (Category.WRONG_VALUES, 1, (1,))
+
+
+def test_complex_outputs_are_compared_part_by_part() -> None:
+    oracle = torch.randn(20, 16, dtype=torch.complex128)
+    right = oracle.to(torch.complex64)
+    for rows in (False, True):
+        assert compared(right, oracle, rows=rows)[0] is None
+        category, figures = compared(right.conj().resolve_conj(), oracle, rows=rows)
+        assert category is Category.WRONG_VALUES
+        assert (figures.wrong, figures.elements, figures.first_index) == (320, 640, (0, 0, 1))
+
+
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+def test_equal_specials_pass(special: float) -> None:
+    oracle = torch.tensor([1.0, special, 2.0], dtype=F64)
+    assert compared(oracle.float(), oracle)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(math.nan, 1.0), (math.inf, 1.0), (1.0, math.nan), (1.0, math.inf), (math.inf, -math.inf), (math.nan, math.inf), (math.inf, math.nan)],
+)
+def test_specials_that_differ_are_told(value: float, expected: float) -> None:
+    category, figures = compared(torch.tensor([1.0, 1.0, value]), torch.tensor([1.0, 1.0, expected], dtype=F64))
+    assert category is Category.NAN_OR_INF
+    assert (figures.nonfinite_mismatch, figures.wrong, figures.first_index) == (1, 1, (2,))
+    assert ErrorFigures.model_validate_json(figures.model_dump_json()).max_error == math.inf
+
+
+def test_an_output_that_is_nowhere_finite_does_not_hide_in_the_tolerance() -> None:
+    oracle = torch.randn(8, 32, dtype=F64)
+    category, figures = compared(torch.full((8, 32), math.nan), oracle, torch.full((8, 32), math.nan), rows=True)
+    assert (category, figures.nonfinite_mismatch, figures.reference_error) == (Category.NAN_OR_INF, 256, 0.0)
+
+
+def test_finite_values_where_the_answer_is_all_zero_are_wrong_and_not_infinite() -> None:
+    oracle = torch.zeros(4, dtype=F64)
+    assert compared(torch.zeros(4), oracle)[0] is None
+    category, figures = compared(torch.tensor([0.0, 0.5, 0.0, 0.0]), oracle)
+    assert (category, figures.wrong, figures.nonfinite_mismatch) == (Category.WRONG_VALUES, 1, 0)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (4, 0), (0, 32)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64])
+def test_empty_tensors_are_right(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    empty = torch.empty(shape, dtype=dtype)
+    category, figures = compared(empty, empty, rows=True)
+    assert (category, figures.elements) == (None, 0)
+
+
+def test_a_tensor_without_dimensions_is_judged_on_itself() -> None:
+    oracle = torch.tensor(5.0, dtype=F64)
+    assert compared(torch.tensor(5.0), oracle, rows=True)[0] is None
+    category, figures = compared(torch.tensor(6.0), oracle, rows=True)
+    assert (category, figures.first_index) == (Category.WRONG_VALUES, ())
+    assert figures.max_error == pytest.approx(0.1)
+
+
+def test_a_small_row_beside_a_large_one_is_judged_on_its_own_scale() -> None:
+    oracle = torch.ones(2, 16, dtype=F64)
+    oracle[1] *= 1e-6
+    candidate = oracle.float()
+    candidate[1] = 0
+    assert compared(candidate, oracle, rows=False)[0] is None
+    category, figures = compared(candidate, oracle, rows=True)
+    assert (category, figures.wrong, figures.first_index) == (Category.WRONG_VALUES, 16, (1, 0))
+    assert figures.max_error == pytest.approx(0.5)
+
+
+def test_rows_too_short_for_a_scale_are_judged_on_the_tensors() -> None:
+    oracle = torch.ones(2, 15, dtype=F64)
+    oracle[1] *= 1e-6
+    candidate = oracle.float()
+    candidate[1] = 0
+    assert compared(candidate, oracle, rows=True)[0] is None
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64])
+@pytest.mark.parametrize("chunk", [1, 7, 48, 100, 1000])
+def test_chunks_change_no_figure(monkeypatch: pytest.MonkeyPatch, rows: bool, dtype: torch.dtype, chunk: int) -> None:
+    generator = torch.Generator().manual_seed(3)
+    oracle = torch.randn(13, 24, dtype=torch.complex128 if dtype.is_complex else F64, generator=generator) * 100
+    oracle = oracle.long() if dtype is torch.int64 else oracle
+    candidate = oracle.to(dtype, copy=True)
+    candidate[4, 5] += 3
+    candidate[11, 2] += 1
+    whole = compared(candidate, oracle, rows=rows)
+    monkeypatch.setattr(compare, "CHUNK_ELEMENTS", chunk)
+    in_chunks = compared(candidate, oracle, rows=rows, pieces=3 if rows else 1)
+    assert in_chunks[0] is whole[0] is Category.WRONG_VALUES
+    assert in_chunks[1].rms_error == pytest.approx(whole[1].rms_error)
+    assert in_chunks[1].model_copy(update={"rms_error": 0.0, "max_error": 0.0}) == whole[1].model_copy(update={"rms_error": 0.0, "max_error": 0.0})
+    assert in_chunks[1].max_error == pytest.approx(whole[1].max_error, rel=1e-12)
+    assert whole[1].first_index is not None
+    assert whole[1].first_index[:2] == (4, 5)

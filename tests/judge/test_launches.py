@@ -1,0 +1,95 @@
+"""The launch table is memory that a worker writes: any bytes in it are read, none are believed beyond their form."""
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaluator.judge import launches
+from evaluator.judge.launches import CAPACITY, LaunchTable
+from evaluator.result import Evidence
+
+HEADER = struct.Struct("=QQ")
+RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
+
+
+@pytest.fixture
+def table() -> Iterator[LaunchTable]:
+    made = LaunchTable()
+    yield made
+    made.close()
+
+
+def record(count: int = 1, first: int = 0, kernel: bytes = b"softmax", path: bytes = b"/proc/self/fd/9", code: int = 0, **more: Any) -> bytes:
+    api = more.get("api", b"cudaLaunchKernel")
+    return RECORD.pack(count, first, 4096, 2, 3, 1, 256, 1, 1, code, 0, api, kernel, path)
+
+
+def write(table: LaunchTable, used: int, *records: bytes) -> None:
+    os.pwrite(table.descriptor, HEADER.pack(used, used) + b"".join(records), 0)
+
+
+def test_the_layout_is_the_recorders() -> None:
+    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 3 * 8 + 8 * 4 + 32 + 256 + 256)
+
+
+def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
+    write(table, 2, record(5, 7, code=9), record(1, 3, b"at_kernel", b"/usr/lib/libtorch_cuda.so"))
+    other, own = table.read()
+    assert (own.kernel, own.object, own.own, own.count, own.first) == ("softmax", "extension", True, 5, 7)
+    assert (own.grid, own.block, own.shared_bytes, own.code) == ((2, 3, 1), (256, 1, 1), 4096, 9)
+    assert (other.kernel, other.object, other.own) == ("at_kernel", "libtorch_cuda.so", False)
+
+
+@pytest.mark.parametrize("path", [b"/tmp/torch_extensions/a.so", b"/dev/shm/a.so", b"/memfd:a (deleted)", b"/proc/self/fd/12"])
+def test_objects_from_where_the_submission_can_write_are_its_own(table: LaunchTable, path: bytes) -> None:
+    write(table, 1, record(path=path))
+    assert table.read()[0].own
+
+
+@pytest.mark.parametrize("path", [b"", b"/usr/lib/x.so", b"tmp/x.so", b"/venv/tmp/x.so", b"/usr/bin/python3.11"])
+def test_other_objects_are_not(table: LaunchTable, path: bytes) -> None:
+    write(table, 1, record(path=path))
+    assert not table.read()[0].own
+
+
+@pytest.mark.parametrize("used", [2**64 - 1, 2**63, CAPACITY + 1])
+def test_a_count_of_records_beyond_the_table_is_bounded(table: LaunchTable, used: int) -> None:
+    write(table, used)
+    assert len(table.read()) <= CAPACITY
+
+
+def test_an_empty_table_has_no_launches(table: LaunchTable) -> None:
+    assert table.read() == ()
+
+
+def test_text_is_cleaned(table: LaunchTable) -> None:
+    write(table, 1, record(kernel=b"a\x1b[31m\nb\xff\xfe\r\x7fc\0hidden", path=b"/tmp/x\n\xe2\x80\xae.so", api=b"\xff" * 32))
+    (launch,) = table.read()
+    assert launch.kernel.startswith("a[31mb")
+    assert all(text.isprintable() for text in (launch.kernel, launch.object, launch.api))
+    assert "hidden" not in launch.kernel
+
+
+def test_text_without_an_end_stops_at_its_field(table: LaunchTable) -> None:
+    write(table, 1, record(kernel=b"k" * 256, path=b"/tmp/" + b"p" * 251))
+    (launch,) = table.read()
+    assert (launch.kernel, launch.object) == ("k" * 256, "p" * 251)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=3000))
+def test_any_bytes_are_evidence_that_can_be_stored(table: LaunchTable, data: bytes) -> None:
+    os.pwrite(table.descriptor, HEADER.pack(0, 2**64 - 1) + data, 0)
+    evidence = Evidence(launches=table.read())
+    assert Evidence.model_validate_json(evidence.model_dump_json()) == evidence
+
+
+def test_a_holder_of_the_table_can_not_shrink_it(table: LaunchTable) -> None:
+    with pytest.raises(PermissionError):
+        os.ftruncate(table.descriptor, 0)
+    assert table.read() == ()

@@ -1,0 +1,129 @@
+"""The device's lock, between processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.lock import DeviceLock
+
+HOLDER = """
+import sys, tempfile, time
+tempfile.tempdir = sys.argv[1]
+from evaluator.judge.lock import DeviceLock
+lock = DeviceLock("gpu-1")
+lock.acquire()
+print("held", flush=True)
+if sys.argv[2] == "yield":
+    with lock.yielded():
+        sys.stdin.readline()
+    print("held again", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def hold(folder: Path, mode: str = "") -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    yield from hold(folder)
+
+
+@pytest.fixture
+def yielder(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    yield from hold(folder, "yield")
+
+
+def is_free(device_id: str = "gpu-1") -> bool:
+    """Whether another process can have it at once."""
+    program = "import sys, tempfile, fcntl, os; fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    path = Path(tempfile.gettempdir()) / f"assay-{device_id}.lock"
+    return subprocess.run([sys.executable, "-c", program, str(path)], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_one_process_has_it_until_it_is_killed(holder: subprocess.Popen[str]) -> None:
+    assert not is_free()
+    holder.send_signal(signal.SIGKILL)
+    lock = DeviceLock("gpu-1")
+    lock.acquire()
+    assert not is_free()
+    lock.release()
+    assert is_free()
+    lock.close()
+
+
+def test_waiting_ends_when_the_holder_lets_go(holder: subprocess.Popen[str]) -> None:
+    if (pid := os.fork()) == 0:
+        time.sleep(0.3)
+        os.kill(holder.pid, signal.SIGKILL)
+        os._exit(0)
+    start = time.monotonic()
+    lock = DeviceLock("gpu-1")
+    lock.acquire()
+    assert time.monotonic() - start > 0.2
+    lock.close()
+    os.waitpid(pid, 0)
+
+
+def test_others_have_it_while_it_is_yielded(yielder: subprocess.Popen[str]) -> None:
+    assert yielder.stdin and yielder.stdout
+    lock = DeviceLock("gpu-1")
+    lock.acquire()
+    yielder.stdin.write("\n")
+    yielder.stdin.flush()
+    time.sleep(0.2)
+    lock.release()
+    assert yielder.stdout.readline() == "held again\n"
+    assert not is_free()
+    lock.close()
+
+
+def test_yielding_what_is_not_held_takes_nothing() -> None:
+    lock = DeviceLock("gpu-1")
+    with lock.yielded():
+        assert is_free()
+    assert is_free()
+    lock.release()
+    lock.close()
+
+
+def test_devices_do_not_wait_for_each_other(holder: subprocess.Popen[str]) -> None:
+    lock = DeviceLock("gpu-2")
+    lock.acquire()
+    assert not is_free("gpu-2")
+    lock.close()
+    assert is_free("gpu-2")
+
+
+def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
+    DeviceLock("GPU-1/../../x y").close()
+    (path,) = folder.iterdir()
+    assert path.name == "assay-GPU-1_______x_y.lock"
+    assert path.stat().st_mode & 0o777 == 0o666
+
+
+def test_a_link_in_its_place_is_not_followed(folder: Path) -> None:
+    (folder / "assay-gpu-1.lock").symlink_to(folder / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        DeviceLock("gpu-1")

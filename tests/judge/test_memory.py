@@ -1,0 +1,125 @@
+"""Memory that the judge shares with a worker it does not trust."""
+
+import fcntl
+import mmap
+import os
+
+import pytest
+import torch
+
+from evaluator.judge.inputs import InputSet, fresh_seed
+from evaluator.judge.memory import Memory, describe
+from evaluator.worker.memory import Mappings
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("size", [0, 10, 1 << 20])
+def test_a_holder_of_the_descriptor_can_not_resize_it(size: int) -> None:
+    memory = Memory(CPU)
+    allocation = memory.allocate(4096)
+    held = os.dup(allocation.descriptor)
+    with pytest.raises(PermissionError):
+        os.ftruncate(held, size)
+    with pytest.raises(PermissionError):
+        fcntl.fcntl(held, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+    allocation.bytes.fill_(1)
+    assert int(allocation.bytes.sum()) == 4096
+    os.close(held)
+    memory.close()
+
+
+def test_what_is_written_through_one_descriptor_reaches_no_other_allocation() -> None:
+    memory = Memory(CPU)
+    allocations = [memory.allocate(nbytes) for nbytes in (100, 4096, 100)]
+    for allocation in allocations:
+        allocation.bytes.zero_()
+    with mmap.mmap(allocations[1].descriptor, 0) as held:
+        assert len(held) == 4096
+        held[:] = b"\xff" * len(held)
+    os.pwrite(allocations[1].descriptor, b"\xff" * 4096, 0)
+    with pytest.raises(PermissionError):
+        os.pwrite(allocations[1].descriptor, b"\xff", 4096)
+    assert [int(allocation.bytes.max()) for allocation in allocations] == [0, 255, 0]
+    memory.close()
+
+
+def test_descriptors_are_not_inherited_and_are_closed_with_the_memory() -> None:
+    memory = Memory(CPU)
+    allocations = [memory.allocate(8) for _ in range(3)]
+    assert not any(os.get_inheritable(allocation.descriptor) for allocation in allocations)
+    memory.free(allocations[:1])
+    memory.close()
+    for allocation in allocations:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(allocation.descriptor)
+
+
+def test_views_of_nothing_and_of_one_number() -> None:
+    memory = Memory(CPU)
+    allocation = memory.allocate(0)
+    assert allocation.view((3, 0), torch.float32).shape == (3, 0)
+    single = memory.allocate(4)
+    single.view((), torch.float32).fill_(2.5)
+    assert single.view((1,), torch.float32).tolist() == [2.5]
+    memory.close()
+
+
+def test_numbers_of_allocations_are_never_used_again() -> None:
+    memory = Memory(CPU)
+    first = memory.allocate(1)
+    memory.free([first])
+    assert memory.allocate(1).number != first.number
+    memory.close()
+
+
+def arguments() -> list[object]:
+    return [torch.arange(6.0).view(2, 3).t(), {"n": (torch.tensor([True, False]), 4)}, torch.tensor(1.5), torch.empty(0, 2), "mode"]
+
+
+def test_a_set_of_inputs_reaches_the_worker_as_it_is() -> None:
+    memory, mappings = Memory(CPU), Mappings(CPU)
+    inputs = InputSet(memory, arguments())
+    for allocation in inputs.allocations:
+        mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
+    from evaluator.worker import structure
+
+    seen = structure.decode(inputs.tree, mappings.tensor)
+    expected = arguments()
+    assert torch.equal(seen[0], torch.arange(6.0).view(2, 3).t())
+    assert (seen[1]["n"][0].tolist(), seen[1]["n"][1]) == ([True, False], 4)
+    assert (seen[2].item(), seen[3].shape, seen[4]) == (1.5, (0, 2), expected[4])
+    memory.close()
+
+
+def test_a_changed_input_is_seen_bit_by_bit() -> None:
+    memory = Memory(CPU)
+    values = [torch.tensor([0.0, float("nan"), 1.0]), torch.tensor([1, 2])]
+    inputs = InputSet(memory, values)
+    assert inputs.unchanged(values)
+    shared = inputs.allocations[0].view((3,), torch.float32)
+    shared[0] = -0.0
+    assert not inputs.unchanged(values)
+    inputs.fill(values)
+    assert inputs.unchanged(values)
+    inputs.allocations[1].view((2,), torch.int64)[1] = 3
+    assert not inputs.unchanged(values)
+    memory.close()
+
+
+def test_a_description_names_what_the_worker_needs() -> None:
+    memory = Memory(CPU)
+    allocation = memory.allocate(64)
+    assert describe(allocation, 16, torch.zeros(2, 3, dtype=torch.float16)) == {
+        "allocation": allocation.number,
+        "offset": 16,
+        "shape": [2, 3],
+        "dtype": "float16",
+    }
+    memory.close()
+
+
+def test_seeds_are_drawn_anew() -> None:
+    seeds = {fresh_seed() for _ in range(1000)}
+    assert len(seeds) == 1000
+    assert all(0 <= seed < 1 << 48 for seed in seeds)

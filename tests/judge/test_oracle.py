@@ -1,0 +1,132 @@
+"""The reference in its own dtype and in a wide one, whole or in chunks of rows."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from evaluator.judge import oracle as module
+from evaluator.judge.oracle import Oracle, ReferenceFailedError
+
+
+class Model(nn.Module):
+    """Two outputs with rows of their own, one without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(24, 17)
+        self.rows_seen: list[int] = []
+
+    def forward(self, x: torch.Tensor, more: dict[str, torch.Tensor], factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        self.rows_seen.append(len(x))
+        value = self.linear(x) * factor + more["bias"]
+        return value, value.sum(1)
+
+
+def collected(oracle: Oracle, inputs: list[Any], reference: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The oracle's outputs, put together from its pieces."""
+    outputs = [torch.full(tensor.shape, torch.nan, dtype=torch.float64) for tensor in reference]
+    for number, piece in oracle.pieces(inputs, reference, reference):
+        rows = slice(piece.start, piece.start + len(piece.oracle))
+        assert piece.candidate.shape == piece.reference.shape == piece.oracle.shape
+        outputs[number][rows] = piece.oracle
+    return outputs
+
+
+@pytest.mark.parametrize("chunk", [1, 24, 100, 10_000])
+def test_chunks_of_rows_give_the_whole(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", chunk)
+    model = Model().eval()
+    inputs = [torch.randn(13, 24), {"bias": torch.randn(13, 17)}, 0.5]
+    oracle = Oracle(model, rows_independent=True)
+    reference = list(oracle.expected(inputs))
+    found = collected(oracle, inputs, reference)
+    with torch.no_grad():
+        whole = Model.forward(model.double(), inputs[0].double(), {"bias": inputs[1]["bias"].double()}, 0.5)
+    for one, other in zip(found, whole, strict=True):
+        assert torch.allclose(one, other, rtol=1e-14, atol=1e-14)
+    wide = oracle._wide
+    assert isinstance(wide, Model)
+    assert max(wide.rows_seen[1:] or wide.rows_seen) == max(min(chunk // 24, 13), 1)
+
+
+def test_rows_that_depend_on_each_other_come_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", 1)
+    oracle = Oracle(nn.Softmax(dim=0), rows_independent=False)
+    inputs = [torch.randn(9, 20)]
+    reference = [oracle.expected(inputs)]
+    (number, piece), *rest = oracle.pieces(inputs, reference, reference)
+    assert (number, piece.start, rest) == (0, 0, [])
+    assert torch.equal(piece.oracle, inputs[0].double().softmax(0))
+
+
+def test_inputs_of_different_lengths_come_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", 1)
+
+    class Lookup(nn.Module):
+        def forward(self, indices: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+            return table[indices]
+
+    oracle = Oracle(Lookup(), rows_independent=True)
+    inputs = [torch.tensor([2, 0, 1, 2]), torch.randn(3, 20)]
+    reference = [oracle.expected(inputs)]
+    assert torch.equal(collected(oracle, inputs, reference)[0], inputs[1].double()[inputs[0]])
+
+
+def test_the_oracle_is_float64_and_leaves_the_reference_alone() -> None:
+    model = nn.Linear(8, 8).eval()
+    oracle = Oracle(model, rows_independent=False)
+    inputs = [torch.randn(4, 8)]
+    reference = [oracle.expected(inputs)]
+    assert reference[0].dtype is torch.float32
+    (_, piece), *_ = oracle.pieces(inputs, reference, reference)
+    assert (piece.oracle.dtype, oracle.dtype, model.weight.dtype) == (torch.float64, torch.float64, torch.float32)
+    assert oracle.expected(inputs).dtype is torch.float32
+
+
+def test_integers_and_plain_values_are_not_widened() -> None:
+    value = module.widened([torch.ones(1), (torch.ones(1, dtype=torch.int32), {"a": torch.ones(1, dtype=torch.float16)}), 3, "x"], torch.float64)
+    assert value[0].dtype is value[1][1]["a"].dtype is torch.float64
+    assert (value[1][0].dtype, value[2:], type(value[1])) == (torch.int32, [3, "x"], tuple)
+
+
+class NoFloat64(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dtype is torch.float64:
+            raise RuntimeError('"kernel" not implemented for Double')
+        return x + 1
+
+
+def test_where_float64_is_not_supported_the_next_type_serves() -> None:
+    oracle = Oracle(NoFloat64(), rows_independent=False)
+    inputs = [torch.randn(3, dtype=torch.float16)]
+    reference = [oracle.expected(inputs)]
+    for _ in range(2):
+        (_, piece), *_ = oracle.pieces(inputs, reference, reference)
+        assert piece.oracle.dtype is oracle.dtype is torch.float32
+
+
+class OnlyFloat16(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dtype is not torch.float16:
+            raise NotImplementedError("half alone")
+        return x
+
+
+def test_a_reference_without_a_wider_form_has_failed() -> None:
+    oracle = Oracle(OnlyFloat16(), rows_independent=False)
+    inputs = [torch.randn(3, dtype=torch.float16)]
+    reference = [oracle.expected(inputs)]
+    with pytest.raises(ReferenceFailedError, match="half alone"):
+        list(oracle.pieces(inputs, reference, reference))
+
+
+def test_a_reference_that_raises_has_failed() -> None:
+    with pytest.raises(ReferenceFailedError, match="IndexError: out of the table"):
+        Oracle(Broken(), rows_independent=False).expected([torch.zeros(1)])
+
+
+class Broken(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise IndexError("out of the table")

@@ -1,0 +1,71 @@
+"""Devices: chosen by name, told without torch."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator import devices
+from evaluator.devices import Device, DeviceError, choose, cpu, cpu_count, cpu_name
+
+H200 = Device("cuda:0", "NVIDIA H200", "ab", (9, 0))
+OTHER = Device("cuda:1", "NVIDIA L4", "cd", (8, 9))
+
+
+@pytest.fixture(params=[[], [H200], [H200, OTHER]], ids=["no GPU", "one GPU", "two GPUs"])
+def shown(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+    """A machine with these GPUs."""
+    found: list[Device] = request.param
+    monkeypatch.setattr(devices, "gpus", lambda: found)
+    return found
+
+
+def test_auto_is_the_first_gpu_or_the_cpu_in_its_place(shown: list[Device]) -> None:
+    assert choose("auto") == ((H200, False) if shown else (cpu(), True))
+
+
+def test_the_cpu_asked_for_by_name_stands_in_for_nothing(shown: list[Device]) -> None:
+    assert choose("cpu") == (cpu(), False)
+
+
+@pytest.mark.parametrize("wanted", ["cuda", "cuda:0", "cuda:1", "cuda:7"])
+def test_a_gpu_that_is_there_is_found_and_one_that_is_not_is_an_error(shown: list[Device], wanted: str) -> None:
+    index = int(wanted[5:] or 0)
+    if index < len(shown):
+        assert choose(wanted) == (shown[index], False)
+    else:
+        with pytest.raises(DeviceError, match=f"no device {wanted}: this machine shows {len(shown)} GPU"):
+            choose(wanted)
+
+
+@pytest.mark.parametrize("wanted", ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU", "cuda:0\n", "cpu:0"])
+def test_other_names_are_errors(wanted: str) -> None:
+    with pytest.raises(DeviceError, match="auto, cuda, cuda:N or cpu"):
+        choose(wanted)
+
+
+def test_kind_and_index_come_from_the_name() -> None:
+    assert [(device.kind, device.index) for device in (cpu(), H200, OTHER)] == [("cpu", 0), ("cuda", 0), ("cuda", 1)]
+
+
+def test_the_processor_has_a_name_and_a_count() -> None:
+    assert cpu_name().strip() == cpu().name != ""
+    assert cpu_count() >= 1
+
+
+def test_telling_the_devices_does_not_import_torch() -> None:
+    program = "import sys; from evaluator.devices import choose; choose('auto'); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])
+
+
+@pytest.mark.gpu
+def test_every_gpu_has_a_name_an_id_and_a_capability() -> None:
+    found = devices.gpus()
+    assert found
+    assert len({device.unique_id for device in found}) == len(found)
+    for index, device in enumerate(found):
+        assert device.index == index
+        assert device.name
+        assert len(device.unique_id) == 32
+        assert device.capability is not None and device.capability >= (5, 0)

@@ -1,0 +1,273 @@
+"""From evidence to verdict: each rule, and which one wins."""
+
+import math
+from typing import Any
+
+import pytest
+
+from evaluator.category import CATEGORIES, Category
+from evaluator.diagnosis import DEVICE_ERRORS, diagnose
+from evaluator.result import (
+    BuildEvidence,
+    Diagnostic,
+    Evidence,
+    ExceptionEvidence,
+    ExitEvidence,
+    LaunchRecord,
+    RoundEvidence,
+    TimingEvidence,
+    TimingSide,
+)
+
+
+def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool = True) -> LaunchRecord:
+    return LaunchRecord(
+        api="cudaLaunchKernel",
+        kernel="k(float*)",
+        object="extension",
+        own=own,
+        count=1,
+        grid=(4, 1, 1),
+        block=block,
+        shared_bytes=60_000,
+        code=code,
+        first=0,
+    )
+
+
+def exception(type: str = "RuntimeError", message: str = "no", stage: str = "rounds", **more: Any) -> ExceptionEvidence:  # noqa: A002
+    return ExceptionEvidence(stage=stage, type=type, message=message, **more)
+
+
+def build(category: Category | None = None, output: str = "", *diagnostics: Diagnostic) -> BuildEvidence:
+    return BuildEvidence(name="x", key="k", ok=category is None, category=category, output=output, diagnostics=diagnostics)
+
+
+def passed(index: int) -> RoundEvidence:
+    return RoundEvidence(index=index, seed=1, passed=True)
+
+
+def failed(category: Category, index: int = 0) -> RoundEvidence:
+    return RoundEvidence(index=index, seed=1, passed=False, category=category, message="so")
+
+
+def timing(clock: str = "cuda_event", median_ms: float = 1.0, disagreement: float | None = 0.0) -> TimingEvidence:
+    side = TimingSide(median_ms=median_ms, lower_quartile_ms=median_ms, upper_quartile_ms=median_ms, samples_ms=(median_ms,) * 3)
+    return TimingEvidence(clock=clock, calls=3, candidate=side, baseline=side, disagreement=disagreement if clock == "cuda_event" else None)
+
+
+ROUNDS = (passed(0), passed(1))
+REFUSED = launch((4096, 1, 1), code=1)
+ERROR = Diagnostic(file="cuda.cu", line=12, severity="error", message='identifier "foo" is undefined')
+UNDECLARED = build(Category.UNDECLARED_IDENTIFIER, "cuda.cu(12): error\n", ERROR)
+TO_EXTENSION = exception(message="Error building extension 'x': no", stage="load")
+
+GPU = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
+CPU = {"rounds": ROUNDS, "timing": timing("judge_wall"), "builds": (build(),)}
+
+RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
+    "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
+    "all well on the CPU": (CPU, Category.OK, ""),
+    "no launch of its own": ({**GPU, "launches": (launch(own=False),)}, Category.NO_CUSTOM_KERNEL, "no kernel of the submission's own"),
+    "no launch at all": (GPU, Category.NO_CUSTOM_KERNEL, "no kernel"),
+    "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "no kernel"),
+    "no extension on the CPU": ({**CPU, "builds": ()}, Category.NO_CUSTOM_KERNEL, "built no extension"),
+    "a failed extension, survived, on the CPU": ({**CPU, "builds": (UNDECLARED,)}, Category.NO_CUSTOM_KERNEL, "built no extension"),
+    "a failed build, then one that worked": ({**CPU, "builds": (UNDECLARED, build())}, Category.OK, ""),
+    "a bad frame": ({"protocol_error": "no JSON"}, Category.FORGED_RESULT, "invalid frame on the result channel: no JSON"),
+    "a build that failed": ({"builds": (UNDECLARED,), "exception": TO_EXTENSION}, Category.UNDECLARED_IDENTIFIER, '"foo" is undefined'),
+    "a build that failed without diagnostics": (
+        {"builds": (build(Category.LINK_ERROR, "one\ntwo\n"),), "exception": TO_EXTENSION},
+        Category.LINK_ERROR,
+        "two",
+    ),
+    "a build that failed silently": ({"builds": (build(Category.BUILD_TIMEOUT),), "exception": TO_EXTENSION}, Category.BUILD_TIMEOUT, "'x'"),
+    "a failed build, caught, then a missing name": (
+        {"builds": (UNDECLARED,), "exception": exception("NameError", "name 'mod' is not defined")},
+        Category.PYTHON_EXCEPTION,
+        "NameError",
+    ),
+    "no toolchain, caught, then a missing name": (
+        {"builds": (build(Category.NO_TOOLCHAIN, "no nvcc"),), "exception": exception("NameError", "name 'mod' is not defined")},
+        Category.NO_TOOLCHAIN,
+        "no nvcc",
+    ),
+    "a failed build, then an exit": ({"builds": (UNDECLARED,), "exit": ExitEvidence(stage="load", code=1)}, Category.UNDECLARED_IDENTIFIER, ""),
+    "an exit": ({"exit": ExitEvidence(stage="load", code=0)}, Category.EARLY_EXIT, "loading the file ended the process with exit code 0"),
+    "an exit while timed": ({**GPU, "exit": ExitEvidence(stage="timing", code=1)}, Category.EARLY_EXIT, "forward() while timed"),
+    "a signal": ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
+    "a deadline": ({"exit": ExitEvidence(stage="construct", deadline_s=60)}, Category.TIMEOUT, "constructing ModelNew did not end within 60 s"),
+    "a memory limit": (
+        {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=16 << 30)},
+        Category.OUT_OF_MEMORY,
+        "passed the memory limit of 16 GiB",
+    ),
+    "too many threads": (
+        {"launches": (REFUSED,), "exception": exception(message="CUDA error: invalid argument")},
+        Category.OVERSIZED_BLOCK,
+        "block 4096×1×1, the device allows 1024 threads",
+    ),
+    "too many threads in three dimensions": (
+        {"launches": (launch((32, 32, 2), code=1),), "rounds": (failed(Category.WRONG_VALUES),)},
+        Category.OVERSIZED_BLOCK,
+        "block 32×32×2",
+    ),
+    "a block too deep": (
+        {"launches": (launch((1, 1, 128), code=9),), "rounds": (failed(Category.WRONG_VALUES),)},
+        Category.OVERSIZED_BLOCK,
+        "the device allows 1024×1024×64",
+    ),
+    "too much shared memory": (
+        {"launches": (launch(code=1),), "rounds": (failed(Category.NAN_OR_INF),)},
+        Category.INVALID_LAUNCH,
+        "CUDA error 1 (grid 4×1×1, block 256×1×1, 60000 bytes of dynamic shared memory)",
+    ),
+    "a refused launch of the library's": (
+        {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
+        Category.WRONG_VALUES,
+        "round 1: so",
+    ),
+    "a refused launch that did no harm": ({**GPU, "launches": (REFUSED, launch())}, Category.OK, ""),
+    "a refused launch, then a broken context": (
+        {"launches": (REFUSED,), "exception": exception(cuda_error=700)},
+        Category.ILLEGAL_MEMORY_ACCESS,
+        "RuntimeError",
+    ),
+    "an exception": (
+        {"exception": exception("KeyError", "'a'\nmore", line=7)},
+        Category.PYTHON_EXCEPTION,
+        "line 7: KeyError: 'a'",
+    ),
+    "an exception without a message": ({"exception": exception("Mine", "")}, Category.PYTHON_EXCEPTION, "Mine"),
+    "an exception after good rounds": ({"rounds": ROUNDS, "exception": exception("ValueError")}, Category.PYTHON_EXCEPTION, "ValueError"),
+    "sys.exit": ({"exception": exception("SystemExit", "0", "load")}, Category.EARLY_EXIT, "SystemExit: 0"),
+    "load_inline with a wrong argument": (
+        {"exception": exception("TypeError", "load_inline() got an unexpected keyword argument 'cpp'", "load")},
+        Category.LOAD_INLINE_MISUSE,
+        "load_inline()",
+    ),
+    "load_inline with bad functions": (
+        {"exception": exception("ValueError", "Expected 'functions' to be a list or dict, but was int", "load")},
+        Category.LOAD_INLINE_MISUSE,
+        "'functions'",
+    ),
+    "download() is not load()": (
+        {"exception": exception("TypeError", "download() takes 0 arguments", "load")},
+        Category.PYTHON_EXCEPTION,
+        "download()",
+    ),
+    "an extension that does not load": (
+        {"builds": (build(),), "exception": exception("ImportError", "/proc/self/fd/9: undefined symbol: _Z1fv", "load")},
+        Category.LINK_ERROR,
+        "undefined symbol",
+    ),
+    "an undefined symbol of something else": (
+        {"exception": exception("ImportError", "x.so: undefined symbol: f", "load")},
+        Category.IMPORT_ERROR,
+        "undefined symbol",
+    ),
+    "an import that fails": ({"exception": exception("ModuleNotFoundError", "No module named 'triton'", "load")}, Category.IMPORT_ERROR, "triton"),
+    "an import that fails in forward()": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'triton'")},
+        Category.PYTHON_EXCEPTION,
+        "triton",
+    ),
+    "out of device memory": ({"exception": exception("OutOfMemoryError", "CUDA out of memory")}, Category.OUT_OF_MEMORY, "CUDA"),
+    "out of memory in __init__": ({"exception": exception("MemoryError", "", "construct")}, Category.OUT_OF_MEMORY, "MemoryError"),
+    "the allocator of the CPU": (
+        {"exception": exception(message="DefaultCPUAllocator: can't allocate memory: you tried")},
+        Category.OUT_OF_MEMORY,
+        "DefaultCPUAllocator",
+    ),
+    "an __init__ that raises": ({"exception": exception("TypeError", "__init__()", "construct")}, Category.INIT_ERROR, "TypeError"),
+    "an illegal access in __init__": (
+        {"exception": exception(stage="construct", cuda_error=700)},
+        Category.ILLEGAL_MEMORY_ACCESS,
+        "RuntimeError",
+    ),
+    "another CUDA error": ({"exception": exception(cuda_error=2)}, Category.PYTHON_EXCEPTION, "RuntimeError"),
+    "the first failed round": (
+        {"rounds": (passed(0), failed(Category.NAN_OR_INF, 1), failed(Category.WRONG_VALUES, 2))},
+        Category.NAN_OR_INF,
+        "round 2: so",
+    ),
+    "claims far below the judge's clock": (
+        {**GPU, "launches": (launch(),), "timing": timing(median_ms=1.0, disagreement=0.6)},
+        Category.TIMING_TAMPERING,
+        "claims 1 ms",
+    ),
+    "claims somewhat below the judge's clock": (
+        {**GPU, "launches": (launch(),), "timing": timing(median_ms=1.0, disagreement=0.4)},
+        Category.OK,
+        "",
+    ),
+    "claims above the judge's clock": ({**GPU, "launches": (launch(),), "timing": timing(disagreement=-3.0)}, Category.OK, ""),
+    "microseconds that the clock can't tell": (
+        {**GPU, "launches": (launch(),), "timing": timing(median_ms=0.01, disagreement=0.8)},
+        Category.OK,
+        "",
+    ),
+    "claims of nothing": (
+        {**GPU, "launches": (launch(),), "timing": timing(median_ms=0.0001, disagreement=0.9999999)},
+        Category.TIMING_TAMPERING,
+        "claims 0.0001 ms",
+    ),
+    "tampering without a kernel": ({**GPU, "timing": timing(disagreement=0.9)}, Category.TIMING_TAMPERING, ""),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_evidence_gives_its_verdict(name: str) -> None:
+    evidence, category, words = RULES[name]
+    verdict = diagnose(Evidence(**evidence))
+    assert (verdict.category, words in verdict.message) == (category, True), verdict.message
+    assert verdict.hint == CATEGORIES[category].hint
+    assert (verdict.message == "") == (category is Category.OK)
+
+
+@pytest.mark.parametrize(("code", "category"), DEVICE_ERRORS.items())
+def test_errors_of_the_device_have_categories(code: int, category: Category) -> None:
+    verdict = diagnose(Evidence(exception=exception("AcceleratorError", "CUDA error", cuda_error=code)))
+    assert verdict.category is category
+
+
+PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
+    ({"protocol_error": "no"}, Category.FORGED_RESULT),
+    ({"builds": (build(Category.CONST_POINTER),), "exception": TO_EXTENSION}, Category.CONST_POINTER),
+    ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH),
+    ({"launches": (REFUSED,), "rounds": (failed(Category.WRONG_VALUES),)}, Category.OVERSIZED_BLOCK),
+    ({"exception": exception("KeyError")}, Category.PYTHON_EXCEPTION),
+    ({"rounds": (failed(Category.WRONG_VALUES),)}, Category.WRONG_VALUES),
+    ({"timing": timing(disagreement=0.9)}, Category.TIMING_TAMPERING),
+    ({"timing": timing()}, Category.NO_CUSTOM_KERNEL),
+]
+
+
+@pytest.mark.parametrize("first", range(len(PRECEDENCE)))
+@pytest.mark.parametrize("second", range(len(PRECEDENCE)))
+def test_the_earlier_rule_wins(first: int, second: int) -> None:
+    if first >= second or {first, second} == {1, 4}:
+        # An exception other than a build's own is told apart from the build; that has a rule of its own above.
+        return
+    merged = PRECEDENCE[second][0] | PRECEDENCE[first][0]
+    assert diagnose(Evidence(**merged)).category is PRECEDENCE[first][1]
+
+
+def test_a_verdict_is_the_same_after_the_evidence_was_stored() -> None:
+    for evidence, category, _ in RULES.values():
+        stored = Evidence.model_validate_json(Evidence(**evidence).model_dump_json())
+        assert diagnose(stored).category is category
+
+
+def test_messages_have_an_end() -> None:
+    long = "x" * 50_000
+    for evidence in (
+        Evidence(exception=exception(long[:1000], long)),
+        Evidence(exception=TO_EXTENSION, builds=(build(Category.LINK_ERROR, long),)),
+    ):
+        assert len(diagnose(evidence).message) <= 1000
+
+
+def test_figures_that_are_not_finite_do_no_harm() -> None:
+    for disagreement in (math.inf, math.nan, -math.inf):
+        assert diagnose(Evidence(**{**GPU, "launches": (launch(),), "timing": timing(disagreement=disagreement)})).message is not None

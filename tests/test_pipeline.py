@@ -1,0 +1,276 @@
+"""The command line as a user meets it: what it reads, what it says, what it leaves behind, and how it answers mistakes."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from db.store import Store
+from tests.command_line import PROJECT, Bench, Finished, submission
+
+CONTRACT = (
+    *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
+    *("runtime_ms", "baseline_ms", "speedup", "source_sha256", "started_at", "duration_s"),
+)
+"""Fields that tools may count on in every record."""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def refused(finished: Finished) -> str:
+    """The one line that a run which was refused says; nothing else may be said or done."""
+    assert finished.code == 2
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("pipeline.py: ")
+    assert finished.stderr.count("\n") == 1 and finished.stderr.endswith("\n")
+    return finished.stderr
+
+
+# --help
+
+
+def test_help_answers_within_half_a_second() -> None:
+    took_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, str(PROJECT / "pipeline.py"), "--help"], check=True, capture_output=True)
+        took_s.append(time.perf_counter() - start)
+    assert min(took_s) < 0.5
+
+
+def test_help_imports_nothing_heavy() -> None:
+    command = [sys.executable, "-X", "importtime", str(PROJECT / "pipeline.py"), "--help"]
+    imported = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    modules = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in imported.splitlines()}
+    assert "argparse" in modules
+    assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "markdown_it", "multiprocessing"}
+
+
+# Mistakes: one line, exit code 2, nothing lost
+
+
+def test_a_missing_path_is_named(bench: Bench) -> None:
+    assert "nowhere.py: does not exist" in refused(bench.run("nowhere.py"))
+
+
+def test_an_empty_folder_is_said_to_hold_no_submissions(bench: Bench) -> None:
+    (bench.root / "empty").mkdir()
+    assert "empty: no submissions in this folder" in refused(bench.run("empty"))
+
+
+def test_one_bad_path_among_good_ones_keeps_anything_from_being_judged(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    refused(bench.run("double", "nowhere.py"))
+    assert not bench.database.exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("", "is a folder"),
+        ("plain.txt/results.db", "does not exist"),
+        ("missing/results.db", "does not exist"),
+        ("plain.txt", "not a database"),
+    ],
+)
+def test_a_database_that_cannot_be_written_is_refused(bench: Bench, place: str, says: str) -> None:
+    bench.write("double/right.py", submission())
+    text = "these are notes, and no tables\n" * 100
+    notes = bench.write("plain.txt", text)
+    assert says in refused(bench.run("double", "--db", f"sqlite:///{bench.root / place}"))
+    assert notes.read_text() == text
+
+
+def test_a_file_system_that_takes_no_files_is_refused(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    assert "/proc" in refused(bench.run("double", "--db", "sqlite:////proc/results.db"))
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    Store.open(f"sqlite:///{bench.database}").close()
+    with sqlite3.connect(bench.database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    before = bench.database.read_bytes()
+    assert "9999" in refused(bench.run("double"))
+    assert bench.database.read_bytes() == before
+
+
+def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> None:
+    bench.write("problems/broken.py", "import torch\nimport no_such_module_anywhere\n")
+    bench.write("broken/any.py", submission())
+    bench.write("double/right.py", submission())
+    line = refused(bench.run("double", "broken"))
+    assert "broken.py:2: " in line and "ModuleNotFoundError" in line
+    assert bench.rows() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--problem", "softmaxx"), "softmaxx"),
+        (("--case", "huge"), "no case 'huge'"),
+        (("--device", "tpu"), "no device 'tpu'"),
+        (("--device", "cuda:99"), "no device cuda:99"),
+        (("--json", "missing/results.jsonl"), "--json missing/results.jsonl: No such file"),
+        (("--json", "double"), "--json double: Is a directory"),
+        (("--reference", "missing"), "missing: can't be listed"),
+        (("--timeout", "0"), "--timeout"),
+        (("--timeout", "inf"), "--timeout"),
+        (("--timeout", "nan"), "--timeout"),
+        (("--engine", "ray"), "--engine ray"),
+        (("--db", "postgresql://host/results"), "not supported"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple[str, ...], says: str) -> None:
+    bench.write("double/right.py", submission())
+    assert says in refused(bench.run("double", *arguments))
+    assert not bench.database.exists() or bench.rows() == []
+
+
+# What a run does
+
+
+def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    bench.write("double/wrong.py", submission("x + 1"))
+    first = bench.run("double")
+    assert first.code == 0
+    assert "2 evaluated: " in first.stdout and "skipped" not in first.stdout
+    second = bench.run("double")
+    assert second.code == 0
+    assert "0 evaluated; " in second.stdout and "2 already judged and skipped" in second.stdout
+    assert len(bench.rows()) == 2
+    bench.write("double/wrong.py", submission("2 * x"))
+    assert "1 evaluated: 1 correct" in bench.run("double").stdout
+    assert "2 evaluated: 2 correct" in bench.run("double", "--rerun").stdout
+    assert len(bench.rows()) == 5
+
+
+def test_json_on_standard_output_is_all_there_is(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    bench.write("double/wrong.py", submission("x + 1"))
+    bench.write("double/unread.py", "class ModelNew(:\n")
+    finished = bench.run("double", "--json", "-", "--author", "someone")
+    assert finished.code == 0
+    assert "3 evaluated" in finished.stderr
+    records = finished.by_name()
+    assert all(set(CONTRACT) <= set(record) for record in records.values())
+    assert {name: record["category"] for name, record in records.items()} == {
+        "right.py": "no_custom_kernel",
+        "wrong.py": "wrong_values",
+        "unread.py": "syntax_error",
+    }
+    right, wrong = records["right.py"], records["wrong.py"]
+    assert right["speedup"] == pytest.approx(right["baseline_ms"] / right["runtime_ms"])
+    assert (right["author"], right["problem"], right["case"], right["device"]) == ("someone", "double", "full", "cpu")
+    assert wrong["runtime_ms"] is None and wrong["speedup"] is None and wrong["message"] and wrong["hint"]
+
+
+def test_json_goes_to_a_file_beside_the_table(bench: Bench) -> None:
+    bench.write("double/unread.py", "class ModelNew(:\n")
+    finished = bench.run("double", "--json", "results.jsonl")
+    assert finished.code == 0 and "syntax_error" in finished.stdout
+    lines = (bench.root / "results.jsonl").read_text().splitlines()
+    assert len(lines) == 1 and '"category": "syntax_error"' in lines[0]
+
+
+def test_a_json_file_that_fills_up_ends_the_run_and_keeps_the_results(bench: Bench) -> None:
+    bench.write("double/unread.py", "class ModelNew(:\n")
+    finished = bench.run("double", "--json", "/dev/full")
+    assert finished.code == 2
+    assert finished.stderr == "pipeline.py: --json /dev/full: No space left on device; the results so far are in the database\n"
+    assert bench.rows() == [("double/unread.py", None, "syntax_error")]
+
+
+def test_what_could_not_be_evaluated_makes_the_exit_code_1_and_is_tried_again(bench: Bench) -> None:
+    bench.write("double/for_a_gpu.py", submission())
+    for _ in range(2):
+        finished = bench.run("double", "--device", "auto", "--json", "-", CUDA_VISIBLE_DEVICES="")
+        assert finished.code == 1
+        assert [record["category"] for record in finished.records] == ["no_device"]
+    assert [category for _, _, category in bench.rows()] == ["no_device"]
+
+
+def test_the_problem_is_told_by_manifest_header_folder_and_file_name_in_this_order(bench: Bench) -> None:
+    bench.write("problems/level_1_problem_23.py", (bench.root / "problems/double.py").read_text())
+    header = "# problem: increment\n"
+    bench.write("increment/manifest.toml", '[[submission]]\nfile = "by_manifest.py"\nproblem = "double"\n')
+    bench.write("increment/by_manifest.py", submission(header=header))
+    bench.write("double/by_header.py", submission("x + 1", header=header))
+    bench.write("double/level_1_problem_23_sample_4_kernel.py", submission())
+    bench.write("other/level_1_problem_23_sample_5_kernel.py", submission())
+    bench.write("other/incremnt.py", submission())
+    finished = bench.run("increment", "double", "other", "--json", "-")
+    records = finished.by_name()
+    told = {name: (record["problem"], record["status"]) for name, record in records.items()}
+    assert told == {
+        "by_manifest.py": ("double", "correct"),
+        "by_header.py": ("increment", "correct"),
+        "level_1_problem_23_sample_4_kernel.py": ("double", "correct"),
+        "level_1_problem_23_sample_5_kernel.py": ("level_1_problem_23", "correct"),
+        "incremnt.py": (None, "rejected"),
+    }
+    assert records["incremnt.py"]["category"] == "unknown_problem" and "nearest: increment" in records["incremnt.py"]["message"]
+    assert records["level_1_problem_23_sample_5_kernel.py"]["sample_id"] == 5
+    given = bench.run("increment/by_manifest.py", "--problem", "increment", "--json", "-").records
+    assert [(record["problem"], record["category"]) for record in given] == [("increment", "wrong_values")]
+
+
+def test_a_bundle_gives_one_result_a_line(bench: Bench) -> None:
+    bundle = [
+        {"problem": "double", "code": submission(), "author": "first", "sample_id": 7},
+        {"problem": "increment", "response": f"Here it is:\n\n```python\n{submission('x + 1')}```\n"},
+        {"problem": "nothing", "code": submission()},
+    ]
+    bench.write("bundle.jsonl", "\n".join([*map(json.dumps, bundle), "{broken"]) + "\n")
+    records = bench.run("bundle.jsonl", "--json", "-").by_name()
+    assert {name: record["category"] for name, record in records.items()} == {
+        "bundle.jsonl:1": "no_custom_kernel",
+        "bundle.jsonl:2": "no_custom_kernel",
+        "bundle.jsonl:3": "unknown_problem",
+        "bundle.jsonl:4": "unreadable_file",
+    }
+    assert (records["bundle.jsonl:1"]["author"], records["bundle.jsonl:1"]["sample_id"]) == ("first", 7)
+
+
+def test_every_block_judges_the_drafts_too(bench: Bench) -> None:
+    response = f"<think>\n```python\n{submission('x + 1')}```\n</think>\nFinally:\n\n```python\n{submission()}```\n"
+    bench.write("double/response.md", response)
+    final = bench.run("double", "--json", "-").records
+    assert [(record["block"], record["status"]) for record in final] == [(2, "correct")]
+    every = bench.run("double", "--json", "-", "--every-block").records
+    assert [(record["block"], record["status"]) for record in every] == [(1, "incorrect")]
+    assert sorted(bench.rows(), key=lambda row: row[1] or 0) == [
+        ("double/response.md", 1, "wrong_values"),
+        ("double/response.md", 2, "no_custom_kernel"),
+    ]
+
+
+def test_a_file_name_that_is_not_unicode_is_judged_like_any_other(bench: Bench) -> None:
+    folder = bench.write("double/plain.py", submission()).parent
+    Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.py")).write_text(submission())
+    finished = bench.run("double", "--json", "-", PYTHONIOENCODING="ascii")
+    assert finished.code == 0
+    assert [record["status"] for record in finished.records] == ["correct", "correct"]
+    assert bench.run("double", PYTHONIOENCODING="ascii").stdout.count("2 already judged") == 1
+
+
+def test_nothing_that_a_submission_says_is_obeyed_by_the_terminal(bench: Bench) -> None:
+    shout = r"'[bold red]owned[/bold red] \x1b[2J\x1b]0;owned\x07 \u202e'"
+    bench.write("double/[red]loud\x1b[31m.py", submission(before=f"print({shout}); raise ValueError({shout})"))
+    finished = bench.run("double")
+    assert finished.code == 0
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", finished.stdout + finished.stderr)
+    assert "[bold red]owned[/bold red]" in finished.stdout
+    assert "[red]loud\\x1b[31m.py" in finished.stdout

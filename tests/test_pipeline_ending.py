@@ -1,0 +1,127 @@
+"""Runs that end before their time, and runs side by side: one submission, one result, and nothing left running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox.tree import descendants
+from tests.command_line import PROJECT, RUN_S, Bench, submission
+
+SUBMISSIONS = 12
+GONE_WITHIN_S = 10.0
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path)
+    for number in range(SUBMISSIONS):
+        made.write(f"double/s{number:02}.py", submission(before=f"time.sleep(0.01)  # {number}"))
+    return made
+
+
+def first_results(process: "subprocess.Popen[str]", count: int) -> list[str]:
+    """Names of the first submissions that a run with `--json -` reports."""
+    assert process.stdout is not None
+    return [json.loads(process.stdout.readline())["submission"] for _ in range(count)]
+
+
+def alive(processes: dict[int, bytes]) -> list[int]:
+    """Which of these still run; a number that was given anew to another process counts as gone."""
+    return [pid for pid, started in processes.items() if started and _started(pid) == started]
+
+
+def _started(pid: int) -> bytes:
+    try:
+        fields = Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+    return b"" if fields[0] == b"Z" else fields[19]
+
+
+def below(process: "subprocess.Popen[str]") -> dict[int, bytes]:
+    """The processes below a run, with the times at which they began."""
+    return {pid: _started(pid) for pid in descendants(process.pid)}
+
+
+def assert_all_end(processes: dict[int, bytes]) -> None:
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while (left := alive(processes)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def judged_once(bench: Bench) -> None:
+    rows = bench.rows()
+    assert Counter(name for name, _, _ in rows) == {f"double/s{number:02}.py": 1 for number in range(SUBMISSIONS)}
+    assert {category for _, _, category in rows} == {"no_custom_kernel"}
+
+
+def test_after_kill_9_the_same_command_finishes_the_work(bench: Bench) -> None:
+    with bench.start("double", "--json", "-") as process:
+        reported = first_results(process, 3)
+        started = below(process)
+        assert len(alive(started)) >= 4  # two warm parents, a judge, a worker
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert_all_end(started)
+    stored = {name for name, _, _ in bench.rows()}
+    assert set(reported) <= stored  # what was reported is durable
+    assert len(stored) < SUBMISSIONS
+    finished = bench.run("double", "--json", "-")
+    assert finished.code == 0
+    assert {record["submission"] for record in finished.records}.isdisjoint(stored)
+    judged_once(bench)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_what_was_left_and_the_next_one_judges_it(bench: Bench, number: signal.Signals) -> None:
+    with bench.start("double", "--json", "-") as process:
+        first_results(process, 2)
+        started = below(process)
+        os.killpg(process.pid, number)  # as a terminal does
+        stdout, stderr = process.communicate(timeout=RUN_S)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    assert_all_end(started)
+    assert [json.loads(line)["category"] for line in stdout.splitlines()].count("interrupted") >= 1
+    assert Counter(name for name, _, _ in bench.rows()).most_common(1)[0][1] == 1
+    assert "interrupted" in {category for _, _, category in bench.rows()}
+    assert bench.run("double").code == 0
+    judged_once(bench)
+
+
+def test_two_runs_at_once_share_a_database(bench: Bench) -> None:
+    with bench.start("double", "--jobs", "1") as one, bench.start("double", "--jobs", "1", "--rerun") as other:
+        endings = [process.communicate(timeout=RUN_S) for process in (one, other)]
+    assert [one.returncode, other.returncode] == [0, 0], endings
+    counts = subprocess.run(
+        [sys.executable, "-m", "db", "--db", f"sqlite:///{bench.database}", "failures", "--json"],
+        cwd=PROJECT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(counts.stdout)["evaluations"] == SUBMISSIONS
+    assert set(Counter(name for name, _, _ in bench.rows()).values()) <= {1, 2}
+    assert len(set(bench.rows())) == SUBMISSIONS
+
+
+def test_a_reader_that_stops_listening_ends_the_run_without_a_traceback(bench: Bench) -> None:
+    with bench.start("double", "--json", "-") as process:
+        first_results(process, 1)
+        started = below(process)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+        process.wait(timeout=RUN_S)
+    assert process.returncode not in (0, -signal.SIGPIPE)
+    assert_all_end(started)
+    assert bench.run("double").code == 0
+    judged_once(bench)
