@@ -93,7 +93,7 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
 
 
 def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
-    suffix = "" if timing.disagreement is None else f", disagreement {timing.disagreement:+.2%}"
+    suffix = "" if timing.unexplained_ms is None else f", {timing.unexplained_ms:+.4f} ms unexplained"
     yield _heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls{suffix})")
     table = _table("side", "median", "lower quartile", "upper quartile", "samples", "wall clock, median")
     for name, side in (("submission", timing.candidate), ("baseline", timing.baseline)):

@@ -218,7 +218,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         invalid_launch=(
             "A kernel launch was refused.",
             "launch record with its numbers and the refusal",
-            "Check grid, block and shared memory against the device's limits; cudaFuncSetAttribute allows more dynamic shared memory than 48 KiB.",
+            "Check the launch against the device's limits; more than 48 KiB of dynamic shared memory needs cudaFuncSetAttribute.",
         ),
         illegal_memory_access=(
             "A kernel read or wrote memory that it does not own.",

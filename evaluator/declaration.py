@@ -23,6 +23,8 @@ DEFAULT_CASE = "full"
 SMALL_CASE = "small"
 
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
+"""Distributions of inputs besides the problem's own; what each is, evaluator.judge.distributions says."""
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
 
@@ -48,6 +50,8 @@ class Declaration(BaseModel):
     """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
     tolerance: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     """Factor on the bound that errors are held against."""
+    without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
+    """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
     rows_independent: bool = False
     """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
 

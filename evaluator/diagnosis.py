@@ -30,9 +30,12 @@ counter, and launch failure (an unspecified fault, in practice a wild access).""
 
 NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
 
-MIN_DISAGREEMENT = 0.5
-MIN_DISAGREEMENT_MS = 0.1
-"""Claimed device time must fall short of the judge's by this share and by this much before it is called tampering."""
+UNEXPLAINED_MS = 0.03
+UNEXPLAINED_SHARE = 0.1
+"""What the judge's clock may say beyond the events: the spread of a request's talk, and the drift of a long call."""
+REVEAL_SLACK_MS = 1.0
+REVEAL_SLACK_SHARE = 0.5
+"""What revealing an answer may take beyond what it takes the baseline."""
 
 
 @dataclass(frozen=True)
@@ -177,18 +180,39 @@ def _failed_round(evidence: Evidence) -> Verdict | None:
     failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
     if failed is None or failed.category is None:
         return None
-    return Verdict(failed.category, f"round {failed.index + 1}: {failed.message}")
+    where = "" if failed.distribution == "own" else f", distribution '{failed.distribution}'"
+    return Verdict(failed.category, f"round {failed.index + 1}{where}: {failed.message}")
 
 
-def _tampering(evidence: Evidence) -> Verdict | None:
+def _wrong_when_timed(evidence: Evidence) -> Verdict | None:
+    wrong = evidence.timing and evidence.timing.wrong_answer
+    if not wrong:
+        return None
+    return Verdict(Category.CACHED_OUTPUT, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
+
+
+def _deferred(evidence: Evidence) -> Verdict | None:
+    """Work that was put off shows in the reveal: a finished answer arrives as fast as the baseline's does."""
     timing = evidence.timing
-    if timing is None or timing.disagreement is None or timing.disagreement < MIN_DISAGREEMENT:
+    if timing is None or not timing.candidate.reveal_ms or not timing.baseline.reveal_ms:
+        return None
+    # The smallest of each: the path may be slow for reasons of its own now and then, work put off is there every time.
+    candidate_ms, baseline_ms = min(timing.candidate.reveal_ms), min(timing.baseline.reveal_ms)
+    if candidate_ms - baseline_ms < max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms):
+        return None
+    return Verdict(Category.DEFERRED_WORK, f"a finished answer takes {candidate_ms:.3g} ms to arrive, the baseline's {baseline_ms:.3g} ms")
+
+
+def _unexplained_time(evidence: Evidence) -> Verdict | None:
+    timing = evidence.timing
+    if timing is None or timing.unexplained_ms is None:
         return None
     claimed_ms = timing.candidate.median_ms
-    observed_ms = claimed_ms / max(1 - timing.disagreement, 1e-9)
-    if observed_ms - claimed_ms < MIN_DISAGREEMENT_MS:
+    if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
         return None
-    return Verdict(Category.TIMING_TAMPERING, f"the worker claims {claimed_ms:.4g} ms a call, the judge's clock says more than twice that")
+    message = f"its events claim {claimed_ms:.4g} ms a call, the judge's clock {timing.unexplained_ms:.4g} ms more than that"
+    sideways = any(launch.own and launch.side_stream for launch in evidence.launches)
+    return Verdict(Category.ESCAPED_STREAM if sideways else Category.TIMING_TAMPERING, message)
 
 
 def _no_own_kernel(evidence: Evidence) -> Verdict | None:
@@ -207,7 +231,9 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _refused_launch,
     _exception,
     _failed_round,
-    _tampering,
+    _wrong_when_timed,
+    _deferred,
+    _unexplained_time,
     _no_own_kernel,
 )
 """In order of precedence."""

@@ -68,6 +68,8 @@ class LaunchRecord(Record):
     """Return code of the first refused launch, else 0; grid, block and shared_bytes are that launch's."""
     first: int
     """Position of this record's launch (the refused one where there is one) among all launches of the process."""
+    side_stream: bool = False
+    """Whether any of the launches named another stream than the default one."""
 
 
 class ErrorFigures(Record):
@@ -90,6 +92,8 @@ class ErrorFigures(Record):
     """The first wrong element, in row-major order."""
     first_value: float | None = None
     first_expected: float | None = None
+    pattern: str = ""
+    """How the wrong elements lie: everything, a tail, one stretch, whole rows, a stride, isolated, scattered."""
     nonfinite_mismatch: int = 0
     """Elements that are NaN or infinite where the oracle is not the same."""
 
@@ -100,6 +104,8 @@ class RoundEvidence(Record):
     index: int
     seed: int
     """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
+    distribution: str = "own"
+    """Where its inputs came from (evaluator.judge.distributions)."""
     passed: bool
     category: Category | None = None
     message: str = ""
@@ -114,7 +120,17 @@ class TimingSide(Record):
     upper_quartile_ms: float
     samples_ms: tuple[float, ...]
     wall_ms: tuple[float, ...] = ()
-    """The judge's own clock over each block of calls, per call, input refresh and L2 flush included."""
+    """The judge's own clock over each call's request: the talk and the L2 flush are in it."""
+    reveal_ms: tuple[float, ...] = ()
+    """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced."""
+
+
+class WrongTimedAnswer(Record):
+    """An answer that was right in the rounds and wrong when it was timed."""
+
+    call: int
+    """Which of the timed calls, from 1."""
+    message: str
 
 
 class TimingEvidence(Record):
@@ -125,8 +141,11 @@ class TimingEvidence(Record):
     calls: int
     candidate: TimingSide
     baseline: TimingSide
-    disagreement: float | None = None
-    """(observed - claimed) / observed for the candidate's device time, by the judge's clock; None on the CPU."""
+    unexplained_ms: float | None = None
+    """How much longer a call of the candidate takes by the judge's clock than its events say, beyond what the baseline's does: close to
+    nothing for an honest one. None on the CPU, where the judge's clock is the only one."""
+    wrong_answer: WrongTimedAnswer | None = None
+    """A timed answer that was wrong; the timing ended there."""
 
 
 class ExceptionEvidence(Record):

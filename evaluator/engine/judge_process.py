@@ -13,7 +13,7 @@ from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
 from evaluator.devices import cpu_count
-from evaluator.engine.options import EngineOptions
+from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.environment import apply_settings, describe_environment
 from evaluator.judge.evaluation import evaluate
@@ -53,7 +53,7 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
         zygote=zygote,
         builder=builder,
         environment=describe_environment(options.device, toolchain),
-        records_launches=options.device.kind == "cuda",
+        recorder=launch_recorder(options),
         readonly=module_folders(),
     )
 

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evaluator.build.native import compile_native
 from evaluator.category import Category
-from evaluator.engine.options import EngineOptions
+from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.judge.bench import Job
 from evaluator.result import Evidence, Result, now
 from evaluator.sandbox import Zygote
@@ -29,8 +27,6 @@ from evaluator.sandbox import Zygote
 ATTEMPTS = 2
 """How often a job is tried where it is the machine that fails."""
 WORKER_MODULE = "evaluator.worker.main"
-RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
-
 WARM_ENVIRONMENT = {
     # One thread in a parent that forks, and no CUDA context: a forked child can't use its parent's.
     "OMP_NUM_THREADS": "1",
@@ -209,8 +205,9 @@ class LocalEngine:
         with self._lock:
             if self._zygote is None or not self._zygote.alive:
                 environment = dict(WARM_ENVIRONMENT)
-                if self._options.device.kind == "cuda":
-                    environment["LD_PRELOAD"] = str(compile_native(RECORDER, self._options.cache_root))
+                recorder = launch_recorder(self._options)
+                if recorder:
+                    environment["LD_PRELOAD"] = recorder
                 self._zygote = Zygote.start(modules=(WORKER_MODULE,), level=self._options.level, env=environment)
             return self._zygote
 

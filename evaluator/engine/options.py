@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.build.native import compile_native
 from evaluator.devices import Device
 from evaluator.sandbox import Level
 
@@ -20,3 +21,11 @@ class EngineOptions:
     level: Level | None = None
     """The sandbox's level; None for the best that the machine gives."""
     build_timeout_s: float = 300.0
+
+
+RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
+
+
+def launch_recorder(options: EngineOptions) -> str | None:
+    """Path of the library that records kernel launches, compiled at its first use; None on the CPU. Raises NativeBuildError."""
+    return str(compile_native(RECORDER, options.cache_root)) if options.device.kind == "cuda" else None

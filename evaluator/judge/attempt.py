@@ -16,7 +16,7 @@ from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
-from evaluator.judge.rounds import ROUNDS, Rounds
+from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.timing import Timing
 from evaluator.problem import Problem, ProblemCase, ProblemError
@@ -26,6 +26,8 @@ from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
 WORKER_ENTRY = "evaluator.worker.main:main"
+START_S = 60.0
+"""A cold worker imports torch first."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
 
@@ -46,8 +48,8 @@ class Attempt:
         self._device = torch.device(bench.device.spec)
         self._memory = Memory(self._device)
         self._lock = DeviceLock(bench.device.unique_id)
+        self._workers: list[Worker] = []
         self._candidate: Worker | None = None
-        self._baseline: Worker | None = None
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
@@ -76,9 +78,8 @@ class Attempt:
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
-        for worker in (self._candidate, self._baseline):
-            if worker is not None:
-                worker.close()
+        for worker in self._workers:
+            worker.close()
         self._memory.close()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
@@ -95,10 +96,11 @@ class Attempt:
         with self._stage(candidate, "construct"):
             self._construct(candidate, arguments, model)
         with self._stage(candidate, "rounds"):
-            passed = self._run_rounds(candidate, Oracle(model, self._case.rows_independent))
+            oracle = Oracle(model, self._case.rows_independent)
+            passed = self._run_rounds(candidate, oracle)
         if passed:
             with self._stage(candidate, "timing"):
-                self._run_timing(candidate, arguments, model)
+                self._run_timing(candidate, oracle, arguments, model)
 
     def _stage(self, worker: Worker, name: str) -> Any:
         self._report(name)
@@ -110,13 +112,25 @@ class Attempt:
         program = Program(
             entry=WORKER_ENTRY,
             env=_worker_environment(bench.device),
-            readonly=bench.readonly,
+            readonly=(*bench.readonly, *([bench.recorder] if bench.recorder else [])),
             gpu=bench.device.kind == "cuda",
             limits=bench.limits,
+            preload=bench.recorder,
         )
-        return Worker.start(
-            bench.zygote, program, bench.builder, self._lock, no_device=bench.device.kind == "cpu", record=bench.records_launches
-        )
+        no_device = bench.device.kind == "cpu"
+        worker = Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=bench.recorder is not None)
+        self._workers.append(worker)
+        with worker.entering(stage):
+            self._greet(worker)
+        return worker
+
+    def _greet(self, worker: Worker) -> None:
+        """Hear from the worker before it has seen anything of the submission: what fails until then is ours."""
+        try:
+            worker.request("ping", START_S)
+        except WorkerError as error:
+            stderr = worker.confined.output()[1].strip().splitlines()
+            raise SandboxUnavailable(f"the worker did not start: {stderr[-1] if stderr else worker.failure}"[:1000]) from error
 
     def _load(self, worker: Worker, source: str, class_name: str, constants: dict[str, Any]) -> None:
         with self._stage(worker, "load"):
@@ -134,11 +148,11 @@ class Attempt:
 
     def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
-        for index in range(ROUNDS):
-            self._rounds.append(rounds.run(index))
+        for evidence in rounds.run():
+            self._rounds.append(evidence)
             self._require_cpu_submission(candidate)
-            if not self._rounds[-1].passed:
-                return False
+        if not self._rounds[-1].passed:
+            return False
         rounds.close()
         return True
 
@@ -147,12 +161,12 @@ class Attempt:
         if self._bench.stands_in and not any(build.ok for build in candidate.builds):
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
-    def _run_timing(self, candidate: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
-        baseline = self._baseline = self._start("baseline")
+    def _run_timing(self, candidate: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
+        baseline = self._start("baseline")
         try:
             self._load(baseline, self._problem.source, "Model", self._case.constants)
             self._construct(baseline, arguments, model)
-            timing = Timing(candidate, baseline, self._case, self._memory, self._job.timeout_s)
+            timing = Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s)
             self._report("timing")
             self._note(timing=timing.run())
         except WorkerError as error:

@@ -39,7 +39,8 @@ class Bench:
     zygote: Zygote
     builder: Builder
     environment: Environment
-    records_launches: bool
+    recorder: str | None
+    """The library that records launches, preloaded into every worker; None on the CPU."""
     readonly: tuple[str, ...] = ()
     """Folders that workers need to see besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator.category import Category
+from evaluator.judge.layout import Layout
 from evaluator.result import ErrorFigures
 
 FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
@@ -22,6 +23,8 @@ REFERENCE_FACTOR = 8.0
 """How much worse than the reference in the same dtype an answer may be."""
 PRECISION_LOSS_BOUND = 1e-2
 """An answer that is wrong by no more than this has lost precision; one that is wrong by more is simply wrong."""
+UNINFORMATIVE_FACTOR = 25.0
+"""A reference that errs by more than this many floors has no right answer to give: nobody is judged on it."""
 CHUNK_ELEMENTS = 1 << 25
 """Elements compared at a time: 256 MiB in float64."""
 MIN_ROW_ELEMENTS = 16
@@ -70,6 +73,12 @@ class Comparison:
         self._squared_error = self._squared_oracle = 0.0
         self._wrong = self._nonfinite_mismatch = 0
         self._first: tuple[int, float, float] | None = None
+        self._layout = Layout(self._shape)
+
+    @property
+    def informative(self) -> bool:
+        """Whether the reference itself is accurate enough here for its answer to say anything about another's."""
+        return is_exact(self._dtype) or self._reference_error <= UNINFORMATIVE_FACTOR * floor_of(self._dtype)
 
     @property
     def tolerance(self) -> float:
@@ -106,6 +115,7 @@ class Comparison:
         for start, candidate, _, oracle, scale in self._chunks(piece):
             wrong = (self._errors(candidate, oracle, scale) > self.tolerance).flatten()
             self._wrong += int(wrong.sum())
+            self._layout.add(start, wrong)
             if self._first is None and bool(wrong.any()):
                 position = int(wrong.to(torch.uint8).argmax())
                 self._first = (start + position, float(candidate.flatten()[position]), float(oracle.flatten()[position]))
@@ -126,6 +136,7 @@ class Comparison:
             first_index=None if position is None else _unravel(position, self._shape),
             first_value=value,
             first_expected=expected,
+            pattern=self._layout.describe(),
             nonfinite_mismatch=self._nonfinite_mismatch,
         )
 

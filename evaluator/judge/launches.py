@@ -44,7 +44,7 @@ class LaunchTable:
 
 
 def _record(snapshot: bytes, offset: int) -> LaunchRecord:
-    count, first, shared_bytes, *shape, code, _, api, kernel, shared_object = _RECORD.unpack_from(snapshot, offset)
+    count, first, shared_bytes, *shape, code, side_stream, api, kernel, shared_object = _RECORD.unpack_from(snapshot, offset)
     path = _text(shared_object)
     return LaunchRecord(
         api=_text(api),
@@ -57,6 +57,7 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
         shared_bytes=shared_bytes,
         code=code,
         first=first,
+        side_stream=side_stream != 0,
     )
 
 

@@ -21,7 +21,10 @@ class Allocation(ABC):
     """Bytes that a worker may be given; `descriptor` is what travels."""
 
     number: int
+    requested: int
+    """Bytes that were asked for."""
     nbytes: int
+    """Bytes that there are: never none, and on a GPU a multiple of its granularity."""
     descriptor: int
     bytes: torch.Tensor
     """Shape (nbytes,), uint8."""
@@ -42,7 +45,7 @@ class HostAllocation(Allocation):
     """A memfd whose size is sealed: a worker that truncated it could otherwise kill the judge with SIGBUS."""
 
     def __init__(self, number: int, nbytes: int) -> None:
-        self.number, self.nbytes = number, max(nbytes, 1)
+        self.number, self.requested, self.nbytes = number, nbytes, max(nbytes, 1)
         self.descriptor = os.memfd_create("tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.descriptor, self.nbytes)
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
@@ -69,7 +72,8 @@ class DeviceAllocation(Allocation):
         properties.requestedHandleTypes = kind
         minimum = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
         granularity = int(checked(driver.cuMemGetAllocationGranularity(properties, minimum)))
-        self.number, self.nbytes = number, max(-(-nbytes // granularity), 1) * granularity
+        self.number, self.requested = number, nbytes
+        self.nbytes = max(-(-nbytes // granularity), 1) * granularity
         self._handle = checked(driver.cuMemCreate(self.nbytes, properties, 0))
         self._address = map_device(self._handle, self.nbytes, device)
         self.descriptor = int(checked(driver.cuMemExportToShareableHandle(self._handle, kind, 0)))

@@ -1,6 +1,12 @@
-"""Correctness: fresh inputs, the submission's answer, then the reference's, and the comparison, round by round."""
+"""Correctness: fresh inputs, the submission's answer, then the reference's, and the comparison, round by round.
 
-from collections.abc import Sequence
+A round draws from the problem's own distribution or from a changed one. Some rounds ask twice for the same input: what the second answer
+differs in is nondeterministic, or was never written, for between the two the worker's free memory is filled with a pattern.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,6 +14,7 @@ import torch
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
 from evaluator.judge.compare import Comparison
+from evaluator.judge.distributions import DISTRIBUTIONS, changed
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.oracle import Oracle
@@ -15,9 +22,35 @@ from evaluator.judge.session import Worker
 from evaluator.problem import ProblemCase
 from evaluator.result import ErrorFigures, RoundEvidence
 
-ROUNDS = 5
-POISON = 0xFF
-"""Output memory starts as NaN of every floating-point type."""
+MIN_ROUNDS = 5
+CHUNK_ELEMENTS = 1 << 26
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """One round: where its inputs come from, and whether the same are given twice."""
+
+    distribution: str
+    twice: bool
+
+
+def plan_rounds(case: ProblemCase, arguments: Sequence[Any]) -> list[RoundPlan]:
+    """The rounds for a problem whose inputs look like `arguments`: first and last its own distribution, between them the others."""
+    floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(arguments)))
+    others = [name for name in DISTRIBUTIONS if name != "own" and floating and name not in case.problem.declaration.without]
+    padding = ["own"] * max(0, MIN_ROUNDS - 2 - len(others))
+    return [RoundPlan("own", True), *(RoundPlan(name, False) for name in (*padding, *others)), RoundPlan("own", True)]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One answer, held against the reference's."""
+
+    category: Category | None
+    message: str
+    figures: tuple[ErrorFigures, ...] = ()
+    informative: bool = True
+    aliases: tuple[str, ...] = ()
 
 
 class Rounds:
@@ -29,23 +62,14 @@ class Rounds:
         self._inputs: InputSet | None = None
         self._outputs: list[Allocation] = []
 
-    def run(self, index: int) -> RoundEvidence:
-        """One round. Raises WorkerError, ProtocolError, ReferenceFailedError."""
-        seed = fresh_seed()
-        arguments = self._case.inputs(seed, self._memory.device)
-        claimed, count = self._call(arguments)
-        expected = self._oracle.expected(arguments)
-        try:
-            claims = list(match(claimed, expected, self._memory.device.type))
-            candidate = self._reveal(claims, count, expected)
-        except MismatchError as error:
-            return RoundEvidence(index=index, seed=seed, passed=False, category=error.category, message=str(error))
-        comparisons = self._compare(arguments, candidate, expected)
-        category, message = _judge(comparisons)
-        if category is None and self._inputs and not self._inputs.unchanged(arguments):
-            category, message = Category.MUTATED_INPUT, "forward() changed its input"
-        figures = tuple(comparison.figures() for comparison in comparisons)
-        return RoundEvidence(index=index, seed=seed, passed=category is None, category=category, message=message, outputs=figures)
+    def run(self) -> Iterator[RoundEvidence]:
+        """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
+        plans = plan_rounds(self._case, self._case.inputs(fresh_seed(), self._memory.device))
+        for index, plan in enumerate(plans):
+            evidence = self._round(index, plan)
+            yield evidence
+            if not evidence.passed:
+                return
 
     def close(self) -> None:
         """Take all memory back from the worker."""
@@ -53,60 +77,147 @@ class Rounds:
         self._worker.take_back(allocations, self._deadline_s)
         self._memory.free(allocations)
 
-    def _call(self, arguments: Sequence[Any]) -> tuple[Any, int]:
+    def _round(self, index: int, plan: RoundPlan) -> RoundEvidence:
+        seed = fresh_seed()
+        arguments = changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed)
+        self._fill(arguments)
+        pattern = secrets.choice(range(1, 255))
+        expected: Any = None
+        if self._outputs:
+            self._poison(pattern)
+        claim = self._call()
+        expected = self._oracle.expected(arguments)
+        answer = self._judge(claim, arguments, expected, pattern)
+        if plan.twice and (answer.category is None or answer.figures):
+            answer = self._again(answer, arguments, expected)
+        if answer.category is None and self._inputs and not self._inputs.unchanged(arguments):
+            answer = Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
+        if not answer.informative and plan.distribution != "own":
+            answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
+        return RoundEvidence(
+            index=index,
+            seed=seed,
+            distribution=plan.distribution,
+            passed=answer.category is None,
+            category=answer.category,
+            message=answer.message,
+            outputs=answer.figures,
+        )
+
+    def _again(self, first: Judgement, arguments: Sequence[Any], expected: Any) -> Judgement:
+        """Ask for the same input once more, after the worker's free memory has been filled; the verdict on both answers."""
+        pattern = secrets.choice(range(1, 255))
+        self._poison(pattern)
+        second = self._judge(self._call(), arguments, expected, pattern)
+        if second.category is Category.UNWRITTEN_OUTPUT:
+            return second
+        if first.category is None and second.category is not None:
+            message = f"the same input was answered rightly, then wrongly: {second.message}"
+            return Judgement(Category.NONDETERMINISTIC, message, second.figures)
+        if first.category is not None and second.category is None:
+            message = f"the same input was answered wrongly, then rightly: {first.message}"
+            return Judgement(Category.NONDETERMINISTIC, message, first.figures)
+        return first
+
+    def _fill(self, arguments: Sequence[Any]) -> None:
         if self._inputs is None:
             self._inputs = InputSet(self._memory, arguments)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
             self._inputs.fill(arguments)
-        self._synchronize()
         self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree])
+
+    def _poison(self, pattern: int) -> None:
+        sizes = [allocation.requested for allocation in self._outputs]
+        self._worker.request("poison", self._deadline_s, pattern=pattern, sizes=sizes)
+
+    def _call(self) -> tuple[Any, int]:
+        synchronize(self._memory.device)
         return read_claim(self._worker.request("call", self._deadline_s, set=0))
 
-    def _reveal(self, claims: list[ClaimedTensor], count: int, expected: Any) -> list[torch.Tensor]:
-        """The candidate's outputs, in the judge's own memory, in the order of the reference's."""
-        shapes = [tensor for _, tensor in tensors_of(expected)]
+    def _judge(self, claim: tuple[Any, int], arguments: Sequence[Any], expected: Any, pattern: int) -> Judgement:
+        claimed, count = claim
+        try:
+            claims = list(match(claimed, expected, self._memory.device.type))
+        except MismatchError as error:
+            return Judgement(error.category, str(error))
         if not self._outputs:
-            self._outputs = [self._memory.allocate(tensor.nbytes) for tensor in shapes]
+            self._outputs = allocate_outputs(self._memory, expected)
             self._worker.hand_over(self._outputs, self._deadline_s)
-        views: list[dict[str, Any] | None] = [None] * count
-        for claim, allocation, tensor in zip(claims, self._outputs, shapes, strict=True):
-            allocation.bytes.fill_(POISON)
-            views[claim.number] = describe(allocation, 0, tensor)
-        self._synchronize()
-        self._worker.request("reveal", self._deadline_s, outputs=views)
-        return [allocation.view(tensor.shape, tensor.dtype) for allocation, tensor in zip(self._outputs, shapes, strict=True)]
-
-    def _compare(self, arguments: Sequence[Any], candidate: list[torch.Tensor], expected: Any) -> list[Comparison]:
-        named = list(tensors_of(expected))
-        reference = [tensor for _, tensor in named]
-        rules = self._case.rows_independent, self._case.tolerance
-        comparisons = [Comparison(name, tensor.shape, tensor.dtype, *rules) for name, tensor in named]
-        for number, piece in self._oracle.pieces(arguments, candidate, reference):
-            comparisons[number].measure(piece)
-        if not all(comparison.passed for comparison in comparisons):
-            for number, piece in self._oracle.pieces(arguments, candidate, reference):
-                if not comparisons[number].passed:
-                    comparisons[number].locate(piece)
-        return comparisons
-
-    def _synchronize(self) -> None:
-        """The worker runs on streams of its own: what the judge wrote has to be there before the worker is asked."""
-        if self._memory.device.type == "cuda":
-            torch.cuda.synchronize(self._memory.device)
+        candidate = reveal(self._worker, self._outputs, claims, count, expected, self._deadline_s)
+        return judge_values(self._case, self._oracle, arguments, candidate, expected, pattern)
 
 
-def _judge(comparisons: Sequence[Comparison]) -> tuple[Category | None, str]:
-    for comparison in comparisons:
-        if not comparison.passed:
-            return comparison.category, describe_error(comparison.figures())
-    return None, ""
+def allocate_outputs(memory: Memory, expected: Any) -> list[Allocation]:
+    """Memory of the judge's own for each tensor of an answer."""
+    return [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(expected)]
+
+
+def reveal(
+    worker: Worker, outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], count: int, expected: Any, deadline_s: float
+) -> list[torch.Tensor]:
+    """Have the worker copy its last answer into `outputs`; the tensors there, in the order of the reference's."""
+    shapes = [tensor for _, tensor in tensors_of(expected)]
+    views: list[dict[str, Any] | None] = [None] * count
+    for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True):
+        allocation.bytes.fill_(0xFF)  # NaN of every floating-point type
+        views[claim.number] = describe(allocation, 0, tensor)
+    if outputs:
+        synchronize(outputs[0].bytes.device)
+    worker.request("reveal", deadline_s, outputs=views)
+    return [allocation.view(tensor.shape, tensor.dtype) for allocation, tensor in zip(outputs, shapes, strict=True)]
+
+
+def judge_values(
+    case: ProblemCase, oracle: Oracle, arguments: Sequence[Any], candidate: list[torch.Tensor], expected: Any, pattern: int | None
+) -> Judgement:
+    """Compare an answer with the oracle. `pattern` is the byte that the worker's free memory was filled with."""
+    named = list(tensors_of(expected))
+    reference = [tensor for _, tensor in named]
+    comparisons = [Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance) for name, tensor in named]
+    for number, piece in oracle.pieces(arguments, candidate, reference):
+        comparisons[number].measure(piece)
+    failed = {number for number, comparison in enumerate(comparisons) if not comparison.passed}
+    if failed:
+        for number, piece in oracle.pieces(arguments, candidate, reference):
+            if number in failed:
+                comparisons[number].locate(piece)
+    figures = tuple(comparison.figures() for comparison in comparisons)
+    informative = all(comparison.informative for comparison in comparisons)
+    if not failed:
+        return Judgement(None, "", figures, informative)
+    number = min(failed)
+    category, message = comparisons[number].category, describe_error(figures[number])
+    unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
+    if unwritten and unwritten * 2 >= figures[number].wrong:
+        category = Category.UNWRITTEN_OUTPUT
+        message = f"{unwritten} elements were never written: {message}"
+    return Judgement(category, message, figures, informative)
+
+
+def count_pattern(tensor: torch.Tensor, pattern: int) -> int:
+    """How many elements consist of the byte `pattern` alone."""
+    size = tensor.element_size()
+    data = tensor.contiguous().view(-1)
+    if size == 16:
+        data, size = torch.view_as_real(data).view(-1), 8
+    integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    wanted = int.from_bytes(bytes([pattern]) * size, "little", signed=integer.is_signed)
+    return sum(int((chunk == wanted).sum()) for chunk in torch.split(data.view(integer), CHUNK_ELEMENTS))
+
+
+def synchronize(device: torch.device) -> None:
+    """The worker runs on streams of its own: what the judge wrote has to be there before the worker is asked."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def describe_error(figures: ErrorFigures) -> str:
     """The error figures of one wrong output in a sentence."""
     where = f"output{figures.output}" if figures.output else "the output"
     text = f"{figures.wrong} of {figures.elements} elements of {where} are wrong"
+    if figures.pattern:
+        text += f" ({figures.pattern})"
     if figures.first_index is not None:
         index = ", ".join(map(str, figures.first_index))
         text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"

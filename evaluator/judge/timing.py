@@ -1,38 +1,45 @@
-"""Time: candidate and baseline in two workers of the same kind, taking turns over the same fresh inputs.
+"""Time: candidate and baseline in two workers of the same kind, call by call, over inputs that neither has seen.
 
-On a GPU a sample is one call, with cold L2, timed by device events in the worker. That is a claim: the judge's own clock runs over every
-block of calls, and what the baseline's blocks cost beyond their events (the L2 flush, the talk) says what the candidate's may. On the
-CPU a sample is a block of calls by the judge's clock, divided by their number.
+Every timed call is one request. On a GPU the worker writes over the L2 cache, records an event, calls, records another, and waits for the
+device; what it says of the time between the events is precise, but a claim. The judge's own clock runs over the same request: beyond
+the device's time it holds the talk and the flush, which the baseline's requests tell, for its worker is trusted and does the same. So
+for an honest candidate the two differ by what they differ by for the baseline. On the CPU the time is the judge's, less the talk.
+
+After any call, unannounced, the judge has the answer revealed and compares it: who computes only some of its answers doesn't know which.
 """
 
-import math
-import random
+import secrets
 import statistics
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
-import torch
-
+from evaluator.judge.answer import MismatchError, match, read_claim
 from evaluator.judge.inputs import InputSet, fresh_seed
-from evaluator.judge.memory import Memory
+from evaluator.judge.memory import Allocation, Memory
+from evaluator.judge.oracle import Oracle
+from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, synchronize
 from evaluator.judge.session import Worker
 from evaluator.problem import ProblemCase
-from evaluator.result import TimingEvidence, TimingSide
+from evaluator.result import TimingEvidence, TimingSide, WrongTimedAnswer
 from evaluator.worker.protocol import Message, ProtocolError
 
 MIN_CALLS = 30
 ENOUGH_S = 0.5
-"""With MIN_CALLS done, stop when both sides together have run this long."""
+"""With MIN_CALLS done, stop when this much time has been spent on calls."""
 BUDGET_S = 2.0
 """Stop here even before MIN_CALLS: slow kernels need fewer calls."""
-MIN_BLOCKS = 3
-WARM_UP_BLOCKS = 2
+LEAST_CALLS = 5
+WARM_UP_CALLS = 4
+REVEALS = 4
+"""Answers checked of each candidate, on average, whatever the number of calls."""
 MAX_SETS = 8
 SETS_BYTES = 1 << 30
 """Memory for sets of inputs beyond the first."""
-HOST_BLOCK_S = 0.01
-"""Least duration of a block on the CPU: the talk around it costs 0.1 ms."""
-MAX_HOST_CALLS = 2000
+LEAST_MS = 1e-3
+"""Below the resolution of the judge's clock nothing is told apart."""
+
+_random = secrets.SystemRandom()
 
 
 @dataclass
@@ -40,8 +47,7 @@ class _Side:
     worker: Worker
     samples_ms: list[float] = field(default_factory=list)
     wall_ms: list[float] = field(default_factory=list)
-    overhead_ms: list[float] = field(default_factory=list)
-    """For each block, what its calls cost by the judge's clock beyond their events, per call."""
+    reveal_ms: list[float] = field(default_factory=list)
 
     def summary(self) -> TimingSide:
         lower, median, upper = statistics.quantiles(self.samples_ms, n=4) if len(self.samples_ms) > 1 else self.samples_ms * 3
@@ -51,104 +57,139 @@ class _Side:
             upper_quartile_ms=upper,
             samples_ms=tuple(self.samples_ms),
             wall_ms=tuple(self.wall_ms),
+            reveal_ms=tuple(self.reveal_ms),
         )
 
 
 class Timing:
     """The timing of one candidate against its baseline."""
 
-    def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, memory: Memory, deadline_s: float) -> None:
+    def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
         self._candidate, self._baseline = _Side(candidate), _Side(baseline)
-        self._case, self._memory, self._deadline_s = case, memory, deadline_s
+        self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._on_device = memory.device.type == "cuda"
+        self._drawn: list[list[Any]] = []
         self._sets = self._make_sets()
-        self._calls = len(self._sets)
+        self._outputs: list[Allocation] = []
+        self._wrong: WrongTimedAnswer | None = None
 
     def run(self) -> TimingEvidence:
-        """Warm up, then take turns until there are calls enough. Raises WorkerError, ProtocolError."""
-        for _ in range(WARM_UP_BLOCKS):
-            self._block(record=False)
-        if not self._on_device:
-            self._calls = self._host_calls()
-        start = time.monotonic()
-        blocks = 0
-        while not self._done(blocks, time.monotonic() - start):
-            self._block(record=True)
-            blocks += 1
-        return self._evidence(blocks)
+        """Warm up, then time both until there are calls enough, or an answer was wrong. Raises WorkerError, ProtocolError."""
+        for _ in range(WARM_UP_CALLS):
+            for side in (self._candidate, self._baseline):
+                self._call(side, 0)
+        self._prepare_outputs()
+        talk_ms = 0.0 if self._on_device else self._talk_ms()
+        calls, spent_ms = 0, 0.0
+        while not self._wrong and not self._done(calls, spent_ms / 1e3):
+            self._refresh()
+            for position in _random.sample(range(len(self._sets)), len(self._sets)):
+                spent_ms += self._pair(position, calls, talk_ms)
+                calls += 1
+        return self._evidence(calls)
 
     def _make_sets(self) -> list[InputSet]:
-        first = InputSet(self._memory, self._draw())
+        self._drawn = [self._draw()]
+        first = InputSet(self._memory, self._drawn[0])
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
         count = max(1, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)))
-        sets = [first, *(InputSet(self._memory, self._draw()) for _ in range(count - 1))]
+        self._drawn += [self._draw() for _ in range(count - 1)]
+        sets = [first, *(InputSet(self._memory, drawn) for drawn in self._drawn[1:])]
         for side in (self._candidate, self._baseline):
             side.worker.hand_over([allocation for one in sets for allocation in one.allocations], self._deadline_s)
             side.worker.request("inputs", self._deadline_s, sets=[one.tree for one in sets])
         return sets
 
-    def _draw(self) -> list[object]:
+    def _draw(self) -> list[Any]:
         return self._case.inputs(fresh_seed(), self._memory.device)
 
-    def _done(self, blocks: int, elapsed_s: float) -> bool:
-        if blocks < MIN_BLOCKS:
+    def _refresh(self) -> None:
+        """New values in every set; the judge's own copies stay with it, for a worker could write over the others."""
+        for position, one in enumerate(self._sets):
+            self._drawn[position] = self._draw()
+            one.fill(self._drawn[position])
+        synchronize(self._memory.device)
+
+    def _done(self, calls: int, spent_s: float) -> bool:
+        if calls < LEAST_CALLS:
             return False
-        return elapsed_s >= BUDGET_S or (blocks * self._calls >= MIN_CALLS and elapsed_s >= ENOUGH_S)
+        return spent_s >= BUDGET_S or (calls >= MIN_CALLS and spent_s >= ENOUGH_S)
 
-    def _block(self, record: bool) -> None:
-        """Fresh values in every set, then both sides over all of them, in an order drawn anew."""
-        for one in self._sets:
-            one.fill(self._draw())
-        if self._on_device:
-            torch.cuda.synchronize(self._memory.device)
-        order = [call % len(self._sets) for call in range(self._calls)]
-        random.shuffle(order)
-        sides = [self._candidate, self._baseline]
-        random.shuffle(sides)
-        for side in sides:
-            wall_ms, claims_ms = self._time(side, order)
-            if not record:
-                continue
+    def _pair(self, position: int, calls: int, talk_ms: float) -> float:
+        """One call of each side over one set, in an order drawn anew; the time that both took, in ms."""
+        spent_ms = 0.0
+        for side in _random.sample((self._candidate, self._baseline), 2):
+            wall_ms, claim_ms, answer = self._call(side, position)
             side.wall_ms.append(wall_ms)
-            if self._on_device:
-                side.samples_ms.extend(claims_ms)
-                side.overhead_ms.append(wall_ms - sum(claims_ms) / len(order))
-            else:
-                side.samples_ms.append(wall_ms)
+            side.samples_ms.append(claim_ms if self._on_device else max(wall_ms - talk_ms, LEAST_MS))
+            spent_ms += wall_ms
+            if self._wrong is None and _random.random() < REVEALS / max(MIN_CALLS, calls):
+                self._reveal(side, position, answer, len(side.samples_ms))
+        return spent_ms
 
-    def _time(self, side: _Side, order: list[int]) -> tuple[float, list[float]]:
-        """Wall time per call by the judge's clock, and the worker's claims; both in ms."""
+    def _call(self, side: _Side, position: int) -> tuple[float, float, Message]:
+        """Wall time by the judge's clock and the worker's claim, both in ms, and what it returned."""
         start = time.perf_counter()
-        answer = side.worker.request("time", self._deadline_s, order=order)
-        wall_ms = (time.perf_counter() - start) * 1e3 / len(order)
-        return wall_ms, _claims(answer, len(order))
+        answer = side.worker.request("time", self._deadline_s, set=position)
+        wall_ms = (time.perf_counter() - start) * 1e3
+        return wall_ms, _claimed_ms(answer) if self._on_device else 0.0, answer
 
-    def _host_calls(self) -> int:
-        """How many calls a block needs so that the slower side's lasts HOST_BLOCK_S."""
-        order = list(range(len(self._sets)))
-        slower_ms = max(self._time(side, order)[0] for side in (self._candidate, self._baseline))
-        return max(1, min(MAX_HOST_CALLS, math.ceil(HOST_BLOCK_S * 1e3 / max(slower_ms, 1e-6))))
+    def _talk_ms(self) -> float:
+        """What a request costs beyond the call: the baseline's worker is asked to do nothing."""
+        times_ms = []
+        for _ in range(MIN_CALLS):
+            start = time.perf_counter()
+            self._baseline.worker.request("ping", self._deadline_s)
+            times_ms.append((time.perf_counter() - start) * 1e3)
+        return statistics.median(times_ms)
 
-    def _evidence(self, blocks: int) -> TimingEvidence:
+    def _prepare_outputs(self) -> None:
+        """Memory for revealed answers, shared by both workers, and one unrecorded reveal of each to warm the path."""
+        self._outputs = allocate_outputs(self._memory, self._oracle.expected(self._drawn[0]))
+        for side in (self._candidate, self._baseline):
+            side.worker.hand_over(self._outputs, self._deadline_s)
+            self._reveal(side, 0, self._call(side, 0)[2], 0)
+            side.reveal_ms.clear()
+
+    def _reveal(self, side: _Side, position: int, answer: Message, call: int) -> None:
+        """Have the last answer copied into the judge's memory, by the clock, and compare the candidate's."""
+        expected = self._oracle.expected(self._drawn[position])
+        claimed, count = read_claim(answer)
+        try:
+            claims = list(match(claimed, expected, self._memory.device.type))
+        except MismatchError as error:
+            self._wrong = WrongTimedAnswer(call=call, message=str(error))
+            return
+        start = time.perf_counter()
+        values = reveal(side.worker, self._outputs, claims, count, expected, self._deadline_s)
+        side.reveal_ms.append((time.perf_counter() - start) * 1e3)
+        if side is self._candidate:
+            judged = judge_values(self._case, self._oracle, self._drawn[position], values, expected, None)
+            if judged.category is not None:
+                self._wrong = WrongTimedAnswer(call=call, message=judged.message)
+
+    def _evidence(self, calls: int) -> TimingEvidence:
         candidate, baseline = self._candidate.summary(), self._baseline.summary()
-        disagreement = None
+        unexplained_ms = None
         if self._on_device:
-            observed_ms = statistics.median(candidate.wall_ms) - statistics.median(self._baseline.overhead_ms)
-            claimed_ms = statistics.fmean(candidate.samples_ms)
-            disagreement = (observed_ms - claimed_ms) / observed_ms if observed_ms > 0 else 0.0
+            unexplained_ms = _beyond_claims_ms(self._candidate) - _beyond_claims_ms(self._baseline)
         return TimingEvidence(
             clock="cuda_event" if self._on_device else "judge_wall",
-            calls=blocks * self._calls,
+            calls=calls,
             candidate=candidate,
             baseline=baseline,
-            disagreement=disagreement,
+            unexplained_ms=unexplained_ms,
+            wrong_answer=self._wrong,
         )
 
 
-def _claims(answer: Message, count: int) -> list[float]:
-    times = answer.get("times_ms")
-    if not isinstance(times, list) or len(times) != count:
-        raise ProtocolError(f"times of {count} calls were asked for")
-    if not all(isinstance(value, float | int) and not isinstance(value, bool) and 0 <= value < 1e9 for value in times):
-        raise ProtocolError("a time is not a number of milliseconds")
-    return [float(value) for value in times]
+def _beyond_claims_ms(side: _Side) -> float:
+    """What a request of this side costs beyond the time that its worker claims for the call, in ms."""
+    return statistics.median(wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True))
+
+
+def _claimed_ms(answer: Message) -> float:
+    value = answer.get("ms")
+    if not isinstance(value, float | int) or isinstance(value, bool) or not 0 < value < 1e9:
+        raise ProtocolError("a time is a positive number of milliseconds")
+    return float(value)

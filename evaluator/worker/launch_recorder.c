@@ -20,7 +20,7 @@ typedef struct {
     uint64_t count, first, shared_bytes;
     uint32_t grid[3], block[3];
     int32_t code;
-    uint32_t pad;
+    uint32_t side_stream; /* whether any of the launches named another stream than the default one */
     char api[32], kernel[256], object[256];
 } record_t;
 
@@ -90,12 +90,16 @@ static record_t *find(const char *api, const void *kernel, const void *caller, i
     return NULL;
 }
 
+/* cudaStreamLegacy and cudaStreamPerThread, the largest of the values that stand for a default stream. */
+#define PER_THREAD_STREAM ((const void *)2)
+
 static void note(const char *api, const void *kernel, const void *caller, int driver_api, extent_t grid, extent_t block,
-                 size_t shared_bytes, int code) {
+                 size_t shared_bytes, const void *stream, int code) {
     if (!table) return;
     pthread_mutex_lock(&lock);
     uint64_t position = table->total++;
     record_t *record = find(api, kernel, caller, driver_api);
+    if (record && stream > PER_THREAD_STREAM) record->side_stream = 1;
     /* The first launch stands for all, unless a later one is the first to be refused. */
     if (record && (record->count++ == 0 || (code != 0 && record->code == 0))) {
         record->first = position;
@@ -120,7 +124,7 @@ enum { NOT_FOUND = 999 }; /* cudaErrorUnknown */
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
         int code = launch ? launch(kernel, grid, block, arguments, shared_bytes, stream) : NOT_FOUND;                                 \
-        note(#name, kernel, __builtin_return_address(0), 0, grid, block, shared_bytes, code);                                         \
+        note(#name, kernel, __builtin_return_address(0), 0, grid, block, shared_bytes, stream, code);                                 \
         return code;                                                                                                                  \
     }
 
@@ -141,7 +145,7 @@ typedef struct { extent_t grid, block; unsigned shared_bytes; void *stream; } dr
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
         int code = launch ? launch(config, kernel, arguments) : NOT_FOUND;                                                            \
-        if (config) note(#name, kernel, __builtin_return_address(0), 0, config->grid, config->block, config->shared_bytes, code);     \
+        if (config) note(#name, kernel, __builtin_return_address(0), 0, config->grid, config->block, config->shared_bytes, config->stream, code); \
         return code;                                                                                                                  \
     }
 
@@ -154,7 +158,7 @@ int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned
     static void *real;
     launch_t launch = (launch_t)next(&real, "cuLaunchKernel");
     int code = launch ? launch(kernel, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra) : NOT_FOUND;
-    note("cuLaunchKernel", kernel, __builtin_return_address(0), 1, (extent_t){gx, gy, gz}, (extent_t){bx, by, bz}, shared_bytes, code);
+    note("cuLaunchKernel", kernel, __builtin_return_address(0), 1, (extent_t){gx, gy, gz}, (extent_t){bx, by, bz}, shared_bytes, stream, code);
     return code;
 }
 
@@ -164,6 +168,6 @@ int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **argumen
     launch_t launch = (launch_t)next(&real, "cuLaunchKernelEx");
     int code = launch ? launch(config, kernel, arguments, extra) : NOT_FOUND;
     if (config)
-        note("cuLaunchKernelEx", kernel, __builtin_return_address(0), 1, config->grid, config->block, config->shared_bytes, code);
+        note("cuLaunchKernelEx", kernel, __builtin_return_address(0), 1, config->grid, config->block, config->shared_bytes, config->stream, code);
     return code;
 }

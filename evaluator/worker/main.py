@@ -10,7 +10,6 @@ import os
 import random
 import socket
 import sys
-import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,7 +73,9 @@ class Worker:
             "inputs": self._inputs,
             "call": self._call,
             "reveal": self._reveal,
+            "poison": self._poison,
             "time": self._time,
+            "ping": self._ping,
         }
         try:
             return {"kind": kind, "seq": seq, **handlers[kind](request, descriptors)}
@@ -172,32 +173,35 @@ class Worker:
         self._output = []
         return {}
 
+    def _poison(self, request: Message, _: Sequence[int]) -> Message:
+        """Fill free memory with a byte, so that an output which is not written shows it: the allocator hands out what was freed last."""
+        blocks = [
+            torch.full((size,), request["pattern"], dtype=torch.uint8, device=self._device) for size in request["sizes"] for _ in "ab"
+        ]
+        del blocks
+        synchronize(self._device)
+        return {}
+
     def _time(self, request: Message, _: Sequence[int]) -> Message:
-        """Call once for each entry of `order` (positions of input sets); on a GPU, answer the time of each call by device events."""
-        sets = [self._sets[position] for position in request["order"]]
+        """One call over one set of inputs; on a GPU with cold L2 and between two events."""
+        inputs = self._sets[request["set"]]
         self._output = []
         with torch.no_grad():
-            return {"times_ms": self._time_device(sets) if self._device.type == "cuda" else self._time_host(sets)}
-
-    def _time_host(self, sets: list[list[Any]]) -> list[float]:
-        times_ms = []
-        for inputs in sets:
-            start = time.perf_counter()
-            self._model(*inputs)
-            times_ms.append((time.perf_counter() - start) * 1e3)
-        return times_ms
-
-    def _time_device(self, sets: list[list[Any]]) -> list[float]:
-        if self._flush is None:
-            self._flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self._device)
-        events = [(_event(), _event()) for _ in sets]
-        for inputs, (start, end) in zip(sets, events, strict=True):
+            if self._device.type != "cuda":
+                return {"output": structure.encode(self._model(*inputs), self._describe)}
+            if self._flush is None:
+                self._flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self._device)
+            start, end = _event(), _event()
             self._flush.zero_()
             start.record()
-            self._model(*inputs)
+            value = self._model(*inputs)
             end.record()
         synchronize(self._device)
-        return [start.elapsed_time(end) for start, end in events]
+        return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
+
+    def _ping(self, _request: Message, _: Sequence[int]) -> Message:
+        """Nothing, so that the judge learns what asking costs."""
+        return {}
 
     def _failure(self, error: BaseException) -> Message:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)]

@@ -117,7 +117,7 @@ def full_evidence(text: str = "") -> Evidence:
                 index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)
             ),
         ),
-        timing=TimingEvidence(clock="cuda_event", calls=3, candidate=side, baseline=side, disagreement=0.01),
+        timing=TimingEvidence(clock="cuda_event", calls=3, candidate=side, baseline=side, unexplained_ms=0.002),
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),
