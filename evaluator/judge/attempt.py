@@ -215,7 +215,4 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    common = {"TORCH_EXTENSIONS_DIR": "/tmp/torch_extensions", "PYTHONUNBUFFERED": "1"}
-    if device.kind == "cuda":
-        return common | {"CUDA_VISIBLE_DEVICES": str(device.index), "CUDA_CACHE_DISABLE": "0"}
-    return common | {"CUDA_VISIBLE_DEVICES": ""}
+    return {"CUDA_VISIBLE_DEVICES": str(device.index) if device.kind == "cuda" else ""}

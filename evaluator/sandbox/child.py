@@ -43,8 +43,8 @@ class Plan:
     """Working directory, HOME and TMPDIR: the only writable place besides `Program.writable`."""
     rules: tuple[landlock.Rule, ...] = ()
     """What Landlock allows at the level of that name."""
-    unix_sockets: bool = True
-    """Whether socket(AF_UNIX) is allowed."""
+    reaching_sockets: bool = True
+    """Whether a socket of AF_UNIX may reach an address."""
 
 
 def confine(plan: Plan, entrances: list[int]) -> None:
@@ -133,7 +133,7 @@ def run(plan: Plan, report: int) -> NoReturn:
     program = plan.program
     environment = _environment(plan)
     if plan.level is not Level.NONE and seccomp.supported():
-        seccomp.install(unix_sockets=plan.unix_sockets)
+        seccomp.install(reaching_sockets=plan.reaching_sockets)
     os.close(report)
     if program.argv:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -18,7 +18,7 @@ def for_view(entries: list[Entry], home: str) -> Iterator[landlock.Rule]:
     hidden = [entry.source for entry in entries if entry.kind is Kind.HIDDEN]
     yield home, landlock.READ | landlock.WRITE
     for name in _PROC:
-        yield f"/proc/{name}", landlock.READ | (landlock.WRITE_FILE if name == "self" else 0)
+        yield f"/proc/{name}", landlock.READ | (landlock.WRITE_FILE | landlock.TRUNCATE if name == "self" else 0)
     for entry in entries:
         if entry.kind is Kind.READONLY:
             yield from _except(entry.source, landlock.READ, hidden)

@@ -74,6 +74,9 @@ _DENIED: dict[str, tuple[int, int]] = {
     "migrate_pages": (256, 238),
 }
 _SOCKET, _CLONE, _IOCTL = (41, 198), (56, 220), (16, 29)
+_CONNECT, _SENDTO = (42, 203), (44, 206)
+_SENDING = {"sendmsg": (46, 211), "sendmmsg": (307, 269)}
+"""Calls that can send to an address which a filter can't read."""
 _CLONE3 = 435
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 """Terminal requests that type into somebody else's shell."""
@@ -93,9 +96,10 @@ class _SockFprog(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def program(machine: str, *, unix_sockets: bool) -> list[Instruction]:
-    """The filter for an architecture; `unix_sockets` says whether socket(AF_UNIX) is allowed (socketpair always is).
+def program(machine: str, *, reaching_sockets: bool) -> list[Instruction]:
+    """The filter for an architecture. Of sockets only those of AF_UNIX can be made, which CUDA makes, and binds, when it starts.
 
+    `reaching_sockets` says whether they may reach an address: where the file system is the host's, its servers are behind them.
     Raises KeyError for an architecture without a table.
     """
     column = ("x86_64", "aarch64").index(machine) if machine in _AUDIT_ARCH else -1
@@ -117,8 +121,13 @@ def program(machine: str, *, unix_sockets: bool) -> list[Instruction]:
     for request in (_TIOCSTI, _TIOCLINUX):
         requests += [(_JUMP_EQUAL, 0, 1, request), _refuse(errno.EPERM)]
     code += _on_argument(_IOCTL[column], 1, requests)
-    families: list[Instruction] = [(_JUMP_EQUAL, 1, 0, socket.AF_UNIX)] if unix_sockets else []
-    code += _on_argument(_SOCKET[column], 0, [*families, _refuse(errno.EPERM)])
+    code += _on_argument(_SOCKET[column], 0, [(_JUMP_EQUAL, 1, 0, socket.AF_UNIX), _refuse(errno.EPERM)])
+    if not reaching_sockets:
+        # As if nobody listened, which whoever looks for a server expects; a length of 0 is no address.
+        code += [(_JUMP_EQUAL, 0, 1, _CONNECT[column]), _refuse(errno.ECONNREFUSED)]
+        code += _on_argument(_SENDTO[column], 5, [(_JUMP_EQUAL, 1, 0, 0), _refuse(errno.EPERM)])
+        for number in sorted(row[column] for row in _SENDING.values()):
+            code += [(_JUMP_EQUAL, 0, 1, number), _refuse(errno.EPERM)]
     return [*code, (_RETURN, 0, 0, _ALLOW)]
 
 
@@ -139,8 +148,8 @@ def supported() -> bool:
     return linux.machine() in _AUDIT_ARCH
 
 
-def install(*, unix_sockets: bool) -> None:
+def install(*, reaching_sockets: bool) -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError where the kernel has no seccomp."""
-    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in program(linux.machine(), unix_sockets=unix_sockets))
+    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in program(linux.machine(), reaching_sockets=reaching_sockets))
     structure = _SockFprog(len(packed) // 8, packed)
     linux.prctl(linux.PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(structure))

@@ -126,7 +126,7 @@ def _start(request: Request, level: Level, place: Place, entrances: list[int], r
         groups=(WRITERS,) if program.writable else (),
         home=place.home,
         rules=tuple(rules.for_view(entries, place.home)) if level is Level.LANDLOCK else (),
-        unix_sockets=level is not Level.LANDLOCK,
+        reaching_sockets=level is not Level.LANDLOCK,
     )
     if level is Level.NAMESPACES:
         return _fork(lambda: _be_first(request, plan, entries, entrances, report), report)

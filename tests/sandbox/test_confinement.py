@@ -40,6 +40,7 @@ def test_project_home_and_host_are_not_visible(confined_run: Runner, tmp_path: P
 
 def test_what_lies_inside_a_visible_directory_can_be_hidden(zygote: Zygote, tmp_path: Path) -> None:
     _world_readable(tmp_path)
+    _open_way(tmp_path)
     for name in ("seen", "unseen"):
         tmp_path.joinpath(name).mkdir()
         tmp_path.joinpath(name, "file").write_text("text")

@@ -56,9 +56,9 @@ def test_gpu_nodes_come_only_when_asked_for() -> None:
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-@pytest.mark.parametrize("unix_sockets", [True, False])
-def test_filter_jumps_stay_inside(machine: str, unix_sockets: bool) -> None:
-    code = seccomp.program(machine, unix_sockets=unix_sockets)
+@pytest.mark.parametrize("reaching_sockets", [True, False])
+def test_filter_jumps_stay_inside(machine: str, reaching_sockets: bool) -> None:
+    code = seccomp.program(machine, reaching_sockets=reaching_sockets)
     assert len(code) < 4096
     for index, (operation, if_true, if_false, _) in enumerate(code):
         if operation & 7 == 5:
@@ -68,7 +68,7 @@ def test_filter_jumps_stay_inside(machine: str, unix_sockets: bool) -> None:
 
 def test_filter_for_an_unknown_architecture_is_an_error() -> None:
     with pytest.raises(KeyError):
-        seccomp.program("riscv64", unix_sockets=True)
+        seccomp.program("riscv64", reaching_sockets=True)
 
 
 @pytest.mark.parametrize(("version", "own_user", "enough"), [(0, True, False), (1, True, True), (5, False, False), (6, False, True)])

@@ -1,0 +1,137 @@
+"""Answers that a submission can give without the work, as a problem has to refuse them.
+
+Each is made row by row from what the comparison holds at a time, so that no second copy of a large output need exist.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.compare import Piece, is_exact
+
+NARROWER = {
+    torch.float64: torch.float32,
+    torch.float32: torch.float16,
+    torch.float16: torch.float8_e4m3fn,
+    torch.bfloat16: torch.float8_e5m2,
+}
+"""What half precision is to each type."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a trivial answer is made from: the inputs, the right output, and the right output of the draw before."""
+
+    inputs: list[Any]
+    right: torch.Tensor
+    previous: torch.Tensor
+
+
+Part = Callable[[Piece], torch.Tensor]
+"""The answer's rows that belong to a piece of the right output."""
+
+
+@dataclass(frozen=True)
+class TrivialAnswer:
+    """An answer that a submission can give without the work."""
+
+    meaning: str
+    """What it says of a problem that accepts it."""
+    make: Callable[[Known], Part | None]
+    """None where the answer does not apply to such an output."""
+
+
+def _filled(value: float) -> Callable[[Known], Part]:
+    return lambda _: lambda piece: torch.full_like(piece.reference, value)
+
+
+def _mean(known: Known) -> Part | None:
+    # Of a single number the mean is the right answer; that it can be foreseen is what the previous output would show.
+    if known.right.numel() < 2:
+        return None
+    wide = torch.complex128 if known.right.is_complex() else torch.float64
+    mean = known.right.mean(dtype=wide)
+    value = mean.round() if is_exact(known.right.dtype) else mean
+    return lambda piece: value.to(piece.reference.dtype).expand_as(piece.reference)
+
+
+def _copy(known: Known) -> Part | None:
+    fitting = [tensor for _, tensor in tensors_of(known.inputs) if tensor.shape == known.right.shape]
+    if not fitting:
+        return None
+    return lambda piece: _rows_of(fitting[0], piece).to(piece.reference.dtype)
+
+
+def _previous(known: Known) -> Part:
+    return lambda piece: _rows_of(known.previous, piece)
+
+
+def _skipped_row(known: Known) -> Part | None:
+    """The last row that is not rightly zero is left zero."""
+    if known.right.dim() == 0 or known.right.size(0) < 2:
+        return None
+    rows = known.right.flatten(1) if known.right.dim() > 1 else known.right[:, None]
+    written = (rows != 0).any(dim=1).nonzero()
+    if not written.numel():
+        return None
+    row = int(written[-1])
+
+    def part(piece: Piece) -> torch.Tensor:
+        answer = piece.reference.clone()
+        if piece.start <= row < piece.start + len(answer):
+            answer[row - piece.start] = 0
+        return answer
+
+    return part
+
+
+def _element_off(known: Known) -> Part:
+    """The last element is off by the root mean square of the output; an integer is off by one."""
+    right = known.right
+    scale = float(right.abs().double().square().mean().sqrt()) if not is_exact(right.dtype) else 1.0
+
+    def part(piece: Piece) -> torch.Tensor:
+        answer = piece.reference.clone(memory_format=torch.contiguous_format)
+        if piece.start + (len(answer) if answer.dim() else 1) == (right.size(0) if right.dim() else 1):
+            last = answer.view(-1)[-1:]
+            last.copy_(~last if right.dtype is torch.bool else last + scale)
+        return answer
+
+    return part
+
+
+def _half_precision(known: Known) -> Part | None:
+    """The output rounded to the next narrower type, where that changes anything."""
+    dtype = known.right.dtype
+    narrower = NARROWER.get(dtype.to_real() if dtype.is_complex else dtype)
+    if narrower is None or torch.equal(_rounded(known.right, narrower), known.right):
+        return None
+    return lambda piece: _rounded(piece.reference, narrower)
+
+
+def _rounded(tensor: torch.Tensor, narrower: torch.dtype) -> torch.Tensor:
+    if tensor.is_complex():
+        return torch.view_as_complex(_rounded(torch.view_as_real(tensor.resolve_conj()), narrower))
+    return tensor.to(narrower).to(tensor.dtype)
+
+
+ANSWERS = {
+    "zeros": TrivialAnswer("the answer is nothing but zeros", _filled(0)),
+    "ones": TrivialAnswer("the answer is nothing but ones", _filled(1)),
+    "mean": TrivialAnswer("all elements of the answer are the same", _mean),
+    "copy of an input": TrivialAnswer("there is nothing to compute", _copy),
+    "previous output": TrivialAnswer("the answer does not depend on the inputs", _previous),
+    "one row skipped": TrivialAnswer(
+        "a row is too small beside the others to be missed; rows that are independent can be declared so", _skipped_row
+    ),
+    "one element off": TrivialAnswer("errors as large as the answer itself are tolerated", _element_off),
+    "half precision": TrivialAnswer("the tolerance has room for the next narrower type", _half_precision),
+}
+"""By name, in the order in which they are reported."""
+
+
+def _rows_of(tensor: torch.Tensor, piece: Piece) -> torch.Tensor:
+    return tensor[piece.start : piece.start + len(piece.reference)] if tensor.dim() else tensor
