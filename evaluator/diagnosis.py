@@ -164,7 +164,8 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.MISALIGNED_ADDRESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.MISALIGNED_ADDRESS),
     (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
-    (Category.OUT_OF_MEMORY, lambda exception, _: "can't allocate memory" in exception.message),
+    # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
+    (Category.OUT_OF_MEMORY, lambda exception, _: re.search(r"can't allocate memory|CUDACachingAllocator", exception.message) is not None),
     (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
 )
 """The first that applies names the category of an exception."""
@@ -185,8 +186,8 @@ def _failed_round(evidence: Evidence) -> Verdict | None:
 
 
 def _wrong_when_timed(evidence: Evidence) -> Verdict | None:
-    wrong = evidence.timing and evidence.timing.wrong_answer
-    if not wrong:
+    wrong = evidence.wrong_timed_answer
+    if wrong is None:
         return None
     return Verdict(Category.CACHED_OUTPUT, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 

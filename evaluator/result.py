@@ -129,7 +129,7 @@ class WrongTimedAnswer(Record):
     """An answer that was right in the rounds and wrong when it was timed."""
 
     call: int
-    """Which of the timed calls, from 1."""
+    """Which of the timed calls, from 1; 0 for a call before them."""
     message: str
 
 
@@ -144,8 +144,6 @@ class TimingEvidence(Record):
     unexplained_ms: float | None = None
     """How much longer a call of the candidate takes by the judge's clock than its events say, beyond what the baseline's does: close to
     nothing for an honest one. None on the CPU, where the judge's clock is the only one."""
-    wrong_answer: WrongTimedAnswer | None = None
-    """A timed answer that was wrong; the timing ended there."""
 
 
 class ExceptionEvidence(Record):
@@ -185,6 +183,8 @@ class Evidence(Record):
     launches: tuple[LaunchRecord, ...] = ()
     rounds: tuple[RoundEvidence, ...] = ()
     timing: TimingEvidence | None = None
+    wrong_timed_answer: WrongTimedAnswer | None = None
+    """The timing ended with it."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""

@@ -18,7 +18,7 @@ from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
-from evaluator.judge.timing import Timing
+from evaluator.judge.timing import Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, RoundEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -68,8 +68,8 @@ class Attempt:
             verdict = Verdict(Category.NO_DEVICE, str(error))
         except (ProblemError, ReferenceFailedError, BaselineFailedError, SandboxUnavailable) as error:
             verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
-        # The judge's own device, memory or files failed: the submission's process can't make them.
-        except (RuntimeError, OSError, MemoryError) as error:
+        # The judge's own device, memory or code failed. Whatever it was, it is evidence, and must not take the judge's process along.
+        except Exception as error:
             log.exception("judging %s failed", self._job.submission)
             self._note(detail=traceback.format_exc()[-20_000:])
             verdict = Verdict(Category.INFRASTRUCTURE_ERROR, f"{type(error).__name__}: {error}"[:1000])
@@ -169,6 +169,8 @@ class Attempt:
             timing = Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s)
             self._report("timing")
             self._note(timing=timing.run())
+        except WrongAnswerError as error:
+            self._note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
             if baseline.failure:
                 raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error

@@ -82,16 +82,14 @@ class Rounds:
         arguments = changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed)
         self._fill(arguments)
         pattern = secrets.choice(range(1, 255))
-        expected: Any = None
         if self._outputs:
             self._poison(pattern)
         claim = self._call()
         expected = self._oracle.expected(arguments)
         answer = self._judge(claim, arguments, expected, pattern)
-        if plan.twice and (answer.category is None or answer.figures):
-            answer = self._again(answer, arguments, expected)
-        if answer.category is None and self._inputs and not self._inputs.unchanged(arguments):
-            answer = Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
+        answer = self._mutation(answer, arguments)
+        if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
+            answer = self._mutation(self._again(answer, arguments, expected), arguments)
         if not answer.informative and plan.distribution != "own":
             answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
         return RoundEvidence(
@@ -103,6 +101,12 @@ class Rounds:
             message=answer.message,
             outputs=answer.figures,
         )
+
+    def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
+        """The same answer, unless the call has changed what it was given."""
+        if self._inputs is None or self._inputs.unchanged(arguments):
+            return answer
+        return Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
 
     def _again(self, first: Judgement, arguments: Sequence[Any], expected: Any) -> Judgement:
         """Ask for the same input once more, after the worker's free memory has been filled; the verdict on both answers."""

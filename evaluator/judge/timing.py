@@ -42,6 +42,14 @@ LEAST_MS = 1e-3
 _random = secrets.SystemRandom()
 
 
+class WrongAnswerError(Exception):
+    """A timed answer was wrong where the rounds' were right; there is no time to be had."""
+
+    def __init__(self, call: int, message: str) -> None:
+        super().__init__(message)
+        self.evidence = WrongTimedAnswer(call=call, message=message)
+
+
 @dataclass
 class _Side:
     worker: Worker
@@ -71,17 +79,16 @@ class Timing:
         self._drawn: list[list[Any]] = []
         self._sets = self._make_sets()
         self._outputs: list[Allocation] = []
-        self._wrong: WrongTimedAnswer | None = None
 
     def run(self) -> TimingEvidence:
-        """Warm up, then time both until there are calls enough, or an answer was wrong. Raises WorkerError, ProtocolError."""
+        """Warm up, then time both until there are calls enough. Raises WrongAnswerError, WorkerError, ProtocolError."""
         for _ in range(WARM_UP_CALLS):
             for side in (self._candidate, self._baseline):
                 self._call(side, 0)
         self._prepare_outputs()
         talk_ms = 0.0 if self._on_device else self._talk_ms()
         calls, spent_ms = 0, 0.0
-        while not self._wrong and not self._done(calls, spent_ms / 1e3):
+        while not self._done(calls, spent_ms / 1e3):
             self._refresh()
             for position in _random.sample(range(len(self._sets)), len(self._sets)):
                 spent_ms += self._pair(position, calls, talk_ms)
@@ -123,7 +130,7 @@ class Timing:
             side.wall_ms.append(wall_ms)
             side.samples_ms.append(claim_ms if self._on_device else max(wall_ms - talk_ms, LEAST_MS))
             spent_ms += wall_ms
-            if self._wrong is None and _random.random() < REVEALS / max(MIN_CALLS, calls):
+            if _random.random() < REVEALS / max(MIN_CALLS, calls):
                 self._reveal(side, position, answer, len(side.samples_ms))
         return spent_ms
 
@@ -158,15 +165,14 @@ class Timing:
         try:
             claims = list(match(claimed, expected, self._memory.device.type))
         except MismatchError as error:
-            self._wrong = WrongTimedAnswer(call=call, message=str(error))
-            return
+            raise WrongAnswerError(call, str(error)) from error
         start = time.perf_counter()
         values = reveal(side.worker, self._outputs, claims, count, expected, self._deadline_s)
         side.reveal_ms.append((time.perf_counter() - start) * 1e3)
         if side is self._candidate:
             judged = judge_values(self._case, self._oracle, self._drawn[position], values, expected, None)
             if judged.category is not None:
-                self._wrong = WrongTimedAnswer(call=call, message=judged.message)
+                raise WrongAnswerError(call, judged.message)
 
     def _evidence(self, calls: int) -> TimingEvidence:
         candidate, baseline = self._candidate.summary(), self._baseline.summary()
@@ -179,7 +185,6 @@ class Timing:
             candidate=candidate,
             baseline=baseline,
             unexplained_ms=unexplained_ms,
-            wrong_answer=self._wrong,
         )
 
 
