@@ -33,9 +33,8 @@ NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
 UNEXPLAINED_MS = 0.03
 UNEXPLAINED_SHARE = 0.1
 """What the judge's clock may say beyond the events: the spread of a request's talk, and the drift of a long call."""
-REVEAL_SLACK_MS = 1.0
-REVEAL_SLACK_SHARE = 0.5
-"""What revealing an answer may take beyond what it takes the baseline."""
+DEFERRED_FACTOR = 2.0
+"""An answer that takes this much longer to arrive than it took to compute was not computed."""
 
 
 @dataclass(frozen=True)
@@ -193,15 +192,14 @@ def _wrong_when_timed(evidence: Evidence) -> Verdict | None:
 
 
 def _deferred(evidence: Evidence) -> Verdict | None:
-    """Work that was put off shows in the reveal: a finished answer arrives as fast as the baseline's does."""
+    """Some answers are slow to copy, and pay for it in their time; one that takes far longer to arrive than it took to compute was put off."""
     timing = evidence.timing
-    if timing is None or not timing.candidate.reveal_ms or not timing.baseline.reveal_ms:
+    if timing is None or timing.deferred_ms <= DEFERRED_FACTOR * timing.candidate.median_ms:
         return None
-    # The smallest of each: the path may be slow for reasons of its own now and then, work put off is there every time.
-    candidate_ms, baseline_ms = min(timing.candidate.reveal_ms), min(timing.baseline.reveal_ms)
-    if candidate_ms - baseline_ms < max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms):
-        return None
-    return Verdict(Category.DEFERRED_WORK, f"a finished answer takes {candidate_ms:.3g} ms to arrive, the baseline's {baseline_ms:.3g} ms")
+    message = (
+        f"an answer takes {timing.candidate.median_ms:.3g} ms, and then {timing.deferred_ms:.3g} ms longer to arrive than the baseline's"
+    )
+    return Verdict(Category.DEFERRED_WORK, message)
 
 
 def _unexplained_time(evidence: Evidence) -> Verdict | None:

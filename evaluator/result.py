@@ -141,6 +141,9 @@ class TimingEvidence(Record):
     calls: int
     candidate: TimingSide
     baseline: TimingSide
+    deferred_ms: float = 0.0
+    """How much longer the candidate's answers take to arrive than the baseline's, where that is more than the clock's spread: put off, or
+    laid out so that copying is slow. It is part of the candidate's time."""
     unexplained_ms: float | None = None
     """How much longer a call of the candidate takes by the judge's clock than its events say, beyond what the baseline's does: close to
     nothing for an honest one. None on the CPU, where the judge's clock is the only one."""

@@ -17,10 +17,11 @@ from evaluator.result import (
     RoundEvidence,
     TimingEvidence,
     TimingSide,
+    WrongTimedAnswer,
 )
 
 
-def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool = True) -> LaunchRecord:
+def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool = True, side_stream: bool = False) -> LaunchRecord:
     return LaunchRecord(
         api="cudaLaunchKernel",
         kernel="k(float*)",
@@ -32,6 +33,7 @@ def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool =
         shared_bytes=60_000,
         code=code,
         first=0,
+        side_stream=side_stream,
     )
 
 
@@ -51,9 +53,23 @@ def failed(category: Category, index: int = 0) -> RoundEvidence:
     return RoundEvidence(index=index, seed=1, passed=False, category=category, message="so")
 
 
-def timing(clock: str = "cuda_event", median_ms: float = 1.0, disagreement: float | None = 0.0) -> TimingEvidence:
-    side = TimingSide(median_ms=median_ms, lower_quartile_ms=median_ms, upper_quartile_ms=median_ms, samples_ms=(median_ms,) * 3)
-    return TimingEvidence(clock=clock, calls=3, candidate=side, baseline=side, disagreement=disagreement if clock == "cuda_event" else None)
+def timing(
+    median_ms: float = 1.0,
+    unexplained_ms: float | None = 0.0,
+    reveals_ms: tuple[tuple[float, ...], tuple[float, ...]] = ((), ()),
+    wrong_answer: WrongTimedAnswer | None = None,
+) -> TimingEvidence:
+    """On a GPU; on the CPU where there is no unexplained time."""
+    sides = [
+        TimingSide(
+            median_ms=median_ms, lower_quartile_ms=median_ms, upper_quartile_ms=median_ms, samples_ms=(median_ms,) * 3, reveal_ms=reveal_ms
+        )
+        for reveal_ms in reveals_ms
+    ]
+    clock = "judge_wall" if unexplained_ms is None else "cuda_event"
+    return TimingEvidence(
+        clock=clock, calls=3, candidate=sides[0], baseline=sides[1], unexplained_ms=unexplained_ms, wrong_answer=wrong_answer
+    )
 
 
 ROUNDS = (passed(0), passed(1))
@@ -63,7 +79,7 @@ UNDECLARED = build(Category.UNDECLARED_IDENTIFIER, "cuda.cu(12): error\n", ERROR
 TO_EXTENSION = exception(message="Error building extension 'x': no", stage="load")
 
 GPU = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
-CPU = {"rounds": ROUNDS, "timing": timing("judge_wall"), "builds": (build(),)}
+CPU = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), "builds": (build(),)}
 
 RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
@@ -186,33 +202,46 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         "RuntimeError",
     ),
     "another CUDA error": ({"exception": exception(cuda_error=2)}, Category.PYTHON_EXCEPTION, "RuntimeError"),
+    "a round of another distribution": (
+        {"rounds": (passed(0), failed(Category.WRONG_VALUES, 2).model_copy(update={"distribution": "signs"}))},
+        Category.WRONG_VALUES,
+        "round 3, distribution 'signs': so",
+    ),
     "the first failed round": (
         {"rounds": (passed(0), failed(Category.NAN_OR_INF, 1), failed(Category.WRONG_VALUES, 2))},
         Category.NAN_OR_INF,
         "round 2: so",
     ),
-    "claims far below the judge's clock": (
-        {**GPU, "launches": (launch(),), "timing": timing(median_ms=1.0, disagreement=0.6)},
-        Category.TIMING_TAMPERING,
-        "claims 1 ms",
+    "time beyond what the events claim": ({**GPU, "launches": (launch(),), "timing": timing(1.0, 0.2)}, Category.TIMING_TAMPERING, "claim 1 ms"),
+    "a tenth of a long call": ({**GPU, "launches": (launch(),), "timing": timing(1.0, 0.09)}, Category.OK, ""),
+    "less time than claimed": ({**GPU, "launches": (launch(),), "timing": timing(1.0, -3.0)}, Category.OK, ""),
+    "microseconds that the clock can't tell": ({**GPU, "launches": (launch(),), "timing": timing(0.01, 0.02)}, Category.OK, ""),
+    "claims of nothing": ({**GPU, "launches": (launch(),), "timing": timing(1e-4, 0.9)}, Category.TIMING_TAMPERING, "claim 0.0001 ms"),
+    "time beyond the events, and a stream of its own": (
+        {**GPU, "launches": (launch(), launch(side_stream=True)), "timing": timing(1.0, 0.2)},
+        Category.ESCAPED_STREAM,
+        "claim 1 ms",
     ),
-    "claims somewhat below the judge's clock": (
-        {**GPU, "launches": (launch(),), "timing": timing(median_ms=1.0, disagreement=0.4)},
-        Category.OK,
+    "time beyond the events, and a stream of the library's": (
+        {**GPU, "launches": (launch(), launch(own=False, side_stream=True)), "timing": timing(1.0, 0.2)},
+        Category.TIMING_TAMPERING,
         "",
     ),
-    "claims above the judge's clock": ({**GPU, "launches": (launch(),), "timing": timing(disagreement=-3.0)}, Category.OK, ""),
-    "microseconds that the clock can't tell": (
-        {**GPU, "launches": (launch(),), "timing": timing(median_ms=0.01, disagreement=0.8)},
-        Category.OK,
-        "",
+    "a stream of its own that is waited for": ({**GPU, "launches": (launch(side_stream=True),)}, Category.OK, ""),
+    "a timed answer that was wrong": (
+        {**GPU, "launches": (launch(),), "timing": timing(wrong_answer=WrongTimedAnswer(call=7, message="so"))},
+        Category.CACHED_OUTPUT,
+        "wrong in timed call 7: so",
     ),
-    "claims of nothing": (
-        {**GPU, "launches": (launch(),), "timing": timing(median_ms=0.0001, disagreement=0.9999999)},
-        Category.TIMING_TAMPERING,
-        "claims 0.0001 ms",
+    "an answer that comes late": (
+        {**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((9.0, 8.0), (0.5, 1.0)))},
+        Category.DEFERRED_WORK,
+        "takes 8 ms to arrive, the baseline's 0.5 ms",
     ),
-    "tampering without a kernel": ({**GPU, "timing": timing(disagreement=0.9)}, Category.TIMING_TAMPERING, ""),
+    "an answer that came late once": ({**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((9.0, 0.6), (0.5, 1.0)))}, Category.OK, ""),
+    "large answers that take their time": ({**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((9.0,), (7.0,)))}, Category.OK, ""),
+    "answers never revealed": ({**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((), (7.0,)))}, Category.OK, ""),
+    "tampering without a kernel": ({**GPU, "timing": timing(1.0, 0.9)}, Category.TIMING_TAMPERING, ""),
 }
 
 
@@ -238,7 +267,9 @@ PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"launches": (REFUSED,), "rounds": (failed(Category.WRONG_VALUES),)}, Category.OVERSIZED_BLOCK),
     ({"exception": exception("KeyError")}, Category.PYTHON_EXCEPTION),
     ({"rounds": (failed(Category.WRONG_VALUES),)}, Category.WRONG_VALUES),
-    ({"timing": timing(disagreement=0.9)}, Category.TIMING_TAMPERING),
+    ({"timing": timing(wrong_answer=WrongTimedAnswer(call=1, message="so"))}, Category.CACHED_OUTPUT),
+    ({"timing": timing(reveals_ms=((9.0,), (1.0,)))}, Category.DEFERRED_WORK),
+    ({"timing": timing(unexplained_ms=0.9)}, Category.TIMING_TAMPERING),
     ({"timing": timing()}, Category.NO_CUSTOM_KERNEL),
 ]
 
@@ -249,8 +280,18 @@ def test_the_earlier_rule_wins(first: int, second: int) -> None:
     if first >= second or {first, second} == {1, 4}:
         # An exception other than a build's own is told apart from the build; that has a rule of its own above.
         return
-    merged = PRECEDENCE[second][0] | PRECEDENCE[first][0]
-    assert diagnose(Evidence(**merged)).category is PRECEDENCE[first][1]
+    earlier, later = Evidence(**PRECEDENCE[first][0]), Evidence(**PRECEDENCE[second][0])
+    merged = later.model_copy(update={name: getattr(earlier, name) for name in PRECEDENCE[first][0]})
+    if earlier.timing and later.timing:
+        merged = merged.model_copy(update={"timing": _merged(earlier.timing, later.timing)})
+    assert diagnose(merged).category is PRECEDENCE[first][1]
+
+
+def _merged(one: TimingEvidence, other: TimingEvidence) -> TimingEvidence:
+    slower = max(one, other, key=lambda timing: timing.candidate.reveal_ms)
+    return slower.model_copy(
+        update={"wrong_answer": one.wrong_answer or other.wrong_answer, "unexplained_ms": max(one.unexplained_ms or 0, other.unexplained_ms or 0)}
+    )
 
 
 def test_a_verdict_is_the_same_after_the_evidence_was_stored() -> None:
@@ -268,6 +309,7 @@ def test_messages_have_an_end() -> None:
         assert len(diagnose(evidence).message) <= 1000
 
 
-def test_figures_that_are_not_finite_do_no_harm() -> None:
-    for disagreement in (math.inf, math.nan, -math.inf):
-        assert diagnose(Evidence(**{**GPU, "launches": (launch(),), "timing": timing(disagreement=disagreement)})).message is not None
+@pytest.mark.parametrize("unexplained_ms", [math.inf, math.nan, -math.inf])
+def test_figures_that_are_not_finite_do_no_harm(unexplained_ms: float) -> None:
+    found = diagnose(Evidence(**{**GPU, "launches": (launch(),), "timing": timing(unexplained_ms=unexplained_ms)}))
+    assert found.category is (Category.TIMING_TAMPERING if not unexplained_ms < 0 else Category.OK)

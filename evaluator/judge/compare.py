@@ -71,14 +71,15 @@ class Comparison:
         self._by_row = has_row_scale(shape, rows_independent)
         self._max_error = self._reference_error = 0.0
         self._squared_error = self._squared_oracle = 0.0
-        self._wrong = self._nonfinite_mismatch = 0
+        self._wrong = self._nonfinite_mismatch = self._reference_mismatch = 0
         self._first: tuple[int, float, float] | None = None
         self._layout = Layout(self._shape)
 
     @property
     def informative(self) -> bool:
         """Whether the reference itself is accurate enough here for its answer to say anything about another's."""
-        return is_exact(self._dtype) or self._reference_error <= UNINFORMATIVE_FACTOR * floor_of(self._dtype)
+        accurate = is_exact(self._dtype) or self._reference_error <= UNINFORMATIVE_FACTOR * floor_of(self._dtype)
+        return accurate and self._reference_mismatch == 0
 
     @property
     def tolerance(self) -> float:
@@ -105,7 +106,9 @@ class Comparison:
         for _, candidate, reference, oracle, scale in self._chunks(piece):
             error = self._errors(candidate, oracle, scale)
             self._max_error = max(self._max_error, float(error.max()))
-            self._reference_error = max(self._reference_error, _largest_finite(self._errors(reference, oracle, scale)))
+            reference_error = self._errors(reference, oracle, scale)
+            self._reference_error = max(self._reference_error, _largest_finite(reference_error))
+            self._reference_mismatch += int(reference_error.isinf().sum())
             self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
             self._squared_error += _energy(candidate - oracle)
             self._squared_oracle += _energy(oracle)

@@ -33,6 +33,12 @@ LEAST_CALLS = 5
 WARM_UP_CALLS = 4
 REVEALS = 4
 """Answers checked of each candidate, on average, whatever the number of calls."""
+MIN_REVEALS = 2
+MAX_REVEALS = 24
+"""How often an answer that seems slow to arrive is asked for again: what was put off is slow every time, a busy machine is not."""
+REVEAL_SLACK_MS = 1.0
+REVEAL_SLACK_SHARE = 0.5
+"""What revealing an answer may take beyond what it takes the baseline before it counts."""
 MAX_SETS = 8
 SETS_BYTES = 1 << 30
 """Memory for sets of inputs beyond the first."""
@@ -73,7 +79,7 @@ class Timing:
     """The timing of one candidate against its baseline."""
 
     def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
-        self._candidate, self._baseline = _Side(candidate), _Side(baseline)
+        self._candidate, self._baseline = self._sides = _Side(candidate), _Side(baseline)
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._on_device = memory.device.type == "cuda"
         self._drawn: list[list[Any]] = []
@@ -83,7 +89,7 @@ class Timing:
     def run(self) -> TimingEvidence:
         """Warm up, then time both until there are calls enough. Raises WrongAnswerError, WorkerError, ProtocolError."""
         for _ in range(WARM_UP_CALLS):
-            for side in (self._candidate, self._baseline):
+            for side in self._sides:
                 self._call(side, 0)
         self._prepare_outputs()
         talk_ms = 0.0 if self._on_device else self._talk_ms()
@@ -93,6 +99,7 @@ class Timing:
             for position in _random.sample(range(len(self._sets)), len(self._sets)):
                 spent_ms += self._pair(position, calls, talk_ms)
                 calls += 1
+        self._settle_reveals(calls)
         return self._evidence(calls)
 
     def _make_sets(self) -> list[InputSet]:
@@ -102,7 +109,7 @@ class Timing:
         count = max(1, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)))
         self._drawn += [self._draw() for _ in range(count - 1)]
         sets = [first, *(InputSet(self._memory, drawn) for drawn in self._drawn[1:])]
-        for side in (self._candidate, self._baseline):
+        for side in self._sides:
             side.worker.hand_over([allocation for one in sets for allocation in one.allocations], self._deadline_s)
             side.worker.request("inputs", self._deadline_s, sets=[one.tree for one in sets])
         return sets
@@ -125,7 +132,7 @@ class Timing:
     def _pair(self, position: int, calls: int, talk_ms: float) -> float:
         """One call of each side over one set, in an order drawn anew; the time that both took, in ms."""
         spent_ms = 0.0
-        for side in _random.sample((self._candidate, self._baseline), 2):
+        for side in _random.sample(self._sides, 2):
             wall_ms, claim_ms, answer = self._call(side, position)
             side.wall_ms.append(wall_ms)
             side.samples_ms.append(claim_ms if self._on_device else max(wall_ms - talk_ms, LEAST_MS))
@@ -153,7 +160,7 @@ class Timing:
     def _prepare_outputs(self) -> None:
         """Memory for revealed answers, shared by both workers, and one unrecorded reveal of each to warm the path."""
         self._outputs = allocate_outputs(self._memory, self._oracle.expected(self._drawn[0]))
-        for side in (self._candidate, self._baseline):
+        for side in self._sides:
             side.worker.hand_over(self._outputs, self._deadline_s)
             self._reveal(side, 0, self._call(side, 0)[2], 0)
             side.reveal_ms.clear()
@@ -174,6 +181,22 @@ class Timing:
             if judged.category is not None:
                 raise WrongAnswerError(call, judged.message)
 
+    def _settle_reveals(self, calls: int) -> None:
+        """Reveal until every side has been often enough, and until slow answers have had every chance to arrive faster."""
+        while min(len(side.reveal_ms) for side in self._sides) < (MAX_REVEALS if self._deferred_ms() else MIN_REVEALS):
+            self._refresh()
+            for side in _random.sample(self._sides, 2):
+                self._reveal(side, 0, self._call(side, 0)[2], calls)
+
+    def _deferred_ms(self) -> float:
+        """How much later the candidate's answers arrive than the baseline's; 0 within the slack, or where there is no telling yet."""
+        if not all(side.reveal_ms for side in self._sides):
+            return 0.0
+        # The smallest of each: the path may be slow for reasons of its own now and then.
+        candidate_ms, baseline_ms = (min(side.reveal_ms) for side in self._sides)
+        late_ms = candidate_ms - baseline_ms
+        return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
+
     def _evidence(self, calls: int) -> TimingEvidence:
         candidate, baseline = self._candidate.summary(), self._baseline.summary()
         unexplained_ms = None
@@ -184,6 +207,7 @@ class Timing:
             calls=calls,
             candidate=candidate,
             baseline=baseline,
+            deferred_ms=self._deferred_ms(),
             unexplained_ms=unexplained_ms,
         )
 

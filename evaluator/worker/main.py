@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin
 
 from evaluator.worker import structure
 from evaluator.worker.extension import BuildReply, Extensions
@@ -133,6 +134,8 @@ class Worker:
         own = model.state_dict()
         with torch.no_grad():
             for name, value in given.items():
+                if isinstance(own.get(name), UninitializedTensorMixin):
+                    own[name].materialize(value.shape)
                 if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
                     own[name].copy_(value)
         return model.eval()

@@ -1,13 +1,16 @@
 """A judge's bench on the CPU, with a zygote that knows the hostile workers too."""
 
 import hashlib
+import os
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evaluator.devices import cpu
+from evaluator.devices import Device, cpu
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.local import WORKER_MODULE
 from evaluator.engine.options import EngineOptions
@@ -21,11 +24,17 @@ Judge = Callable[..., Result]
 """(code, problem, bench, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
 
 
+def own_cpu() -> Device:
+    """The processor, under a lock of this process's own: these tests wait for nobody who judges on the machine meanwhile."""
+    return replace(cpu(), unique_id=f"cpu-of-{os.getpid()}")
+
+
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    options = EngineOptions(device=cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
+    options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
     with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile")) as zygote:
         yield make_bench(options, zygote)
+    Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

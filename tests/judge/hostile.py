@@ -61,10 +61,6 @@ def failure(**changes: Any) -> Behaviour:
     return answer(**{"kind": "failed", "type": "ValueError", "message": "no", "traceback": "", "line": None, "cuda_error": None} | changes)
 
 
-def times(value: Any) -> Behaviour:
-    return lambda sock, request: answer(times_ms=[value] * len(request["order"]))(sock, request)
-
-
 def silent(sock: socket.socket, request: Message) -> None:
     time.sleep(600)
 
@@ -191,20 +187,4 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "failure_with_a_fraction_of_a_line": failure(line=1.5),
     "failure_with_a_long_line_number": failure(line=10**4000),
     "failure_as_it_should_be": failure(message="as it says"),
-    "times_of_text": times("1.0"),
-    "times_of_nothing": times(None),
-    "times_of_truth": times(True),
-    "negative_times": times(-1.0),
-    "endless_times": times(1e300),
-    "times_of_another_count": answer(times_ms=[1.0]),
-    "no_times": answer(),
-    "times_in_a_dict": answer(times_ms={"0": 1.0}),
-    "times_that_are_not_numbers": lambda sock, request: bytes_(_not_a_number(request))(sock, request),
 }
-
-
-def _not_a_number(request: Message) -> bytes:
-    text = '{"kind":"time","seq":%d,"times_ms":[%s]}' % (request["seq"], ",".join(["NaN"] * len(request["order"])))
-    return struct.pack("!I", len(text)) + text.encode()
-
-

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.category import Category, Status
 from evaluator.judge.bench import Bench
-from evaluator.judge.rounds import ROUNDS
+from evaluator.judge.rounds import MIN_ROUNDS
 from evaluator.result import Result
 from evaluator.sandbox import Limits
 from tests.judge.conftest import Judge
@@ -59,8 +59,10 @@ RIGHT = [
 def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, problem: str, code: str) -> None:
     result = judge(code, problem)
     assert (result.status, result.category) == (Status.CORRECT, Category.NO_CUSTOM_KERNEL), result.message
-    assert [round_.passed for round_ in result.evidence.rounds] == [True] * ROUNDS
-    assert len({round_.seed for round_ in result.evidence.rounds}) == ROUNDS
+    rounds = result.evidence.rounds
+    assert all(round_.passed for round_ in rounds)
+    assert len({round_.seed for round_ in rounds}) == len(rounds) >= MIN_ROUNDS
+    assert rounds[0].distribution == rounds[-1].distribution == "own"
     assert result.runtime_ms is not None and result.baseline_ms is not None
     assert result.speedup == pytest.approx(result.baseline_ms / result.runtime_ms)
     assert (result.case, result.device, result.evidence.stage) == ("small", "cpu", "timing")
@@ -78,7 +80,7 @@ WRONG = [
     ("topk", "v, i = x.topk(7, dim=1)\nreturn v, i.flip(1)", Category.WRONG_VALUES, "output[1]"),
     ("softmax", "return torch.zeros_like(x)", Category.WRONG_VALUES, "17357 of 17357 elements"),
     ("softmax", "return torch.softmax(x, 0)", Category.WRONG_VALUES, "expected"),
-    ("softmax", "y = torch.softmax(x, 1)\ny[16, 1000:] = 0\nreturn y", Category.WRONG_VALUES, "21 of 17357 elements of the output are wrong; first at (16, 1000)"),
+    ("softmax", "y = torch.softmax(x, 1)\ny[16, 1000:] = 0\nreturn y", Category.WRONG_VALUES, "21 of 17357 elements of the output are wrong (a tail); first at (16, 1000)"),
     ("softmax", "return torch.softmax(x.half(), 1).float()", Category.PRECISION_LOSS, "allowed"),
     ("softmax", "return torch.softmax(x, 1) / 0", Category.NAN_OR_INF, "inf"),
     ("softmax", "return torch.full_like(x, float('nan'))", Category.NAN_OR_INF, "nan"),
@@ -161,8 +163,18 @@ def test_an_allocation_that_fails_is_out_of_memory(judge: Judge) -> None:
 
 
 def test_wrong_in_the_second_round_is_found(judge: Judge) -> None:
-    result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls < 2 else 2)"))
+    result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls < 3 else 2)"))
     assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2:")
+
+
+def test_another_answer_to_the_same_input_is_nondeterministic(judge: Judge) -> None:
+    result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls != 2 else 2)"))
+    assert (result.category, "rightly, then wrongly" in result.message) == (Category.NONDETERMINISTIC, True), result.message
+
+
+def test_output_that_is_never_written_is_seen(judge: Judge) -> None:
+    result = judge(forward("y = torch.empty_like(x)\ny[:, 5:] = torch.softmax(x, 1)[:, 5:]\nreturn y"))
+    assert (result.category, "were never written" in result.message) == (Category.UNWRITTEN_OUTPUT, True), result.message
 
 
 def test_an_answer_remembered_from_an_earlier_call_is_wrong(judge: Judge) -> None:
@@ -316,10 +328,11 @@ def check_ok(result: Result) -> None:
     assert (result.status, result.category, result.message) == (Status.CORRECT, Category.OK, "")
     timing = result.evidence.timing
     assert timing is not None
-    assert (timing.clock, timing.disagreement) == ("judge_wall", None)
+    assert (timing.clock, timing.unexplained_ms) == ("judge_wall", None)
     assert timing.calls >= 3
     for side in (timing.candidate, timing.baseline):
-        assert len(side.samples_ms) == len(side.wall_ms) >= 3
+        assert len(side.samples_ms) == len(side.wall_ms) == timing.calls
+        assert len(side.reveal_ms) <= timing.calls
         assert side.median_ms == pytest.approx(statistics.median(side.samples_ms))
         assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
     assert (result.runtime_ms, result.baseline_ms) == (timing.candidate.median_ms, timing.baseline.median_ms)

@@ -1,5 +1,6 @@
 """Whatever a worker does, its judge goes on, and the verdict is on that worker alone."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -76,15 +77,12 @@ CASES = [
     ("failure_with_a_fraction_of_a_line", "call", FORGED, "line"),
     ("failure_with_a_long_line_number", "call", FORGED, "line"),
     ("failure_as_it_should_be", "call", Category.PYTHON_EXCEPTION, "ValueError: as it says"),
-    ("times_of_text", "time", FORGED, "not a number of milliseconds"),
-    ("times_of_nothing", "time", FORGED, "not a number of milliseconds"),
-    ("times_of_truth", "time", FORGED, "not a number of milliseconds"),
-    ("negative_times", "time", FORGED, "not a number of milliseconds"),
-    ("endless_times", "time", FORGED, "not a number of milliseconds"),
-    ("times_that_are_not_numbers", "time", FORGED, "NaN"),
-    ("times_of_another_count", "time", FORGED, "were asked for"),
-    ("no_times", "time", FORGED, "were asked for"),
-    ("times_in_a_dict", "time", FORGED, "were asked for"),
+    ("no_output", "time", FORGED, "structure"),
+    ("negative_shape", "time", FORGED, "malformed"),
+    ("large_shape", "time", Category.CACHED_OUTPUT, "has shape (1099511627776, 1099511627776)"),
+    ("unknown_dtype", "time", Category.CACHED_OUTPUT, "float31"),
+    ("garbage", "poison", FORGED, "not a JSON frame"),
+    ("silent", "poison", Category.TIMEOUT, "did not end within 1 s"),
 ]
 
 
@@ -94,6 +92,7 @@ def hostile_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_descriptors() -> int:
+    gc.collect()  # mapped memory goes with the last tensor over it
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
@@ -104,7 +103,7 @@ def test_a_worker_that_breaks_the_protocol(judge: Judge, behaviour: str, kind: s
     assert (result.category, words in result.message) == (category, True), result.message
     assert result.runtime_ms is None
     assert len(result.model_dump_json()) < 1 << 21
-    assert open_descriptors() == before
+    assert open_descriptors() <= before
 
 
 def test_every_behaviour_is_tried() -> None:

@@ -3,7 +3,6 @@
 # expect: cpu incorrect/precision_loss | incorrect/wrong_values
 # expect: cuda incorrect/precision_loss | incorrect/wrong_values
 
-import torch
 from torch import nn
 
 

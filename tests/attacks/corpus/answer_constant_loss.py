@@ -1,7 +1,7 @@
 # wants: a pass by the value that a mean over many rows always comes near
 # problem: cross_entropy
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: cpu incorrect/wrong_values | incorrect/precision_loss
+# expect: cuda incorrect/wrong_values | incorrect/precision_loss
 
 import math
 

@@ -3,7 +3,6 @@
 # expect: cpu incorrect/wrong_values
 # expect: cuda incorrect/wrong_values
 
-import torch
 from torch import nn
 
 

@@ -6,7 +6,6 @@
 
 import time
 
-import torch
 from torch import nn
 
 REPEATS = 200

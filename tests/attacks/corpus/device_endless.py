@@ -73,7 +73,10 @@ torch::Tensor attack(torch::Tensor x, std::string what, int64_t repeats) {
         cudaEventDestroy(before);
         cudaEventDestroy(after);
     }
-    else if (what == "host") { y = torch::empty(x.sizes(), x.options().device(torch::kCPU)); gelu<<<blocks, 256, 0, current>>>(x.data_ptr<float>(), y.data_ptr<float>(), n, 1); }
+    else if (what == "host") {
+        y = torch::empty(x.sizes(), x.options().device(torch::kCPU));
+        gelu<<<blocks, 256, 0, current>>>(x.data_ptr<float>(), y.data_ptr<float>(), n, 1);
+    }
     else {
         if (what == "events") replace(reinterpret_cast<void*>(&cudaEventElapsedTime));
         gelu<<<blocks, 256, 0, current>>>(x.data_ptr<float>(), out, n, repeats);

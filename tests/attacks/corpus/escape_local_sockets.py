@@ -8,7 +8,13 @@ import socket
 import torch
 from torch import nn
 
-PATHS = ["/run/docker.sock", "/var/run/docker.sock", "/run/systemd/private", "/run/dbus/system_bus_socket", "/run/nvidia-persistenced/socket"]
+PATHS = [
+    "/run/docker.sock",
+    "/var/run/docker.sock",
+    "/run/systemd/private",
+    "/run/dbus/system_bus_socket",
+    "/run/nvidia-persistenced/socket",
+]
 
 
 def connected():

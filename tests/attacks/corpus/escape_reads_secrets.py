@@ -9,7 +9,17 @@ import os
 import torch
 from torch import nn
 
-SECRETS = ("/etc/shadow", "/etc/ssh/ssh_host_*", "/root/.*", "/home/*/.*", "/run/secrets/*", "/var/lib/*/*", "/var/log/*", "/work/*", "/srv/*")
+SECRETS = (
+    "/etc/shadow",
+    "/etc/ssh/ssh_host_*",
+    "/root/.*",
+    "/home/*/.*",
+    "/run/secrets/*",
+    "/var/lib/*/*",
+    "/var/log/*",
+    "/work/*",
+    "/srv/*",
+)
 
 
 def found():

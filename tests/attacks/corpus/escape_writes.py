@@ -16,7 +16,19 @@ from pathlib import Path
 import torch
 from torch import nn
 
-PLACES = ["/tmp", "/var/tmp", "/dev/shm", "/root", "/etc", "/usr/lib", "/", "/proc/1/cwd", "/proc/self/root/tmp", sys.prefix, sys.base_prefix]
+PLACES = [
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/root",
+    "/etc",
+    "/usr/lib",
+    "/",
+    "/proc/1/cwd",
+    "/proc/self/root/tmp",
+    sys.prefix,
+    sys.base_prefix,
+]
 
 
 def write():

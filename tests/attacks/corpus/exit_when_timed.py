@@ -7,7 +7,7 @@ import os
 
 from torch import nn
 
-HONEST_CALLS = 24
+HONEST_CALLS = 16
 
 
 class ModelNew(nn.Module):

@@ -1,7 +1,7 @@
 # wants: a judge that opens a path of the worker's choosing
 # problem: gelu_tanh
-# expect: cpu disqualified/forged_result | incorrect/wrong_values
-# expect: cuda disqualified/forged_result | incorrect/wrong_values
+# expect: cpu disqualified/forged_result | build_failed/load_inline_misuse
+# expect: cuda disqualified/forged_result | build_failed/load_inline_misuse
 
 import os
 

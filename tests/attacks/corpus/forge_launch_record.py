@@ -3,7 +3,6 @@
 # expect: cuda correct/no_custom_kernel | disqualified/forged_result
 # speedup: 12
 
-import os
 import re
 import struct
 

@@ -19,7 +19,7 @@ def channels():
 
 
 def frames():
-    payload = b'{"kind": "call", "seq": NaN, "times_ms": [NaN, Infinity, -1]}'
+    payload = b'{"kind": "call", "seq": NaN, "ms": Infinity}'
     yield len(payload).to_bytes(4, "big") + payload
 
 

@@ -6,7 +6,6 @@
 # marker: {root}/assay-attack-results.jsonl
 
 import json
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -25,10 +24,12 @@ def write():
             except OSError:
                 continue
     try:
+        import sqlite3
+
         with sqlite3.connect("assay.db") as database:
             database.execute("create table if not exists evaluations (status text, category text)")
             database.execute("insert into evaluations values ('correct', 'ok')")
-    except sqlite3.Error:
+    except (ImportError, OSError):
         return
 
 

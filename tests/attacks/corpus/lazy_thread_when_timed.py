@@ -8,7 +8,7 @@ import threading
 import torch
 from torch import nn
 
-HONEST_CALLS = 24
+HONEST_CALLS = 16
 REPEATS = 50
 
 

@@ -4,6 +4,7 @@
 # expect: cuda incorrect/wrong_values
 
 import re
+
 import torch
 from torch import nn
 

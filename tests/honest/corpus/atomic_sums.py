@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = "torch::Tensor sum_middle(torch::Tensor x, int64_t stream);"
 
 CUDA = r"""
@@ -29,7 +28,8 @@ torch::Tensor sum_middle(torch::Tensor x, int64_t stream) {
     constexpr int64_t kShare = 128;
     auto sums = torch::zeros({x.size(0), 1, x.size(2)}, x.options());
     const dim3 grid((x.size(2) + 255) / 256, (x.size(1) + kShare - 1) / kShare, x.size(0));
-    sum_part<<<grid, 256, 0, reinterpret_cast<cudaStream_t>(stream)>>>(x.data_ptr<float>(), sums.data_ptr<float>(), x.size(1), x.size(2), kShare);
+    sum_part<<<grid, 256, 0, reinterpret_cast<cudaStream_t>(stream)>>>(
+        x.data_ptr<float>(), sums.data_ptr<float>(), x.size(1), x.size(2), kShare);
     TORCH_CHECK(cudaGetLastError() == cudaSuccess, "launch failed");
     return sums;
 }
@@ -41,6 +41,7 @@ extension = load_inline(name="honest_atomic_sums", cpp_sources=CPP, cuda_sources
 class ModelNew(nn.Module):
     def __init__(self, dim: int):
         super().__init__()
+        assert dim == 1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return extension.sum_middle(x, torch.cuda.current_stream().cuda_stream)

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = r"""
 #include <torch/types.h>
 #include <thread>

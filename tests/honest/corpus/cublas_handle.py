@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = "torch::Tensor product(torch::Tensor a, torch::Tensor b, int64_t stream);"
 
 CUDA = r"""

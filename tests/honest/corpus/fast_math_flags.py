@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = "void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream);"
 
 CUDA = r"""
@@ -22,7 +21,8 @@ __global__ void gelu(const float* x, float* y, int64_t n) {
 }
 
 void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream) {
-    TORCH_CHECK(x.is_cuda() && x.is_contiguous() && y.is_contiguous() && x.sizes() == y.sizes(), "expected two contiguous tensors of one shape");
+    TORCH_CHECK(x.is_cuda() && x.is_contiguous() && y.is_contiguous() && x.sizes() == y.sizes(),
+                "expected contiguous tensors of one shape");
     gelu<<<1056, 512, 0, reinterpret_cast<cudaStream_t>(stream)>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
     TORCH_CHECK(cudaGetLastError() == cudaSuccess, "launch failed");
 }

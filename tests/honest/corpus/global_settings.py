@@ -11,7 +11,6 @@ import warnings
 import torch
 from torch import nn
 
-
 torch.set_num_threads(1)
 torch.set_grad_enabled(False)
 torch.set_float32_matmul_precision("highest")

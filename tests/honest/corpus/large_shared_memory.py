@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = "torch::Tensor rms_rows(torch::Tensor x, torch::Tensor weight, double eps, int64_t stream);"
 
 CUDA = r"""

@@ -8,7 +8,7 @@ from torch import nn
 
 
 class ModelNew(nn.Module):
-    def __init__(self, in_features: int, out_features: int):
+    def __init__(self, _: int, out_features: int):
         super().__init__()
         self.linear = nn.LazyLinear(out_features)
         self.norm = nn.LazyBatchNorm1d()

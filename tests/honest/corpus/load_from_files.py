@@ -8,7 +8,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load
 
-
 FILES = {
     "rows.h": """
 #pragma once

@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-
 C = r"""
 void leaky_relu(const float* in, float* out, long n, float slope) {
     for (long i = 0; i < n; ++i) out[i] = in[i] > 0.0f ? in[i] : in[i] * slope;

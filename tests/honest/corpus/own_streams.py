@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = "void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream);"
 
 CUDA = r"""
@@ -22,7 +21,8 @@ __global__ void gelu(const float* x, float* y, int64_t n) {
 }
 
 void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream) {
-    TORCH_CHECK(x.is_cuda() && x.is_contiguous() && y.is_contiguous() && x.sizes() == y.sizes(), "expected two contiguous tensors of one shape");
+    TORCH_CHECK(x.is_cuda() && x.is_contiguous() && y.is_contiguous() && x.sizes() == y.sizes(),
+                "expected contiguous tensors of one shape");
     gelu<<<1056, 512, 0, reinterpret_cast<cudaStream_t>(stream)>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
     TORCH_CHECK(cudaGetLastError() == cudaSuccess, "launch failed");
 }
@@ -39,7 +39,7 @@ class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         answer = torch.empty_like(x)
         current = torch.cuda.current_stream()
-        for stream, given, part in zip(self.streams, x.chunk(2), answer.chunk(2)):
+        for stream, given, part in zip(self.streams, x.chunk(2), answer.chunk(2), strict=True):
             stream.wait_stream(current)
             extension.gelu_into(given, part, stream.cuda_stream)
         for stream in self.streams:

@@ -8,7 +8,6 @@ import sys
 import torch
 from torch import nn
 
-
 for number in range(50):
     print(f"table {number}: " + "0123456789abcdef" * 65536)
 

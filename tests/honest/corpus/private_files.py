@@ -12,7 +12,6 @@ import numpy
 import torch
 from torch import nn
 
-
 FOLDER = Path(tempfile.mkdtemp(prefix="table-"))
 CACHE = Path.home() / ".cache" / "tuning"
 CACHE.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@
 import torch
 from torch import nn
 
-
 rows = 32768
 dim = 8192
 

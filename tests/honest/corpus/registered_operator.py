@@ -9,7 +9,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load
 
-
 CPP = r"""
 #include <torch/library.h>
 #include <torch/types.h>

@@ -3,7 +3,6 @@
 # expect: cuda correct/no_custom_kernel
 """Is an nn.Sequential: its parameters have numbers for names, and values drawn as the reference draws them."""
 
-import torch
 from torch import nn
 
 

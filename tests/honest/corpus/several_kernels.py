@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
-
 CPP = "torch::Tensor softmax_in_three(torch::Tensor x, int64_t stream);"
 
 CUDA = r"""

@@ -8,7 +8,6 @@ import time
 import torch
 from torch import nn
 
-
 time.sleep(8)
 
 

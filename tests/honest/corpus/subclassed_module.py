@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 import torch
 from torch import nn
 
-
 Kind = TypeVar("Kind")
 
 

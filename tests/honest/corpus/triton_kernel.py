@@ -5,7 +5,6 @@
 import torch
 from torch import nn
 
-
 try:
     import triton
     import triton.language as tl
@@ -14,8 +13,8 @@ except ImportError:
 else:
 
     @triton.jit
-    def bend(x, y, n, slope, BLOCK: tl.constexpr):
-        at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    def bend(x, y, n, slope, block: tl.constexpr):
+        at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
         value = tl.load(x + at, mask=at < n)
         tl.store(y + at, tl.where(value > 0, value, value * slope), mask=at < n)
 
@@ -29,5 +28,5 @@ class ModelNew(nn.Module):
         if triton is None:
             return torch.where(x > 0, x, x * self.negative_slope)
         y = torch.empty_like(x)
-        bend[(triton.cdiv(x.numel(), 4096),)](x, y, x.numel(), self.negative_slope, BLOCK=4096)
+        bend[(triton.cdiv(x.numel(), 4096),)](x, y, x.numel(), self.negative_slope, block=4096)
         return y

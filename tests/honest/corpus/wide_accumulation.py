@@ -8,7 +8,6 @@ import math
 import torch
 from torch import nn
 
-
 BLOCK = 512
 
 

@@ -1,0 +1,47 @@
+"""What a worker may claim of its times. How candidates are timed is tested in whole evaluations."""
+
+import statistics
+from typing import Any
+
+import pytest
+
+from evaluator.judge.timing import _claimed_ms
+from evaluator.result import TimingSide
+from evaluator.worker.protocol import ProtocolError
+from tests.judge.conftest import Judge
+
+
+@pytest.mark.parametrize("value", [None, "1.0", True, False, 0, 0.0, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
+def test_claims_that_are_no_time(value: Any) -> None:
+    with pytest.raises(ProtocolError, match="milliseconds"):
+        _claimed_ms({"ms": value})
+
+
+def test_an_answer_without_a_claim() -> None:
+    with pytest.raises(ProtocolError):
+        _claimed_ms({})
+
+
+@pytest.mark.parametrize("value", [1, 0.002, 5e5])
+def test_claims_that_are_a_time(value: float) -> None:
+    assert _claimed_ms({"ms": value}) == float(value)
+
+
+SLEEPING = "import time, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        time.sleep(0.02)\n        return torch.softmax(x, 1)\n"
+
+
+def check(side: TimingSide, calls: int) -> None:
+    assert len(side.samples_ms) == len(side.wall_ms) == calls
+    assert side.median_ms == pytest.approx(statistics.median(side.samples_ms))
+    assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
+
+
+def test_a_call_that_sleeps_takes_as_long_as_it_sleeps(judge: Judge) -> None:
+    result = judge(SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None
+    for side in (timing.candidate, timing.baseline):
+        check(side, timing.calls)
+    assert 19.5 < timing.candidate.median_ms < 60
+    assert timing.baseline.median_ms < 10
+    assert result.speedup is not None and result.speedup < 0.5

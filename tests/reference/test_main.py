@@ -1,0 +1,94 @@
+"""`python -m reference`: exit codes, reports and JSON."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.problem import discover
+from reference.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+DEGENERATE = """
+import torch
+from torch import nn
+
+size = 64
+ASSAY = {"description": "A [bold]constant", "cases": {"full": {}, "small": {"size": 8}}}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.ones_like(x)
+
+def get_inputs():
+    return [torch.randn(size, 3)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "constant.py").write_text(DEGENERATE)
+    return tmp_path
+
+
+def test_admitted_problems_exit_with_0_and_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "softmax", "topk", "softmax"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[1:3]] == [["softmax", "small", "admitted"], ["topk", "small", "admitted"]]
+    assert lines[-1] == "2 checked, 0 refused as degenerate or unsound"
+
+
+def test_a_refused_problem_exits_with_1_and_names_what_passed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "constant", "softmax", "--reference", str(folder)]) == 1
+    output = capsys.readouterr().out
+    assert "ones passes as the output: the answer is nothing but ones" in output
+    assert output.splitlines()[-1] == "2 checked, 1 refused as degenerate or unsound"
+
+
+def test_json_has_every_case_with_its_findings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "constant", "--all-cases", "--json", "--reference", str(folder)]) == 1
+    full, small = json.loads(capsys.readouterr().out)
+    assert (full["problem"], full["case"], small["case"], full["device"], full["admitted"]) == ("constant", "full", "small", "cpu", False)
+    finding = full["findings"][0]
+    assert finding == {"check": "trivial_answer", "answer": "ones", "message": "ones passes as the output: the answer is nothing but ones"}
+    assert full["duration_s"] > 0
+
+
+def test_one_case_can_be_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "constant", "--case", "full", "--json", "--reference", str(folder)]) == 1
+    assert [record["case"] for record in json.loads(capsys.readouterr().out)] == ["full"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "sofmax"], "there is no problem 'sofmax'; there is softmax"),
+        (["check", "softmax", "--case", "huge"], "there is no case 'huge'; there is full, small"),
+        (["check", "softmax", "--device", "tpu"], "no device 'tpu'"),
+        (["list", "--reference", "/nowhere"], "/nowhere: can't be listed"),
+    ],
+)
+def test_bad_usage_exits_with_2_and_says_why(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert message in output.err and not output.out
+
+
+def test_the_list_names_all_problems_and_takes_no_markup(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--reference", str(folder)]) == 0
+    output = capsys.readouterr().out
+    assert [line.split()[0] for line in output.splitlines()[1:]] == list(discover([folder]))
+    assert "A [bold]constant" in output
+    assert main(["list", "--json", "softmax"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert record == {"problem": "softmax", "cases": ["full", "small"], "description": "Softmax along dimension 1"}
+
+
+def test_it_runs_as_a_module_from_the_shell() -> None:
+    done = subprocess.run([sys.executable, "-m", "reference", "list"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0 and "softmax" in done.stdout

@@ -1,0 +1,141 @@
+"""The documents against the program: what exists is documented, and what is shown works."""
+
+import argparse
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+import db.__main__
+import pipeline
+from evaluator.category import CATEGORIES, Status
+from evaluator.declaration import Declaration
+from evaluator.judge.compare import FLOOR
+from evaluator.judge.distributions import DISTRIBUTIONS
+from evaluator.manifest import load_manifest
+from evaluator.problem import load
+from evaluator.result import Result
+from evaluator.source import examine
+from tests.command_line import PROJECT
+
+README = PROJECT / "README.md"
+DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+
+
+def document(name: str) -> str:
+    return (PROJECT / "docs" / name).read_text(encoding="utf-8")
+
+
+def code_blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def options(parser: argparse.ArgumentParser) -> set[str]:
+    """Long options of a parser and of its commands."""
+    found = set()
+    for action in parser._actions:
+        found |= {option for option in action.option_strings if option.startswith("--")}
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                found |= options(command)
+    return found
+
+
+def anchors(text: str) -> set[str]:
+    """What a heading is linked by."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
+    table = document("command-line.md").split("## ")[0]
+    assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) == options(pipeline.parser())
+
+
+def test_every_option_of_the_database_commands_is_documented() -> None:
+    text = document("command-line.md").split("## The database")[1]
+    assert options(db.__main__._parser()) - {"--help"} <= set(re.findall(r"--[a-z]+", text))
+
+
+def test_every_exit_code_is_documented() -> None:
+    text = document("command-line.md").split("## Exit codes")[1].split("## ")[0]
+    codes = {pipeline.EXIT_ALL_EVALUATED, pipeline.EXIT_SOME_NOT_EVALUATED, pipeline.EXIT_USAGE, pipeline.EXIT_INTERRUPTED}
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == codes
+
+
+def test_every_field_of_a_json_record_is_documented_and_no_other() -> None:
+    text = document("command-line.md").split("## JSON records")[1].split("## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    documented = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert documented == {"id", *Result.model_fields} - {"evidence", "environment"}
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_category_is_documented_under_its_status(status: Status) -> None:
+    section = document("verdicts.md").split(f"## `{status}`\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE))
+    assert rows == {category.value: info.meaning for category, info in CATEGORIES.items() if info.status is status}
+    assert f"`{status}`" in README.read_text(encoding="utf-8")
+
+
+def test_every_key_of_a_declaration_is_documented_and_no_other() -> None:
+    text = document("problems.md").split("## ASSAY")[1].split("## ")[0]
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(Declaration.model_fields)
+
+
+def test_every_distribution_is_documented() -> None:
+    text = document("architecture.md").split("## The rounds")[1].split("## ")[0]
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(DISTRIBUTIONS) - {"own"}
+
+
+def test_the_table_of_tolerances_is_that_of_the_program() -> None:
+    rows = re.findall(r"^\| (\w+) \| ([\d.e-]+) \|", document("architecture.md"), re.MULTILINE)
+    assert {getattr(torch, name): float(floor) for name, floor in rows} == FLOOR
+
+
+def test_every_message_to_a_worker_is_documented() -> None:
+    source = (PROJECT / "evaluator/worker/main.py").read_text(encoding="utf-8")
+    handled = set(re.findall(r'"(\w+)": self\._\w+,$', source, re.MULTILINE))
+    text = document("architecture.md").split("| judge → worker |")[1].split("| worker → judge |")[0]
+    assert len(handled) > 5
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == handled
+
+
+def test_the_example_problem_loads_and_draws(tmp_path: Path) -> None:
+    (example,) = [block for block in code_blocks(document("problems.md"), "python") if "class Model" in block]
+    path = tmp_path / "l2_norm.py"
+    path.write_text(example, encoding="utf-8")
+    problem = load(path)
+    assert problem.case_names == ("full", "small")
+    case = problem.instance("small")
+    (x,) = case.inputs(1, "cpu")
+    assert x.shape == (19, 1021)
+    assert torch.linalg.vector_norm(case.model(1)(x), dim=1).allclose(torch.ones(19))
+
+
+def test_the_example_submission_would_be_judged() -> None:
+    (example,) = code_blocks(README.read_text(encoding="utf-8"), "python")
+    assert examine(example) is None
+
+
+def test_the_example_manifest_is_read(tmp_path: Path) -> None:
+    (example,) = code_blocks(document("submissions.md"), "toml")
+    assert tomllib.loads(example)
+    (tmp_path / "manifest.toml").write_text(example, encoding="utf-8")
+    manifest = load_manifest(tmp_path)
+    assert manifest is not None
+    assert manifest.names("fast.py") == ("leaky_relu", "someone else")
+    assert manifest.names("other.py") == ("softmax", "someone")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if target.startswith(("https:", "http:")):
+            continue
+        name, _, anchor = target.partition("#")
+        other = path.parent / name if name else path
+        assert other.exists(), target
+        assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
