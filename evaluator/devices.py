@@ -6,6 +6,7 @@ import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 _NAME_BYTES = 256
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
@@ -25,7 +26,7 @@ class Device:
     name: str
     """As the driver or the kernel names it: NVIDIA H200, or the processor's model."""
     unique_id: str
-    """The same for every process of the machine, whatever CUDA_VISIBLE_DEVICES says."""
+    """The same for every process of the machine, whatever CUDA_VISIBLE_DEVICES says: GPU-8-4-4-4-12 hexadecimal digits, or cpu."""
     capability: tuple[int, int] | None = None
 
     @property
@@ -34,8 +35,14 @@ class Device:
         return self.spec.split(":")[0]
 
     @property
-    def index(self) -> int:
-        return int(self.spec.partition(":")[2] or 0)
+    def torch_device(self) -> str:
+        """What PyTorch calls it in a process that is shown no other GPU, as judges and workers are."""
+        return "cuda:0" if self.kind == "cuda" else "cpu"
+
+    @property
+    def visible(self) -> str:
+        """What CUDA_VISIBLE_DEVICES has to be in such a process."""
+        return self.unique_id if self.kind == "cuda" else ""
 
 
 def cpu() -> Device:
@@ -65,7 +72,7 @@ def _gpu(driver: ctypes.CDLL, index: int) -> Device:
     capability = [ctypes.c_int(), ctypes.c_int()]
     for value, attribute in zip(capability, (_CAPABILITY_MAJOR, _CAPABILITY_MINOR), strict=True):
         driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
-    return Device(f"cuda:{index}", name.value.decode(), bytes(uuid).hex(), (capability[0].value, capability[1].value))
+    return Device(f"cuda:{index}", name.value.decode(), f"GPU-{UUID(bytes=bytes(uuid))}", (capability[0].value, capability[1].value))
 
 
 def choose(wanted: str) -> tuple[Device, bool]:

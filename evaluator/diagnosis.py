@@ -5,6 +5,7 @@ against itself count here: an exception, a failed build, a wrong shape. Nothing 
 """
 
 import re
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,10 +31,11 @@ counter, and launch failure (an unspecified fault, in practice a wild access).""
 
 NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
 
-UNEXPLAINED_MS = 0.03
-UNEXPLAINED_SHARE = 0.1
-"""What the judge's clock may say beyond the events: the spread of a request's talk, and the drift of a long call."""
+UNEXPLAINED_MS = 0.05
+UNEXPLAINED_SHARE = 0.25
+"""What the judge's clock may say beyond the events before that is tampering: the spread of the talk, and of a long call."""
 DEFERRED_FACTOR = 2.0
+DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
 
 
@@ -192,14 +194,22 @@ def _wrong_when_timed(evidence: Evidence) -> Verdict | None:
 
 
 def _deferred(evidence: Evidence) -> Verdict | None:
-    """Some answers are slow to copy, and pay for it in their time; one that takes far longer to arrive than it took to compute was put off."""
+    """An answer that time and again takes far longer to arrive than it took to compute was put off.
+
+    One that is only slow to copy, for the way it is laid out, pays for it in its time.
+    """
     timing = evidence.timing
-    if timing is None or timing.deferred_ms <= DEFERRED_FACTOR * timing.candidate.median_ms:
+    if timing is None or not timing.deferred_ms or min(len(side.reveal_ms) for side in (timing.candidate, timing.baseline)) < 2:
         return None
-    message = (
-        f"an answer takes {timing.candidate.median_ms:.3g} ms, and then {timing.deferred_ms:.3g} ms longer to arrive than the baseline's"
-    )
+    late_ms = _lower_quartile(timing.candidate.reveal_ms) - _lower_quartile(timing.baseline.reveal_ms)
+    if late_ms <= DEFERRED_FACTOR * timing.candidate.median_ms + DEFERRED_MS:
+        return None
+    message = f"an answer takes {timing.candidate.median_ms:.3g} ms, and then {late_ms:.3g} ms longer to arrive than the baseline's"
     return Verdict(Category.DEFERRED_WORK, message)
+
+
+def _lower_quartile(samples: tuple[float, ...]) -> float:
+    return statistics.quantiles(samples, n=4)[0]
 
 
 def _unexplained_time(evidence: Evidence) -> Verdict | None:

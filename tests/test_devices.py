@@ -1,5 +1,6 @@
 """Devices: chosen by name, told without torch."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,8 +46,9 @@ def test_other_names_are_errors(wanted: str) -> None:
         choose(wanted)
 
 
-def test_kind_and_index_come_from_the_name() -> None:
-    assert [(device.kind, device.index) for device in (cpu(), H200, OTHER)] == [("cpu", 0), ("cuda", 0), ("cuda", 1)]
+def test_a_process_is_shown_its_own_device_alone() -> None:
+    told = [(device.kind, device.torch_device, device.visible) for device in (cpu(), H200, OTHER)]
+    assert told == [("cpu", "cpu", ""), ("cuda", "cuda:0", H200.unique_id), ("cuda", "cuda:0", OTHER.unique_id)]
 
 
 def test_the_processor_has_a_name_and_a_count() -> None:
@@ -65,7 +67,7 @@ def test_every_gpu_has_a_name_an_id_and_a_capability() -> None:
     assert found
     assert len({device.unique_id for device in found}) == len(found)
     for index, device in enumerate(found):
-        assert device.index == index
+        assert device.spec == f"cuda:{index}"
         assert device.name
-        assert len(device.unique_id) == 32
+        assert re.fullmatch(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", device.unique_id)
         assert device.capability is not None and device.capability >= (5, 0)

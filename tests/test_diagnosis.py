@@ -53,33 +53,22 @@ def failed(category: Category, index: int = 0) -> RoundEvidence:
     return RoundEvidence(index=index, seed=1, passed=False, category=category, message="so")
 
 
-def timing(
-    median_ms: float = 1.0,
-    unexplained_ms: float | None = 0.0,
-    reveals_ms: tuple[tuple[float, ...], tuple[float, ...]] = ((), ()),
-    wrong_answer: WrongTimedAnswer | None = None,
-) -> TimingEvidence:
+def timing(median_ms: float = 1.0, unexplained_ms: float | None = 0.0, deferred_ms: float = 0.0) -> TimingEvidence:
     """On a GPU; on the CPU where there is no unexplained time."""
-    sides = [
-        TimingSide(
-            median_ms=median_ms, lower_quartile_ms=median_ms, upper_quartile_ms=median_ms, samples_ms=(median_ms,) * 3, reveal_ms=reveal_ms
-        )
-        for reveal_ms in reveals_ms
-    ]
+    side = TimingSide(median_ms=median_ms, lower_quartile_ms=median_ms, upper_quartile_ms=median_ms, samples_ms=(median_ms,) * 3)
     clock = "judge_wall" if unexplained_ms is None else "cuda_event"
-    return TimingEvidence(
-        clock=clock, calls=3, candidate=sides[0], baseline=sides[1], unexplained_ms=unexplained_ms, wrong_answer=wrong_answer
-    )
+    return TimingEvidence(clock=clock, calls=3, candidate=side, baseline=side, unexplained_ms=unexplained_ms, deferred_ms=deferred_ms)
 
 
+WRONG = WrongTimedAnswer(call=7, message="so")
 ROUNDS = (passed(0), passed(1))
 REFUSED = launch((4096, 1, 1), code=1)
 ERROR = Diagnostic(file="cuda.cu", line=12, severity="error", message='identifier "foo" is undefined')
 UNDECLARED = build(Category.UNDECLARED_IDENTIFIER, "cuda.cu(12): error\n", ERROR)
 TO_EXTENSION = exception(message="Error building extension 'x': no", stage="load")
 
-GPU = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
-CPU = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), "builds": (build(),)}
+GPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
+CPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), "builds": (build(),)}
 
 RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
@@ -97,7 +86,11 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.LINK_ERROR,
         "two",
     ),
-    "a build that failed silently": ({"builds": (build(Category.BUILD_TIMEOUT),), "exception": TO_EXTENSION}, Category.BUILD_TIMEOUT, "'x'"),
+    "a build that failed silently": (
+        {"builds": (build(Category.BUILD_TIMEOUT),), "exception": TO_EXTENSION},
+        Category.BUILD_TIMEOUT,
+        "'x'",
+    ),
     "a failed build, caught, then a missing name": (
         {"builds": (UNDECLARED,), "exception": exception("NameError", "name 'mod' is not defined")},
         Category.PYTHON_EXCEPTION,
@@ -108,11 +101,19 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.NO_TOOLCHAIN,
         "no nvcc",
     ),
-    "a failed build, then an exit": ({"builds": (UNDECLARED,), "exit": ExitEvidence(stage="load", code=1)}, Category.UNDECLARED_IDENTIFIER, ""),
+    "a failed build, then an exit": (
+        {"builds": (UNDECLARED,), "exit": ExitEvidence(stage="load", code=1)},
+        Category.UNDECLARED_IDENTIFIER,
+        "",
+    ),
     "an exit": ({"exit": ExitEvidence(stage="load", code=0)}, Category.EARLY_EXIT, "loading the file ended the process with exit code 0"),
     "an exit while timed": ({**GPU, "exit": ExitEvidence(stage="timing", code=1)}, Category.EARLY_EXIT, "forward() while timed"),
     "a signal": ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
-    "a deadline": ({"exit": ExitEvidence(stage="construct", deadline_s=60)}, Category.TIMEOUT, "constructing ModelNew did not end within 60 s"),
+    "a deadline": (
+        {"exit": ExitEvidence(stage="construct", deadline_s=60)},
+        Category.TIMEOUT,
+        "constructing ModelNew did not end within 60 s",
+    ),
     "a memory limit": (
         {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=16 << 30)},
         Category.OUT_OF_MEMORY,
@@ -182,7 +183,11 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.IMPORT_ERROR,
         "undefined symbol",
     ),
-    "an import that fails": ({"exception": exception("ModuleNotFoundError", "No module named 'triton'", "load")}, Category.IMPORT_ERROR, "triton"),
+    "an import that fails": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'triton'", "load")},
+        Category.IMPORT_ERROR,
+        "triton",
+    ),
     "an import that fails in forward()": (
         {"exception": exception("ModuleNotFoundError", "No module named 'triton'")},
         Category.PYTHON_EXCEPTION,
@@ -212,7 +217,11 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.NAN_OR_INF,
         "round 2: so",
     ),
-    "time beyond what the events claim": ({**GPU, "launches": (launch(),), "timing": timing(1.0, 0.2)}, Category.TIMING_TAMPERING, "claim 1 ms"),
+    "time beyond what the events claim": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.2)},
+        Category.TIMING_TAMPERING,
+        "claim 1 ms",
+    ),
     "a tenth of a long call": ({**GPU, "launches": (launch(),), "timing": timing(1.0, 0.09)}, Category.OK, ""),
     "less time than claimed": ({**GPU, "launches": (launch(),), "timing": timing(1.0, -3.0)}, Category.OK, ""),
     "microseconds that the clock can't tell": ({**GPU, "launches": (launch(),), "timing": timing(0.01, 0.02)}, Category.OK, ""),
@@ -229,18 +238,17 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     ),
     "a stream of its own that is waited for": ({**GPU, "launches": (launch(side_stream=True),)}, Category.OK, ""),
     "a timed answer that was wrong": (
-        {**GPU, "launches": (launch(),), "timing": timing(wrong_answer=WrongTimedAnswer(call=7, message="so"))},
+        {**GPU, "launches": (launch(),), "wrong_timed_answer": WRONG},
         Category.CACHED_OUTPUT,
-        "wrong in timed call 7: so",
+        "timed call 7: so",
     ),
     "an answer that comes late": (
-        {**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((9.0, 8.0), (0.5, 1.0)))},
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, deferred_ms=8.0)},
         Category.DEFERRED_WORK,
-        "takes 8 ms to arrive, the baseline's 0.5 ms",
+        "an answer takes 1 ms, and then 8 ms longer to arrive",
     ),
-    "an answer that came late once": ({**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((9.0, 0.6), (0.5, 1.0)))}, Category.OK, ""),
-    "large answers that take their time": ({**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((9.0,), (7.0,)))}, Category.OK, ""),
-    "answers never revealed": ({**GPU, "launches": (launch(),), "timing": timing(reveals_ms=((), (7.0,)))}, Category.OK, ""),
+    "an answer that is slow to copy": ({**GPU, "launches": (launch(),), "timing": timing(1.0, deferred_ms=1.9)}, Category.OK, ""),
+    "an answer that comes late on the CPU": ({**CPU, "timing": timing(1.0, None, 8.0)}, Category.DEFERRED_WORK, ""),
     "tampering without a kernel": ({**GPU, "timing": timing(1.0, 0.9)}, Category.TIMING_TAMPERING, ""),
 }
 
@@ -267,8 +275,8 @@ PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"launches": (REFUSED,), "rounds": (failed(Category.WRONG_VALUES),)}, Category.OVERSIZED_BLOCK),
     ({"exception": exception("KeyError")}, Category.PYTHON_EXCEPTION),
     ({"rounds": (failed(Category.WRONG_VALUES),)}, Category.WRONG_VALUES),
-    ({"timing": timing(wrong_answer=WrongTimedAnswer(call=1, message="so"))}, Category.CACHED_OUTPUT),
-    ({"timing": timing(reveals_ms=((9.0,), (1.0,)))}, Category.DEFERRED_WORK),
+    ({"wrong_timed_answer": WRONG}, Category.CACHED_OUTPUT),
+    ({"timing": timing(deferred_ms=9.0)}, Category.DEFERRED_WORK),
     ({"timing": timing(unexplained_ms=0.9)}, Category.TIMING_TAMPERING),
     ({"timing": timing()}, Category.NO_CUSTOM_KERNEL),
 ]
@@ -280,18 +288,12 @@ def test_the_earlier_rule_wins(first: int, second: int) -> None:
     if first >= second or {first, second} == {1, 4}:
         # An exception other than a build's own is told apart from the build; that has a rule of its own above.
         return
-    earlier, later = Evidence(**PRECEDENCE[first][0]), Evidence(**PRECEDENCE[second][0])
-    merged = later.model_copy(update={name: getattr(earlier, name) for name in PRECEDENCE[first][0]})
-    if earlier.timing and later.timing:
-        merged = merged.model_copy(update={"timing": _merged(earlier.timing, later.timing)})
-    assert diagnose(merged).category is PRECEDENCE[first][1]
-
-
-def _merged(one: TimingEvidence, other: TimingEvidence) -> TimingEvidence:
-    slower = max(one, other, key=lambda timing: timing.candidate.reveal_ms)
-    return slower.model_copy(
-        update={"wrong_answer": one.wrong_answer or other.wrong_answer, "unexplained_ms": max(one.unexplained_ms or 0, other.unexplained_ms or 0)}
-    )
+    earlier, later = PRECEDENCE[first][0], PRECEDENCE[second][0]
+    merged = later | earlier
+    if "timing" in earlier and "timing" in later:
+        unexplained_ms = max(earlier["timing"].unexplained_ms, later["timing"].unexplained_ms)
+        merged["timing"] = earlier["timing"].model_copy(update={"unexplained_ms": unexplained_ms})
+    assert diagnose(Evidence(**merged)).category is PRECEDENCE[first][1]
 
 
 def test_a_verdict_is_the_same_after_the_evidence_was_stored() -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import logging
+import os
 import signal
 import sys
 from multiprocessing.connection import Connection
@@ -30,8 +31,9 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     torch.set_num_threads(cpu_count())
     apply_settings()
+    os.environ["CUDA_VISIBLE_DEVICES"] = options.device.visible
     if options.device.kind == "cuda":
-        torch.zeros(1, device=options.device.spec)  # starts CUDA before the first job's time runs
+        torch.zeros(1, device=options.device.torch_device)  # starts CUDA before the first job's time runs
     bench = make_bench(options, zygote)
     pipe.send(("ready", ""))
     while True:

@@ -31,7 +31,11 @@ WARM_ENVIRONMENT = {
     # One thread in a parent that forks, and no CUDA context: a forked child can't use its parent's.
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "0",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+    # Nor NVML, which importing PyTorch's extension module starts, and whose descriptors don't outlive a fork. Children set their own.
+    "CUDA_VISIBLE_DEVICES": "",
 }
 
 log = logging.getLogger(__name__)

@@ -101,7 +101,7 @@ class _Check:
         self._check_inputs(first_seed, second_seed)
         self._check_finite(first)
         self._check_deterministic(first)
-        names = [plan.distribution for plan in plan_rounds(self._case, first.inputs)]
+        names = [plan.distribution for plan in plan_rounds(self._case, first.inputs, first.outputs)]
         for name in dict.fromkeys(names):
             self._check_own_answer(self._draw(fresh_seed(), name))
         yield from self._trivial(first, names)

@@ -45,7 +45,7 @@ class Attempt:
 
     def __init__(self, bench: Bench, job: Job, problem: Problem, case: ProblemCase, report: Report) -> None:
         self._bench, self._job, self._problem, self._case, self._report = bench, job, problem, case, report
-        self._device = torch.device(bench.device.spec)
+        self._device = torch.device(bench.device.torch_device)
         self._memory = Memory(self._device)
         self._lock = DeviceLock(bench.device.unique_id)
         self._workers: list[Worker] = []
@@ -138,7 +138,7 @@ class Attempt:
                 source,
                 LOAD_S,
                 **{"class": class_name},
-                device="cuda:0" if self._device.type == "cuda" else "cpu",
+                device=self._bench.device.torch_device,
                 threads=cpu_count() if self._device.type == "cpu" else 1,
                 constants={name: structure.encode(value, _no_tensor) for name, value in constants.items()},
             )
@@ -217,4 +217,4 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    return {"CUDA_VISIBLE_DEVICES": str(device.index) if device.kind == "cuda" else ""}
+    return {"CUDA_VISIBLE_DEVICES": device.visible}

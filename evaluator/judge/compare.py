@@ -23,7 +23,7 @@ REFERENCE_FACTOR = 8.0
 """How much worse than the reference in the same dtype an answer may be."""
 PRECISION_LOSS_BOUND = 1e-2
 """An answer that is wrong by no more than this has lost precision; one that is wrong by more is simply wrong."""
-UNINFORMATIVE_FACTOR = 25.0
+UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many floors has no right answer to give: nobody is judged on it."""
 CHUNK_ELEMENTS = 1 << 25
 """Elements compared at a time: 256 MiB in float64."""

@@ -58,7 +58,7 @@ def _special(tensor: torch.Tensor, _generator: torch.Generator) -> None:
     rows = tensor.view(len(tensor), -1)
     rows[0::8] = 0.0
     rows[1::8] = 0.5
-    rows[2::8] = torch.linspace(-1.0, 1.0, rows.shape[1], dtype=tensor.dtype, device=tensor.device)
+    rows[2::8] = torch.linspace(0.0, 1.0, rows.shape[1], dtype=tensor.dtype, device=tensor.device)
     rows[3::8, rows.shape[1] // 3] = SPIKE
 
 

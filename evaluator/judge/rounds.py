@@ -13,7 +13,7 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
-from evaluator.judge.compare import Comparison
+from evaluator.judge.compare import Comparison, is_exact
 from evaluator.judge.distributions import DISTRIBUTIONS, changed
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory, describe
@@ -34,10 +34,17 @@ class RoundPlan:
     twice: bool
 
 
-def plan_rounds(case: ProblemCase, arguments: Sequence[Any]) -> list[RoundPlan]:
-    """The rounds for a problem whose inputs look like `arguments`: first and last its own distribution, between them the others."""
+TYING = ("ties", "shifted", "special")
+"""Distributions in which elements become equal: which of them an argmax names, PyTorch leaves open."""
+
+
+def plan_rounds(case: ProblemCase, arguments: Sequence[Any], expected: Any) -> list[RoundPlan]:
+    """The rounds for a problem with inputs and answer like these: first and last its own distribution, between them the others."""
     floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(arguments)))
-    others = [name for name in DISTRIBUTIONS if name != "own" and floating and name not in case.problem.declaration.without]
+    left_out = {"own", *case.problem.declaration.without}
+    if any(is_exact(tensor.dtype) for _, tensor in tensors_of(expected)):
+        left_out.update(TYING)
+    others = [name for name in DISTRIBUTIONS if floating and name not in left_out]
     padding = ["own"] * max(0, MIN_ROUNDS - 2 - len(others))
     return [RoundPlan("own", True), *(RoundPlan(name, False) for name in (*padding, *others)), RoundPlan("own", True)]
 
@@ -64,7 +71,8 @@ class Rounds:
 
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
-        plans = plan_rounds(self._case, self._case.inputs(fresh_seed(), self._memory.device))
+        example = self._case.inputs(fresh_seed(), self._memory.device)
+        plans = plan_rounds(self._case, example, self._oracle.expected(example))
         for index, plan in enumerate(plans):
             evidence = self._round(index, plan)
             yield evidence

@@ -118,8 +118,10 @@ class Worker:
             building_s = self.stages_s.get("build", 0.0) - built_s
             self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start - building_s
 
-    def request(self, kind: str, deadline_s: float, descriptors: Sequence[int] = (), **fields: Any) -> Message:
-        """Ask, serve the builds that are asked for meanwhile, and return the answer. Time in builds does not count.
+    def request(self, kind: str, deadline_s: float, descriptors: Sequence[int] = (), spin_s: float = 0.0, **fields: Any) -> Message:
+        """Ask, serve the builds that are asked for meanwhile, whose time does not count, and return the answer.
+
+        It is waited for awake for the first spin_s seconds.
 
         Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
         """
@@ -130,7 +132,7 @@ class Worker:
             self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=deadline_s)
             while True:
                 before = time.monotonic()
-                message = self._receive(left_s)
+                message = self._receive(left_s, spin_s)
                 left_s -= time.monotonic() - before
                 if message.get("kind") != "build":
                     return self._accept(kind, message)
@@ -163,12 +165,12 @@ class Worker:
         """Have the worker unmap allocations."""
         self.request("unmap", deadline_s, allocations=[allocation.number for allocation in allocations])
 
-    def _receive(self, timeout_s: float) -> Message:
+    def _receive(self, timeout_s: float, spin_s: float) -> Message:
         """The next message; a worker that dies while others keep its socket open counts as gone."""
         deadline = time.monotonic() + timeout_s
         while True:
             with contextlib.suppress(TimeoutError):
-                return self.channel.receive(0)[0]
+                return self.channel.receive(min(spin_s, timeout_s), spin_s)[0]
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError

@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from evaluator.judge.answer import MismatchError, match, read_claim
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory
@@ -31,8 +33,10 @@ BUDGET_S = 2.0
 """Stop here even before MIN_CALLS: slow kernels need fewer calls."""
 LEAST_CALLS = 5
 WARM_UP_CALLS = 4
-REVEALS = 4
-"""Answers checked of each candidate, on average, whatever the number of calls."""
+REVEAL_SHARE = 0.5
+"""Of all calls: how often the answer is copied out, by the clock, so that work put off is paid for."""
+CHECKS = 6
+"""Answers compared of each candidate, on average, whatever the number of calls."""
 MIN_REVEALS = 2
 MAX_REVEALS = 24
 """How often an answer that seems slow to arrive is asked for again: what was put off is slow every time, a busy machine is not."""
@@ -42,6 +46,8 @@ REVEAL_SLACK_SHARE = 0.5
 MAX_SETS = 8
 SETS_BYTES = 1 << 30
 """Memory for sets of inputs beyond the first."""
+SPIN_S = 0.1
+"""How long an answer is waited for awake on a GPU machine; on the CPU that would take a processor from the submission."""
 LEAST_MS = 1e-3
 """Below the resolution of the judge's clock nothing is told apart."""
 
@@ -85,6 +91,8 @@ class Timing:
         self._drawn: list[list[Any]] = []
         self._sets = self._make_sets()
         self._outputs: list[Allocation] = []
+        self._form: Any = None
+        """What an answer looks like, its tensors without memory."""
 
     def run(self) -> TimingEvidence:
         """Warm up, then time both until there are calls enough. Raises WrongAnswerError, WorkerError, ProtocolError."""
@@ -97,7 +105,7 @@ class Timing:
         while not self._done(calls, spent_ms / 1e3):
             self._refresh()
             for position in _random.sample(range(len(self._sets)), len(self._sets)):
-                spent_ms += self._pair(position, calls, talk_ms)
+                spent_ms += self._pair(position, talk_ms)
                 calls += 1
         self._settle_reveals(calls)
         return self._evidence(calls)
@@ -129,7 +137,7 @@ class Timing:
             return False
         return spent_s >= BUDGET_S or (calls >= MIN_CALLS and spent_s >= ENOUGH_S)
 
-    def _pair(self, position: int, calls: int, talk_ms: float) -> float:
+    def _pair(self, position: int, talk_ms: float) -> float:
         """One call of each side over one set, in an order drawn anew; the time that both took, in ms."""
         spent_ms = 0.0
         for side in _random.sample(self._sides, 2):
@@ -137,14 +145,14 @@ class Timing:
             side.wall_ms.append(wall_ms)
             side.samples_ms.append(claim_ms if self._on_device else max(wall_ms - talk_ms, LEAST_MS))
             spent_ms += wall_ms
-            if _random.random() < REVEALS / max(MIN_CALLS, calls):
+            if _random.random() < REVEAL_SHARE:
                 self._reveal(side, position, answer, len(side.samples_ms))
         return spent_ms
 
     def _call(self, side: _Side, position: int) -> tuple[float, float, Message]:
         """Wall time by the judge's clock and the worker's claim, both in ms, and what it returned."""
         start = time.perf_counter()
-        answer = side.worker.request("time", self._deadline_s, set=position)
+        answer = side.worker.request("time", self._deadline_s, spin_s=SPIN_S if self._on_device else 0.0, set=position)
         wall_ms = (time.perf_counter() - start) * 1e3
         return wall_ms, _claimed_ms(answer) if self._on_device else 0.0, answer
 
@@ -159,25 +167,30 @@ class Timing:
 
     def _prepare_outputs(self) -> None:
         """Memory for revealed answers, shared by both workers, and one unrecorded reveal of each to warm the path."""
-        self._outputs = allocate_outputs(self._memory, self._oracle.expected(self._drawn[0]))
+        expected = self._oracle.expected(self._drawn[0])
+        self._outputs = allocate_outputs(self._memory, expected)
+        self._form = _form_of(expected)
         for side in self._sides:
             side.worker.hand_over(self._outputs, self._deadline_s)
-            self._reveal(side, 0, self._call(side, 0)[2], 0)
+            self._reveal(side, 0, self._call(side, 0)[2], 0, check=True)
             side.reveal_ms.clear()
 
-    def _reveal(self, side: _Side, position: int, answer: Message, call: int) -> None:
-        """Have the last answer copied into the judge's memory, by the clock, and compare the candidate's."""
-        expected = self._oracle.expected(self._drawn[position])
+    def _reveal(self, side: _Side, position: int, answer: Message, call: int, check: bool = False) -> None:
+        """Have the last answer copied into the judge's memory, by the clock, and compare some of the candidate's.
+
+        The reference runs afterwards: meanwhile the worker would have time for what it has put off.
+        """
         claimed, count = read_claim(answer)
         try:
-            claims = list(match(claimed, expected, self._memory.device.type))
+            claims = list(match(claimed, self._form, self._memory.device.type))
         except MismatchError as error:
             raise WrongAnswerError(call, str(error)) from error
         start = time.perf_counter()
-        values = reveal(side.worker, self._outputs, claims, count, expected, self._deadline_s)
+        values = reveal(side.worker, self._outputs, claims, count, self._form, self._deadline_s)
         side.reveal_ms.append((time.perf_counter() - start) * 1e3)
-        if side is self._candidate:
-            judged = judge_values(self._case, self._oracle, self._drawn[position], values, expected, None)
+        if side is self._candidate and (check or _random.random() < CHECKS / (REVEAL_SHARE * max(MIN_CALLS, call))):
+            arguments = self._drawn[position]
+            judged = judge_values(self._case, self._oracle, arguments, values, self._oracle.expected(arguments), None)
             if judged.category is not None:
                 raise WrongAnswerError(call, judged.message)
 
@@ -186,14 +199,13 @@ class Timing:
         while min(len(side.reveal_ms) for side in self._sides) < (MAX_REVEALS if self._deferred_ms() else MIN_REVEALS):
             self._refresh()
             for side in _random.sample(self._sides, 2):
-                self._reveal(side, 0, self._call(side, 0)[2], calls)
+                self._reveal(side, 0, self._call(side, 0)[2], calls, check=len(side.reveal_ms) < MIN_REVEALS)
 
     def _deferred_ms(self) -> float:
         """How much later the candidate's answers arrive than the baseline's; 0 within the slack, or where there is no telling yet."""
         if not all(side.reveal_ms for side in self._sides):
             return 0.0
-        # The smallest of each: the path may be slow for reasons of its own now and then.
-        candidate_ms, baseline_ms = (min(side.reveal_ms) for side in self._sides)
+        candidate_ms, baseline_ms = (statistics.median(side.reveal_ms) for side in self._sides)
         late_ms = candidate_ms - baseline_ms
         return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
@@ -212,9 +224,24 @@ class Timing:
         )
 
 
+def _form_of(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_like(value, device="meta", memory_format=torch.contiguous_format)
+    if isinstance(value, dict):
+        return {key: _form_of(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_form_of(item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
 def _beyond_claims_ms(side: _Side) -> float:
-    """What a request of this side costs beyond the time that its worker claims for the call, in ms."""
-    return statistics.median(wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True))
+    """What a request of this side costs beyond the time that its worker claims for the call, in ms.
+
+    The lower quartile: others on the machine delay some requests, and hasten none.
+    """
+    beyond_ms = [wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)]
+    return statistics.quantiles(beyond_ms, n=4)[0]
 
 
 def _claimed_ms(answer: Message) -> float:

@@ -23,6 +23,9 @@ _SET = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    # OpenMP threads that spin while they wait take the processor from the other worker, whose turn it is.
+    "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "0",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }

@@ -96,17 +96,20 @@ class Channel:
         except OSError as error:
             raise ChannelClosedError(str(error)) from error
 
-    def receive(self, timeout_s: float | None = None) -> tuple[Message, list[int]]:
-        """The next frame, and the descriptors that came with it.
+    def receive(self, timeout_s: float | None = None, spin_s: float = 0.0) -> tuple[Message, list[int]]:
+        """The next frame, and the descriptors that came with it; for the first spin_s seconds it is waited for without sleeping.
 
         Raises ProtocolError, ChannelClosedError, and TimeoutError after timeout_s seconds without a whole frame (0: take what is there).
         """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        start = time.monotonic()
+        deadline = None if timeout_s is None else start + timeout_s
         while True:
             payload = self._take_frame()
             if payload is not None:
                 descriptors, self._descriptors = self._descriptors, []
                 return decode(payload), descriptors
+            if spin_s and time.monotonic() - start < spin_s and not select.select([self._socket], [], [], 0)[0]:
+                continue
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             if not select.select([self._socket], [], [], left)[0]:
                 raise TimeoutError

@@ -34,7 +34,11 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
         yield engine
 
 
-def run(engine: LocalEngine, codes: list[str], at_stage: Callable[[Job, str], None] = lambda job, stage: None) -> dict[str, Result]:
+def unheard(job: Job, stage: str) -> None:
+    return
+
+
+def run(engine: LocalEngine, codes: list[str], at_stage: Callable[[Job, str], None] = unheard) -> dict[str, Result]:
     jobs = [make_job(code, name=f"{number}.py") for number, code in enumerate(codes)]
     found = list(engine.run(iter(jobs), at_stage))
     assert len(found) == len(jobs)
@@ -101,7 +105,11 @@ def test_an_iterator_that_raises_is_heard_of(engine: LocalEngine) -> None:
         raise OSError("the folder is gone")
 
     with pytest.raises(OSError, match="the folder is gone"):
-        list(engine.run(jobs(), lambda job, stage: None))
+        list(engine.run(jobs(), unheard))
+    deadline = time.monotonic() + 30
+    while engine.in_flight and time.monotonic() < deadline:
+        time.sleep(0.05)  # the other thread ends what it has begun
+    assert engine.in_flight == {}
 
 
 def test_no_jobs_no_results(engine: LocalEngine) -> None:
@@ -122,7 +130,7 @@ def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None
         engine.start()
         # Longer than the test: what ends it is the closing.
         jobs = [make_job(SLOW.replace("sleep(1)", "sleep(300)"), timeout_s=600.0), make_job(QUICK, name="never.py")]
-        thread = threading.Thread(target=lambda: found.extend(engine.run(iter(jobs), lambda job, stage: stage == "rounds" and reached.set())))  # type: ignore[arg-type,func-returns-value]
+        thread = threading.Thread(target=lambda: found.extend(engine.run(iter(jobs), once_in("rounds", reached.set, "test.py"))))
         thread.start()
         assert reached.wait(60)
         started = ours() - before
@@ -133,7 +141,9 @@ def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None
     assert found == []
     assert [job.submission for job in engine.in_flight.values()] == ["test.py"]
     deadline = time.monotonic() + 10
-    while (left := [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]) and time.monotonic() < deadline:
+    while (
+        left := [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    ) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
 

@@ -42,9 +42,14 @@ def judge(bench: Bench) -> Judge:
     default = bench
 
     def judge(
-        code: str, problem: str = "softmax", bench: Bench | None = None, timeout_s: float = 30.0, problem_path: Path | None = None
+        code: str,
+        problem: str = "softmax",
+        bench: Bench | None = None,
+        timeout_s: float = 30.0,
+        problem_path: Path | None = None,
+        case: str | None = None,
     ) -> Result:
-        job = make_job(textwrap.dedent(code), problem, timeout_s, problem_path)
+        job = replace(make_job(textwrap.dedent(code), problem, timeout_s, problem_path), case=case)
         result = evaluate(bench or default, job, lambda _: None)
         back = Result.model_validate_json(result.model_dump_json())
         assert back.model_dump_json() == result.model_dump_json()

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-
 from evaluator.worker.main import Worker
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, encode
 
@@ -26,16 +25,17 @@ def main(descriptors: Mapping[str, int]) -> int:
     sock = socket.socket(fileno=descriptors["channel"])
     channel = Channel(sock, take_descriptors=True)
     worker = Worker(channel)
-    request, fds = channel.receive()
-    found = re.match(r"# hostile: (\w+) at (\w+)", os.pread(fds[0], 1000, 0).decode())
-    name, kind = found.groups() if found and request["class"] == "ModelNew" else ("", "")
+    name = kind = ""
     try:
         while True:
+            request, fds = channel.receive()
+            if request["kind"] == "load" and request["class"] == "ModelNew":
+                found = re.match(r"# hostile: (\w+) at (\w+)", os.pread(fds[0], 1000, 0).decode())
+                name, kind = found.groups() if found else ("", "")
             if request["kind"] == kind:
                 BEHAVIOURS[name](sock, request)
             else:
                 channel.send(worker.answer(request, fds))
-            request, fds = channel.receive()
     except ChannelClosedError:
         return 0
 
@@ -77,11 +77,17 @@ def dripping(sock: socket.socket, request: Message) -> None:
 
 
 def leaving(code: int) -> Behaviour:
-    return lambda sock, request: os._exit(code)
+    def behave(sock: socket.socket, request: Message) -> None:
+        os._exit(code)
+
+    return behave
 
 
 def dying(number: signal.Signals) -> Behaviour:
-    return lambda sock, request: os.kill(os.getpid(), number)
+    def behave(sock: socket.socket, request: Message) -> None:
+        os.kill(os.getpid(), number)
+
+    return behave
 
 
 def hanging_up(sock: socket.socket, request: Message) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaluator.category import Category
 from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, match, read_claim, tensors_of
@@ -33,7 +32,7 @@ def mismatch(returned: Any, expected: Any) -> tuple[Category, str]:
     return caught.value.category, str(caught.value)
 
 
-X, Y, I = torch.zeros(2, 3), torch.zeros(4), torch.zeros(2, dtype=torch.int64)
+X, Y, K = torch.zeros(2, 3), torch.zeros(4), torch.zeros(2, dtype=torch.int64)
 
 
 @pytest.mark.parametrize(
@@ -41,15 +40,15 @@ X, Y, I = torch.zeros(2, 3), torch.zeros(4), torch.zeros(2, dtype=torch.int64)
     [
         X,
         (X, Y),
-        [X, [Y, (I,)]],
-        {"a": X, "b": (Y, {"c": I})},
+        [X, [Y, (K,)]],
+        {"a": X, "b": (Y, {"c": K})},
         (X, 3, "mean", None, True, 2.5),
         {1: X, None: Y},
         (),
         torch.zeros(()),
         torch.zeros(0, 5),
         (X, math.nan, math.inf),
-        Pair(X, I),
+        Pair(X, K),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -78,7 +77,7 @@ def test_a_dict_in_another_order_is_matched_by_its_keys() -> None:
         ((X, Y, Y), (X, Y), "a tuple of 3"),
         ({"a": X}, {"b": X}, "keys 'a'"),
         ({"a": X, "b": X}, {"a": X}, "keys 'a', 'b'"),
-        ((X, (Y, (X, I))), (X, (Y, (X,))), "[1][1] is a tuple of 2"),
+        ((X, (Y, (X, K))), (X, (Y, (X,))), "[1][1] is a tuple of 2"),
         ({"a": (X, None)}, {"a": (X, Y)}, "['a'][1] is None"),
         (None, X, "None; the reference returns a tensor"),
         (1.5, X, "a float"),

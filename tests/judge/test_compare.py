@@ -27,7 +27,10 @@ def compared(
     comparison = Comparison("", candidate.shape, candidate.dtype, rows, factor)
     step = max(-(-len(candidate) // pieces), 1) if candidate.dim() else 1
     parts = (
-        [Piece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle))) for start in range(0, len(candidate), step)]
+        [
+            Piece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)))
+            for start in range(0, len(candidate), step)
+        ]
         if pieces > 1
         else [Piece(0, candidate, reference, oracle)]
     )
@@ -40,7 +43,7 @@ def compared(
     return comparison.category, comparison.figures()
 
 
-def softmax_like(rows: int = 8, columns: int = 250_000) -> torch.Tensor:
+def softmax_like(rows: int = 3, columns: int = 250_000) -> torch.Tensor:
     """Rows whose elements are about 4e-6."""
     generator = torch.Generator().manual_seed(0)
     return torch.softmax(torch.rand(rows, columns, dtype=F64, generator=generator), dim=1)
@@ -124,7 +127,7 @@ def test_float32_arithmetic_in_another_order_passes() -> None:
     oracle = x.double().softmax(1)
     exponents = (x - x.amax(1, keepdim=True)).exp()
     total = torch.zeros(16)
-    for part in exponents.split(1000, dim=1):
+    for part in torch.split(exponents, 1000, dim=1):
         total += part.sum(1)
     category, figures = compared(exponents / total[:, None], oracle, x.softmax(1), rows=True)
     assert category is None
@@ -261,7 +264,9 @@ def test_chunks_change_no_figure(monkeypatch: pytest.MonkeyPatch, rows: bool, dt
     in_chunks = compared(candidate, oracle, rows=rows, pieces=3 if rows else 1)
     assert in_chunks[0] is whole[0] is Category.WRONG_VALUES
     assert in_chunks[1].rms_error == pytest.approx(whole[1].rms_error)
-    assert in_chunks[1].model_copy(update={"rms_error": 0.0, "max_error": 0.0}) == whole[1].model_copy(update={"rms_error": 0.0, "max_error": 0.0})
+    assert in_chunks[1].model_copy(update={"rms_error": 0.0, "max_error": 0.0}) == whole[1].model_copy(
+        update={"rms_error": 0.0, "max_error": 0.0}
+    )
     assert in_chunks[1].max_error == pytest.approx(whole[1].max_error, rel=1e-12)
     assert whole[1].first_index is not None
     assert whole[1].first_index[:2] == (4, 5)

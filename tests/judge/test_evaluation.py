@@ -49,7 +49,8 @@ RIGHT = [
     ),
     (
         "embedding",
-        HEAD + "    def __init__(self, entries, width):\n        super().__init__()\n        self.embedding = nn.Embedding(entries, width)\n"
+        HEAD
+        + "    def __init__(self, entries, width):\n        super().__init__()\n        self.embedding = nn.Embedding(entries, width)\n"
         "    def forward(self, i):\n        return self.embedding.weight[i]\n",
     ),
 ]
@@ -80,12 +81,17 @@ WRONG = [
     ("topk", "v, i = x.topk(7, dim=1)\nreturn v, i.flip(1)", Category.WRONG_VALUES, "output[1]"),
     ("softmax", "return torch.zeros_like(x)", Category.WRONG_VALUES, "17357 of 17357 elements"),
     ("softmax", "return torch.softmax(x, 0)", Category.WRONG_VALUES, "expected"),
-    ("softmax", "y = torch.softmax(x, 1)\ny[16, 1000:] = 0\nreturn y", Category.WRONG_VALUES, "21 of 17357 elements of the output are wrong (a tail); first at (16, 1000)"),
+    (
+        "softmax",
+        "y = torch.softmax(x, 1)\ny[16, 1000:] = 0\nreturn y",
+        Category.WRONG_VALUES,
+        "21 of 17357 elements of the output are wrong (a tail of 21); first at (16, 1000)",
+    ),
     ("softmax", "return torch.softmax(x.half(), 1).float()", Category.PRECISION_LOSS, "allowed"),
     ("softmax", "return torch.softmax(x, 1) / 0", Category.NAN_OR_INF, "inf"),
     ("softmax", "return torch.full_like(x, float('nan'))", Category.NAN_OR_INF, "nan"),
     ("softmax", "y = torch.softmax(x, 1)\nx.mul_(2)\nreturn y", Category.MUTATED_INPUT, "changed its input"),
-    ("leaky_relu", "return torch.relu_(x) + 0.01 * x", Category.WRONG_VALUES, ""),
+    ("leaky_relu", "return torch.relu_(x) + 0.01 * x", Category.MUTATED_INPUT, ""),
     ("softmax", "return torch.softmax(x, 1).to('meta')", Category.WRONG_DEVICE, "is on meta"),
 ]
 
@@ -98,6 +104,7 @@ def test_wrong_answers(judge: Judge, problem: str, body: str, category: Category
     assert (result.runtime_ms, result.evidence.timing) == (None, None)
 
 
+LOAD_INLINE = "from torch.utils.cpp_extension import load_inline\n"
 FAILED = [
     (forward("return x.missing"), Category.PYTHON_EXCEPTION, "line 7: AttributeError"),
     (forward("y = x\nraise KeyError('lost')"), Category.PYTHON_EXCEPTION, "line 8: KeyError: 'lost'"),
@@ -120,12 +127,12 @@ FAILED = [
     (forward("return [x] * 10_000"), Category.PYTHON_EXCEPTION, "StructureError: more than 4096 values"),
     (forward("return 'x' * 10_000_000"), Category.PYTHON_EXCEPTION, "the limit is 8388608"),
     (
-        "from torch.utils.cpp_extension import load_inline\next = load_inline(name='a', cpp_source='', functionz=['f'])\nclass ModelNew: ...\n",
+        LOAD_INLINE + "load_inline(name='a', cpp_source='', functionz=['f'])\nclass ModelNew: ...\n",
         Category.LOAD_INLINE_MISUSE,
         "line 2: TypeError: load_inline() got an unexpected keyword argument",
     ),
     (
-        "from torch.utils.cpp_extension import load_inline\nload_inline(name='a b', cpp_sources='', functions=['f'])\nclass ModelNew: ...\n",
+        LOAD_INLINE + "load_inline(name='a b', cpp_sources='', functions=['f'])\nclass ModelNew: ...\n",
         Category.LOAD_INLINE_MISUSE,
         "identifier",
     ),
@@ -141,7 +148,10 @@ def test_submissions_that_do_not_get_through(judge: Judge, code: str, category: 
 
 
 def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> None:
-    result = judge(forward("print('so far')\nprint('so bad', file=sys.stderr)\nreturn self.help(x)\n") + "    def help(self, x):\n        return x[99]\n")
+    result = judge(
+        forward("print('so far')\nprint('so bad', file=sys.stderr)\nreturn self.help(x)\n")
+        + "    def help(self, x):\n        return x[99]\n"
+    )
     exception = result.evidence.exception
     assert exception is not None
     assert (exception.type, exception.line, exception.stage) == ("IndexError", 13, "rounds")
@@ -164,7 +174,7 @@ def test_an_allocation_that_fails_is_out_of_memory(judge: Judge) -> None:
 
 def test_wrong_in_the_second_round_is_found(judge: Judge) -> None:
     result = judge(forward("self.calls = getattr(self, 'calls', 0) + 1\nreturn torch.softmax(x, 1) * (1 if self.calls < 3 else 2)"))
-    assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2:")
+    assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2,")
 
 
 def test_another_answer_to_the_same_input_is_nondeterministic(judge: Judge) -> None:
@@ -172,18 +182,17 @@ def test_another_answer_to_the_same_input_is_nondeterministic(judge: Judge) -> N
     assert (result.category, "rightly, then wrongly" in result.message) == (Category.NONDETERMINISTIC, True), result.message
 
 
-def test_output_that_is_never_written_is_seen(judge: Judge) -> None:
-    result = judge(forward("y = torch.empty_like(x)\ny[:, 5:] = torch.softmax(x, 1)[:, 5:]\nreturn y"))
-    assert (result.category, "were never written" in result.message) == (Category.UNWRITTEN_OUTPUT, True), result.message
-
-
 def test_an_answer_remembered_from_an_earlier_call_is_wrong(judge: Judge) -> None:
     result = judge(forward("if not hasattr(self, 'y'): self.y = torch.softmax(x, 1)\nreturn self.y"))
-    assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2:")
+    assert (result.category, result.message[:8]) == (Category.WRONG_VALUES, "round 2,")
 
 
 def test_parameters_left_out_are_found(judge: Judge) -> None:
-    code = HEAD + "    def __init__(self, dim):\n        super().__init__()\n    def forward(self, x):\n        return nn.functional.layer_norm(x, x.shape[-1:])\n"
+    code = (
+        HEAD
+        + "    def __init__(self, dim):\n        super().__init__()\n"
+        + "    def forward(self, x):\n        return nn.functional.layer_norm(x, x.shape[-1:])\n"
+    )
     assert judge(code, "layer_norm").category is Category.WRONG_VALUES
 
 
@@ -197,12 +206,12 @@ def test_a_model_that_is_no_module_is_judged_too(judge: Judge) -> None:
     assert judge(code).category is Category.NO_CUSTOM_KERNEL
 
 
-SEARCH = '''
+SEARCH = """
 import gc, inspect, json
 found = {
     "models": [repr(c) for c in gc.get_objects() if isinstance(c, type) and c.__name__ == "Model"],
-    "modules": [name for name in sys.modules if name.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem"))],
-    "functions": [f.__qualname__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
+    "modules": [n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem"))],
+    "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
     "environment": dict(os.environ),
     "first_environment": open("/proc/self/environ").read(),
     "descriptors": [os.readlink("/proc/self/fd/" + n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)],
@@ -213,7 +222,7 @@ found = {
 }
 print(json.dumps(found))
 return torch.softmax(x, 1)
-'''
+"""
 
 
 def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> None:
@@ -235,7 +244,7 @@ def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> N
 def test_a_reference_that_fails_is_not_the_submissions_fault(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text(
-        "import torch\nfrom torch import nn\nclass Model(nn.Module):\n    def forward(self, x):\n        raise IndexError('out of the table')\n"
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        raise IndexError('out of the table')\n"
         "def get_inputs():\n    return [torch.rand(3)]\ndef get_init_inputs():\n    return []\n"
     )
     result = judge(forward("return x"), "broken", problem_path=path)

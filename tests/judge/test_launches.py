@@ -24,7 +24,9 @@ def table() -> Iterator[LaunchTable]:
     made.close()
 
 
-def record(count: int = 1, first: int = 0, kernel: bytes = b"softmax", path: bytes = b"/proc/self/fd/9", code: int = 0, **more: Any) -> bytes:
+def record(
+    count: int = 1, first: int = 0, kernel: bytes = b"softmax", path: bytes = b"/proc/self/fd/9", code: int = 0, **more: Any
+) -> bytes:
     api = more.get("api", b"cudaLaunchKernel")
     return RECORD.pack(count, first, 4096, 2, 3, 1, 256, 1, 1, code, 0, api, kernel, path)
 

@@ -38,12 +38,13 @@ def collected(oracle: Oracle, inputs: list[Any], reference: list[torch.Tensor]) 
 def test_chunks_of_rows_give_the_whole(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr(module, "CHUNK_ELEMENTS", chunk)
     model = Model().eval()
-    inputs = [torch.randn(13, 24), {"bias": torch.randn(13, 17)}, 0.5]
+    x, bias = torch.randn(13, 24), torch.randn(13, 17)
+    inputs: list[Any] = [x, {"bias": bias}, 0.5]
     oracle = Oracle(model, rows_independent=True)
     reference = list(oracle.expected(inputs))
     found = collected(oracle, inputs, reference)
     with torch.no_grad():
-        whole = Model.forward(model.double(), inputs[0].double(), {"bias": inputs[1]["bias"].double()}, 0.5)
+        whole = Model.forward(model.double(), x.double(), {"bias": bias.double()}, 0.5)
     for one, other in zip(found, whole, strict=True):
         assert torch.allclose(one, other, rtol=1e-14, atol=1e-14)
     wide = oracle._wide
@@ -86,7 +87,9 @@ def test_the_oracle_is_float64_and_leaves_the_reference_alone() -> None:
 
 
 def test_integers_and_plain_values_are_not_widened() -> None:
-    value = module.widened([torch.ones(1), (torch.ones(1, dtype=torch.int32), {"a": torch.ones(1, dtype=torch.float16)}), 3, "x"], torch.float64)
+    value = module.widened(
+        [torch.ones(1), (torch.ones(1, dtype=torch.int32), {"a": torch.ones(1, dtype=torch.float16)}), 3, "x"], torch.float64
+    )
     assert value[0].dtype is value[1][1]["a"].dtype is torch.float64
     assert (value[1][0].dtype, value[2:], type(value[1])) == (torch.int32, [3, "x"], tuple)
 
@@ -123,10 +126,10 @@ def test_a_reference_without_a_wider_form_has_failed() -> None:
 
 
 def test_a_reference_that_raises_has_failed() -> None:
-    with pytest.raises(ReferenceFailedError, match="IndexError: out of the table"):
+    with pytest.raises(ReferenceFailedError, match="IndexError: out of the table of 1"):
         Oracle(Broken(), rows_independent=False).expected([torch.zeros(1)])
 
 
 class Broken(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        raise IndexError("out of the table")
+        raise IndexError(f"out of the table of {len(x)}")

@@ -27,7 +27,14 @@ def test_claims_that_are_a_time(value: float) -> None:
     assert _claimed_ms({"ms": value}) == float(value)
 
 
-SLEEPING = "import time, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        time.sleep(0.02)\n        return torch.softmax(x, 1)\n"
+SLEEPING = """
+import time, torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(0.02)
+        return torch.softmax(x, 1)
+"""
 
 
 def check(side: TimingSide, calls: int) -> None:
@@ -42,6 +49,7 @@ def test_a_call_that_sleeps_takes_as_long_as_it_sleeps(judge: Judge) -> None:
     assert timing is not None
     for side in (timing.candidate, timing.baseline):
         check(side, timing.calls)
-    assert 19.5 < timing.candidate.median_ms < 60
-    assert timing.baseline.median_ms < 10
-    assert result.speedup is not None and result.speedup < 0.5
+    # The machine may be busy with others: both wait for it alike, and sleep comes on top.
+    assert timing.candidate.median_ms > 19
+    assert min(timing.baseline.samples_ms) < 10
+    assert result.speedup is not None and result.speedup < 1

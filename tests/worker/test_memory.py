@@ -52,7 +52,7 @@ def test_a_mapped_descriptor_is_closed_and_a_removed_one_is_gone() -> None:
     allocation = memory.allocate(8)
     descriptor = os.dup(allocation.descriptor)
     mappings.add(allocation.number, allocation.nbytes, descriptor)
-    with pytest.raises(OSError):  # noqa: PT011
+    with pytest.raises(OSError, match="Bad file descriptor"):
         fcntl.fcntl(descriptor, fcntl.F_GETFD)
     mappings.remove(allocation.number)
     with pytest.raises(KeyError):

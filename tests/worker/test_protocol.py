@@ -41,7 +41,12 @@ def receive_all(data: bytes, take_descriptors: bool = False) -> list[Any]:
     """Every message that a channel makes of these bytes, and the error that ends them."""
     theirs, ours = socket.socketpair()
     channel = Channel(ours, take_descriptors)
-    writer = threading.Thread(target=lambda: (theirs.sendall(data), theirs.close()))
+
+    def write() -> None:
+        theirs.sendall(data)
+        theirs.close()
+
+    writer = threading.Thread(target=write)
     writer.start()
     found: list[Any] = []
     try:

@@ -23,7 +23,9 @@ TREES = st.recursive(
     st.none() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["tensor", "dict", "list", "tuple", "value", "int", "float", "dtype", "other", "x"]), inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["tensor", "dict", "list", "tuple", "value", "int", "float", "dtype", "other", "x"]), inner, max_size=2
+        )
     ),
     max_leaves=15,
 )
@@ -64,7 +66,12 @@ def test_large_integers_keep_every_digit() -> None:
 def test_tensors_are_described_in_order_and_resolved_in_place() -> None:
     value = {"a": [torch.zeros(2), (torch.ones(3), 1)], "b": torch.ones(())}
     seen: list[tuple[int, ...]] = []
-    tree = structure.encode(value, lambda tensor: seen.append(tuple(tensor.shape)) or len(seen))
+
+    def describe(tensor: torch.Tensor) -> int:
+        seen.append(tuple(tensor.shape))
+        return len(seen)
+
+    tree = structure.encode(value, describe)
     assert seen == [(2,), (3,), ()]
     assert structure.decode(tree, lambda number: f"tensor {number}") == {"a": ["tensor 1", ("tensor 2", 1)], "b": "tensor 3"}
 
@@ -115,7 +122,7 @@ def test_a_value_of_another_type_is_told_by_its_types_name() -> None:
 )
 def test_hostile_trees_are_refused(tree: Any) -> None:
     with pytest.raises(StructureError):
-        structure.decode(tree, lambda description: object())
+        structure.decode(tree, lambda description: [description])
 
 
 def nested(depth: int) -> list[Any]:

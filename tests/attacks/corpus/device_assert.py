@@ -9,7 +9,7 @@ CPP = "torch::Tensor attack(torch::Tensor x, std::string what, int64_t repeats);
 
 CUDA = r"""
 #include <torch/types.h>
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cassert>
 #include <cuda_runtime.h>
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ static void replace(void* function) {
 torch::Tensor attack(torch::Tensor x, std::string what, int64_t repeats) {
     static cudaStream_t side = nullptr;
     if (!side) cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
-    const auto current = at::cuda::getCurrentCUDAStream().stream();
+    const auto current = c10::cuda::getCurrentCUDAStream().stream();
     auto y = torch::empty_like(x);
     float* out = y.data_ptr<float>();
     const int64_t n = x.numel();

@@ -1,0 +1,87 @@
+"""The judge on a GPU: memory that both sides map, and library answers from end to end."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from evaluator.category import Category
+from evaluator.devices import choose
+from evaluator.engine.judge_process import make_bench
+from evaluator.engine.local import WORKER_MODULE
+from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.judge.bench import Bench
+from evaluator.judge.memory import Memory, describe
+from evaluator.sandbox import Program, Zygote
+from tests.judge import device_worker
+from tests.judge.conftest import Judge
+
+pytestmark = pytest.mark.gpu
+
+HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+
+
+@pytest.fixture(scope="module")
+def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    device, _ = choose("cuda")
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
+    recorder = launch_recorder(options)
+    assert recorder is not None
+    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.device_worker"), env={"LD_PRELOAD": recorder}) as zygote:
+        yield make_bench(options, zygote)
+
+
+def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: Bench) -> None:
+    memory = Memory(torch.device(gpu_bench.device.spec))
+    allocation, other = memory.allocate(3 << 20), memory.allocate(1)
+    assert (allocation.nbytes, other.nbytes) == (4 << 20, 2 << 20)
+    values = allocation.view((1 << 18,), torch.float32)
+    values.copy_(torch.arange(1 << 18, dtype=torch.float32))
+    other.bytes.zero_()
+    torch.cuda.synchronize()
+    program = Program(entry=device_worker.ENTRY, env={"NBYTES": str(allocation.nbytes)}, gpu=True, readonly=gpu_bench.readonly)
+    with gpu_bench.zygote.start_program(program, {"memory": allocation.descriptor}) as confined:
+        ended = confined.wait(60)
+        assert ended is not None and ended.code == 0, confined.output()
+    assert torch.equal(values.cpu(), torch.arange(1 << 18, dtype=torch.float32) * 2)
+    assert int(other.bytes.max()) == 0
+    assert describe(allocation, 0, values)["dtype"] == "float32"
+    memory.close()
+
+
+def test_allocations_are_freed(gpu_bench: Bench) -> None:
+    memory = Memory(torch.device(gpu_bench.device.spec))
+    memory.free([memory.allocate(1 << 20)])
+    before = torch.cuda.mem_get_info()[0]
+    for _ in range(20):
+        memory.free([memory.allocate(1 << 30)])
+    assert torch.cuda.mem_get_info()[0] >= before - (64 << 20)
+
+
+def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_bench: Bench) -> None:
+    result = judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small")
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert result.evidence.launches
+    assert not any(launch.own for launch in result.evidence.launches)
+    timing = result.evidence.timing
+    assert timing is not None and timing.clock == "cuda_event" and timing.unexplained_ms is not None
+    assert result.environment is not None and result.environment.device_kind == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("body", "category"),
+    [
+        ("return torch.softmax(x, 1).cpu()", Category.WRONG_DEVICE),
+        ("return torch.zeros_like(x)", Category.WRONG_VALUES),
+        ("return x[torch.tensor([10**9], device='cuda')]", Category.DEVICE_ASSERT),
+        ("return torch.empty(1 << 50, device='cuda')", Category.OUT_OF_MEMORY),
+        ("y = torch.softmax(x, 1)\n        x.zero_()\n        return y", Category.MUTATED_INPUT),
+    ],
+)
+def test_failures_on_the_device(judge: Judge, gpu_bench: Bench, body: str, category: Category) -> None:
+    assert judge(f"{HEAD}        {body}\n", bench=gpu_bench, case="small").category is category
+
+
+def test_after_a_broken_context_the_next_submission_is_judged(judge: Judge, gpu_bench: Bench) -> None:
+    judge(HEAD + "        return x[torch.tensor([10**9], device='cuda')]\n", bench=gpu_bench, case="small")
+    assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL
