@@ -53,11 +53,32 @@ def failed(category: Category, index: int = 0) -> RoundEvidence:
     return RoundEvidence(index=index, seed=1, passed=False, category=category, message="so")
 
 
-def timing(median_ms: float = 1.0, unexplained_ms: float | None = 0.0, deferred_ms: float = 0.0) -> TimingEvidence:
-    """On a GPU; on the CPU where there is no unexplained time."""
-    side = TimingSide(median_ms=median_ms, lower_quartile_ms=median_ms, upper_quartile_ms=median_ms, samples_ms=(median_ms,) * 3)
-    clock = "judge_wall" if unexplained_ms is None else "cuda_event"
-    return TimingEvidence(clock=clock, calls=3, candidate=side, baseline=side, unexplained_ms=unexplained_ms, deferred_ms=deferred_ms)
+def timing(
+    median_ms: float = 1.0, unexplained_ms: float | None = 0.0, late_ms: float = 0.0, others_late_ms: tuple[float, ...] = ()
+) -> TimingEvidence:
+    """On a GPU; on the CPU where there is no unexplained time.
+
+    The baseline's answers arrive in 0.5 ms; the candidate's `late_ms` later, and some so much later as `others_late_ms` says.
+    """
+    reveals_ms = ([0.5 + late_ms] * 4 + [0.5 + late_ms + more_ms for more_ms in others_late_ms], [0.5] * 4)
+    sides = [
+        TimingSide(
+            median_ms=median_ms,
+            lower_quartile_ms=median_ms,
+            upper_quartile_ms=median_ms,
+            samples_ms=(median_ms,) * 3,
+            reveal_ms=tuple(reveal_ms),
+        )
+        for reveal_ms in reveals_ms
+    ]
+    return TimingEvidence(
+        clock="judge_wall" if unexplained_ms is None else "cuda_event",
+        calls=3,
+        candidate=sides[0],
+        baseline=sides[1],
+        unexplained_ms=unexplained_ms,
+        deferred_ms=late_ms,
+    )
 
 
 WRONG = WrongTimedAnswer(call=7, message="so")
@@ -218,21 +239,21 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         "round 2: so",
     ),
     "time beyond what the events claim": (
-        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.2)},
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6)},
         Category.TIMING_TAMPERING,
         "claim 1 ms",
     ),
-    "a tenth of a long call": ({**GPU, "launches": (launch(),), "timing": timing(1.0, 0.09)}, Category.OK, ""),
+    "a fifth of a long call": ({**GPU, "launches": (launch(),), "timing": timing(1.0, 0.2)}, Category.OK, ""),
     "less time than claimed": ({**GPU, "launches": (launch(),), "timing": timing(1.0, -3.0)}, Category.OK, ""),
     "microseconds that the clock can't tell": ({**GPU, "launches": (launch(),), "timing": timing(0.01, 0.02)}, Category.OK, ""),
     "claims of nothing": ({**GPU, "launches": (launch(),), "timing": timing(1e-4, 0.9)}, Category.TIMING_TAMPERING, "claim 0.0001 ms"),
     "time beyond the events, and a stream of its own": (
-        {**GPU, "launches": (launch(), launch(side_stream=True)), "timing": timing(1.0, 0.2)},
+        {**GPU, "launches": (launch(), launch(side_stream=True)), "timing": timing(1.0, 0.6)},
         Category.ESCAPED_STREAM,
         "claim 1 ms",
     ),
     "time beyond the events, and a stream of the library's": (
-        {**GPU, "launches": (launch(), launch(own=False, side_stream=True)), "timing": timing(1.0, 0.2)},
+        {**GPU, "launches": (launch(), launch(own=False, side_stream=True)), "timing": timing(1.0, 0.6)},
         Category.TIMING_TAMPERING,
         "",
     ),
@@ -243,12 +264,17 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         "timed call 7: so",
     ),
     "an answer that comes late": (
-        {**GPU, "launches": (launch(),), "timing": timing(1.0, deferred_ms=8.0)},
+        {**GPU, "launches": (launch(),), "timing": timing(late_ms=8.0)},
         Category.DEFERRED_WORK,
         "an answer takes 1 ms, and then 8 ms longer to arrive",
     ),
-    "an answer that is slow to copy": ({**GPU, "launches": (launch(),), "timing": timing(1.0, deferred_ms=1.9)}, Category.OK, ""),
     "an answer that comes late on the CPU": ({**CPU, "timing": timing(1.0, None, 8.0)}, Category.DEFERRED_WORK, ""),
+    "an answer that is slow to copy": ({**GPU, "launches": (launch(),), "timing": timing(late_ms=1.5)}, Category.OK, ""),
+    "an answer that now and then comes late": (
+        {**GPU, "launches": (launch(),), "timing": timing(others_late_ms=(9.0, 9.0))},
+        Category.OK,
+        "",
+    ),
     "tampering without a kernel": ({**GPU, "timing": timing(1.0, 0.9)}, Category.TIMING_TAMPERING, ""),
 }
 
@@ -276,7 +302,7 @@ PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"exception": exception("KeyError")}, Category.PYTHON_EXCEPTION),
     ({"rounds": (failed(Category.WRONG_VALUES),)}, Category.WRONG_VALUES),
     ({"wrong_timed_answer": WRONG}, Category.CACHED_OUTPUT),
-    ({"timing": timing(deferred_ms=9.0)}, Category.DEFERRED_WORK),
+    ({"timing": timing(late_ms=9.0)}, Category.DEFERRED_WORK),
     ({"timing": timing(unexplained_ms=0.9)}, Category.TIMING_TAMPERING),
     ({"timing": timing()}, Category.NO_CUSTOM_KERNEL),
 ]

@@ -40,8 +40,8 @@ CHECKS = 6
 MIN_REVEALS = 2
 MAX_REVEALS = 24
 """How often an answer that seems slow to arrive is asked for again: what was put off is slow every time, a busy machine is not."""
-REVEAL_SLACK_MS = 1.0
-REVEAL_SLACK_SHARE = 0.5
+REVEAL_SLACK_MS = 0.1
+REVEAL_SLACK_SHARE = 0.25
 """What revealing an answer may take beyond what it takes the baseline before it counts."""
 MAX_SETS = 8
 SETS_BYTES = 1 << 30

@@ -96,7 +96,9 @@ class Zygote:
         """Whether the zygote still runs. Raises ValueError in a copy, which can't tell."""
         if self._process is None:
             raise ValueError("only the process that started a zygote can tell")
-        return self._process.poll() is None
+        hangup = select.poll()
+        hangup.register(self.socket, 0)  # POLLHUP is told unasked: a killed process closes its end before it can be waited for
+        return self._process.poll() is None and not hangup.poll(0)
 
     def start_program(self, program: Program, fds: Mapping[str, int] | None = None) -> Confined:
         """Start `program`; returns at once, what fails later is raised by `Confined.wait`.

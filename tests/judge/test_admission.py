@@ -197,12 +197,8 @@ def test_a_reference_that_raises_on_another_distribution_is_refused_by_its_name(
     assert admission(tmp_path, forward, inputs, "{'without': {'signs': 'a root', 'special': 'a root'}}").admitted
 
 
-def test_a_reference_that_overflows_where_its_float64_form_does_not_is_refused(tmp_path: Path) -> None:
-    check, message = refusal(admission(tmp_path, "return x.exp()"))
-    assert check == "oracle" and message.startswith("the output of the reference itself is nan_or_inf beside its float64 form")
-    assert "distribution 'wide'" in message
-    without = "{'without': {'shifted': 'exp overflows', 'wide': 'exp overflows'}}"
-    assert admission(tmp_path, "return x.exp()", assay=without).admitted
+def test_where_the_reference_overflows_and_its_float64_form_does_not_nobody_is_judged(tmp_path: Path) -> None:
+    assert admission(tmp_path, "return x.exp()").admitted
 
 
 def test_an_answer_without_a_tensor_is_refused(tmp_path: Path) -> None:

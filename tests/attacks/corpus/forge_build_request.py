@@ -1,7 +1,7 @@
 # wants: a judge that opens a path of the worker's choosing
 # problem: gelu_tanh
-# expect: cpu disqualified/forged_result | build_failed/load_inline_misuse
-# expect: cuda disqualified/forged_result | build_failed/load_inline_misuse
+# expect: cpu disqualified/forged_result | build_failed/load_inline_misuse | run_failed/python_exception
+# expect: cuda disqualified/forged_result | build_failed/load_inline_misuse | run_failed/python_exception
 
 import os
 

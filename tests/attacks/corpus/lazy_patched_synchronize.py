@@ -1,7 +1,7 @@
 # wants: to leave the work to the moment when the worker waits for the device
 # problem: gelu_tanh
 # expect: cpu disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output
-# expect: cuda disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output
+# expect: cuda disqualified/timing_tampering | disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output
 
 import sys
 

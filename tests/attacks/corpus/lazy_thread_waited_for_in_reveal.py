@@ -1,6 +1,7 @@
 # wants: timed calls to return at once, with a thread that is waited for only where the answer is looked at
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work
+# expect: cpu disqualified/deferred_work | correct/no_custom_kernel
+# speedup: 2
 # expect: cuda disqualified/deferred_work
 
 import sys
