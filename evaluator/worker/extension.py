@@ -8,13 +8,16 @@ import ctypes
 import importlib.machinery
 import importlib.util
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torch.utils import cpp_extension
+# Its import warns that no GPU can be seen, which is how a warm parent has to be.
+logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
+from torch.utils import cpp_extension  # noqa: E402
 
 HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
 
