@@ -53,7 +53,7 @@ def prepared(program: Program, level: Level, parents: Parents, user: int | None)
     place = Place(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
     try:
         if level in (Level.LANDLOCK, Level.NONE):
-            place.home = tempfile.mkdtemp(prefix="assay-", dir="/tmp")
+            place.home = tempfile.mkdtemp(prefix=f"assay-{os.getppid()}-", dir="/tmp")
             if user is not None:
                 os.chown(place.home, user, user)
         for path in program.writable if user is not None else ():

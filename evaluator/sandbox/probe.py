@@ -1,7 +1,6 @@
 """What of the sandbox this machine gives, found out by doing it."""
 
 import shutil
-import sys
 from dataclasses import dataclass
 from functools import cache
 
@@ -49,8 +48,7 @@ def try_level(level: Level) -> Trial:
     try:
         with Zygote.start((), level) as zygote:
             limited_by = zygote.memory_limited_by or ""
-            # A module that nothing has imported yet: its file has to be readable by the user that programs run as.
-            with zygote.start_program(Program(argv=(sys.executable, "-c", "import sys, wave; sys.exit(42)"))) as confined:
+            with zygote.start_program(Program(argv=("/bin/sh", "-c", "exit 42"))) as confined:
                 ended = confined.wait(_TRIAL_WITHIN_S)
                 if ended != Exit(42):
                     reason = f"a trial program ended as {ended}: {confined.output()[1].strip()}"
