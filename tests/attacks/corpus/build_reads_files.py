@@ -14,7 +14,7 @@ def stolen():
             name="assay_attack_reads",
             cpp_sources="int answer() { return 42; }",
             functions=["answer"],
-            extra_cflags=["-include", "/etc/shadow", "-include", "/work/main/reference/softmax.py"],
+            extra_cflags=["-include", "/etc/shadow", "-include", "/reference/softmax.py"],
         )
     except (RuntimeError, OSError, ImportError):
         return False

@@ -17,7 +17,7 @@ SECRETS = (
     "/run/secrets/*",
     "/var/lib/*/*",
     "/var/log/*",
-    "/work/*",
+    "/srv/*",
     "/srv/*",
 )
 
