@@ -25,8 +25,6 @@ from evaluator.sandbox.supervisor import Request, supervise
 _LOG = logging.getLogger(__name__)
 _MESSAGE_BYTES = 64
 _DESCRIPTORS = 64
-FIXED_DESCRIPTORS = 4
-"""In each request, before the program's own: the request itself (a memfd with JSON), the control socket, standard output and error."""
 
 
 def main() -> None:
