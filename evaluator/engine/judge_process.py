@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from evaluator.judge.evaluation import evaluate
 from evaluator.sandbox import Level, Zygote
 
 PR_SET_PDEATHSIG = 1
+PRIVATE_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/proc", "/sys", "/etc", "/run", "/usr")
+"""What a worker has of its own, or has in part; /usr it has anyway."""
+
+log = logging.getLogger(__name__)
 
 
 def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
@@ -61,8 +66,23 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
 
 
 def module_folders() -> tuple[str, ...]:
-    """Folders of importable packages that are neither Python's own nor the project's, as PYTHONPATH names them."""
+    """Folders of importable packages that are neither Python's own nor the project's, as PYTHONPATH names them.
+
+    A folder that is or holds what workers must not see, or have to themselves, is left out: modules that lie there loose are not theirs.
+    """
     project = Path(__file__).resolve().parents[2]
     prefixes = (Path(sys.prefix), Path(sys.base_prefix))
-    folders = [Path(entry).resolve() for entry in sys.path if entry and Path(entry).is_dir()]
-    return tuple(str(folder) for folder in folders if folder != project and not any(folder.is_relative_to(prefix) for prefix in prefixes))
+    kept_back = (project, Path.cwd(), *(_real(place) for place in ("~", tempfile.gettempdir(), *PRIVATE_PLACES)))
+    found = []
+    for folder in dict.fromkeys(_real(entry) for entry in sys.path if entry and Path(entry).is_dir()):
+        if any(folder.is_relative_to(prefix) for prefix in prefixes):
+            continue
+        if folder.is_relative_to(project) or any(place.is_relative_to(folder) for place in kept_back):
+            log.debug("workers don't see %s, which is on the search path: it is more than a folder of modules", folder)
+            continue
+        found.append(str(folder))
+    return tuple(found)
+
+
+def _real(path: str) -> Path:
+    return Path(os.path.expanduser(path)).resolve()  # noqa: PTH111 - pathlib's raises for a user without a home

@@ -23,6 +23,8 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWN
 )
 CLONE_NEW_ANY = 0x7E020000
 """Every CLONE_NEW* flag that clone(2) takes."""
+CLONE_NEWTIME = 0x80
+"""For unshare(2) alone: in the flags of clone(2) it is part of a signal's number."""
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2

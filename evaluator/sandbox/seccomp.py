@@ -1,31 +1,22 @@
-"""A seccomp filter: system calls that a kernel's host code never needs are refused with EPERM.
+"""A seccomp filter: system calls that a kernel's host code never needs are refused, or end the process.
 
+Those that only serve to break out or to spy, and that no library makes unasked, are deadly for a submission: its end by SIGSYS is
+evidence. Those that an honest library may try (a profiler, an allocator, PyTorch where processes share device memory) fail with EPERM.
 It is a list of what is denied, not of what is allowed, because CUDA's driver library changes its calls with every release; it stands behind
 namespaces and dropped capabilities, which hold without it.
 """
 
 import ctypes
 import errno
+import os
 import socket
 import struct
 
 from evaluator.sandbox import linux
 
-_DENIED: dict[str, tuple[int, int]] = {
+DEADLY: dict[str, tuple[int, int]] = {
     # name: (x86_64, aarch64); -1 where the architecture has none
     "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "perf_event_open": (298, 241),
-    "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "unshare": (272, 97),
     "setns": (308, 268),
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -39,15 +30,8 @@ _DENIED: dict[str, tuple[int, int]] = {
     "fspick": (433, 433),
     "mount_setattr": (442, 442),
     "open_tree_attr": (467, 467),
-    "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
-    "fanotify_init": (300, 262),
-    "lookup_dcookie": (212, 18),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
+    "bpf": (321, 280),
     "create_module": (174, -1),
     "init_module": (175, 105),
     "finit_module": (313, 273),
@@ -58,12 +42,30 @@ _DENIED: dict[str, tuple[int, int]] = {
     "swapon": (167, 224),
     "swapoff": (168, 225),
     "acct": (163, 89),
+    "iopl": (172, -1),
+    "ioperm": (173, -1),
+}
+REFUSED: dict[str, tuple[int, int]] = {
+    "process_madvise": (440, 440),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "name_to_handle_at": (303, 264),
+    "fanotify_init": (300, 262),
+    "lookup_dcookie": (212, 18),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
     "syslog": (103, 116),
     "personality": (135, 92),
     "vhangup": (153, 58),
     "modify_ldt": (154, -1),
-    "iopl": (172, -1),
-    "ioperm": (173, -1),
     "_sysctl": (156, -1),
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
@@ -73,7 +75,9 @@ _DENIED: dict[str, tuple[int, int]] = {
     "adjtimex": (159, 171),
     "migrate_pages": (256, 238),
 }
-_SOCKET, _CLONE, _IOCTL = (41, 198), (56, 220), (16, 29)
+_PROCESS_MEMORY = {"process_vm_readv": (310, 270), "process_vm_writev": (311, 271)}
+"""Another process's memory. Unwinders read their own so, to learn whether an address is mapped: that is refused and no more."""
+_SOCKET, _CLONE, _UNSHARE, _IOCTL = (41, 198), (56, 220), (272, 97), (16, 29)
 _CONNECT, _SENDTO = (42, 203), (44, 206)
 _SENDING = {"sendmsg": (46, 211), "sendmmsg": (307, 269)}
 """Calls that can send to an address which a filter can't read."""
@@ -96,10 +100,12 @@ class _SockFprog(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def program(machine: str, *, reaching_sockets: bool) -> list[Instruction]:
+def program(machine: str, *, reaching_sockets: bool, own: int | None = None) -> list[Instruction]:
     """The filter for an architecture. Of sockets only those of AF_UNIX can be made, which CUDA makes, and binds, when it starts.
 
     `reaching_sockets` says whether they may reach an address: where the file system is the host's, its servers are behind them.
+    `own` is the number of the process that the filter is for: what is DEADLY ends it. None: that is refused like all else, as it is for
+    compilers, whose failure is evidence enough.
     Raises KeyError for an architecture without a table.
     """
     column = ("x86_64", "aarch64").index(machine) if machine in _AUDIT_ARCH else -1
@@ -111,12 +117,16 @@ def program(machine: str, *, reaching_sockets: bool) -> list[Instruction]:
     ]
     if machine == "x86_64":
         code += [(_JUMP_AT_LEAST, 0, 1, _X32_BIT), _refuse(errno.EPERM)]
-    for number in sorted(row[column] for row in _DENIED.values()):
-        if number >= 0:
-            code += [(_JUMP_EQUAL, 0, 1, number), _refuse(errno.EPERM)]
+    deadly = _refuse(errno.EPERM) if own is None else (_RETURN, 0, 0, _KILL)
+    for table, action in ((DEADLY, deadly), (REFUSED, _refuse(errno.EPERM))):
+        for number in sorted(row[column] for row in table.values() if row[column] >= 0):
+            code += [(_JUMP_EQUAL, 0, 1, number), action]
+    for row in _PROCESS_MEMORY.values():
+        code += _on_argument(row[column], 0, [(_JUMP_EQUAL, 0, 1, own or 0), _refuse(errno.EPERM), deadly])
     # The C library falls back to clone, whose flags can be read by a filter, when clone3 is not there.
     code += [(_JUMP_EQUAL, 0, 1, _CLONE3), _refuse(errno.ENOSYS)]
-    code += _on_argument(_CLONE[column], 0, [(_JUMP_ANY_BIT, 0, 1, linux.CLONE_NEW_ANY), _refuse(errno.EPERM)])
+    code += _on_argument(_CLONE[column], 0, [(_JUMP_ANY_BIT, 0, 1, linux.CLONE_NEW_ANY), deadly])
+    code += _on_argument(_UNSHARE[column], 0, [(_JUMP_ANY_BIT, 0, 1, linux.CLONE_NEW_ANY | linux.CLONE_NEWTIME), deadly])
     requests: list[Instruction] = []
     for request in (_TIOCSTI, _TIOCLINUX):
         requests += [(_JUMP_EQUAL, 0, 1, request), _refuse(errno.EPERM)]
@@ -148,8 +158,12 @@ def supported() -> bool:
     return linux.machine() in _AUDIT_ARCH
 
 
-def install(*, reaching_sockets: bool) -> None:
-    """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError where the kernel has no seccomp."""
-    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in program(linux.machine(), reaching_sockets=reaching_sockets))
+def install(*, reaching_sockets: bool, deadly: bool) -> None:
+    """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError where the kernel has no seccomp.
+
+    `deadly` says whether what is DEADLY ends the process that calls it, and is not only refused.
+    """
+    code = program(linux.machine(), reaching_sockets=reaching_sockets, own=os.getpid() if deadly else None)
+    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
     structure = _SockFprog(len(packed) // 8, packed)
     linux.prctl(linux.PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(structure))

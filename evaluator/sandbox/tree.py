@@ -10,19 +10,24 @@ def descendants(root: int) -> list[int]:
     """All processes below `root`, zombies too, `root` not included."""
     children = defaultdict(list)
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                # The command, in parentheses, may hold anything; the parent is the second field after it.
-                parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[1]
-            except _GONE:
-                continue
-            children[int(parent)].append(int(entry.name))
+        above = parent(int(entry.name)) if entry.name.isdigit() else None
+        if above is not None:
+            children[above].append(int(entry.name))
     found, unseen = [], [root]
     while unseen:
         below = children[unseen.pop()]
         found += below
         unseen += below
     return found
+
+
+def parent(pid: int) -> int | None:
+    """The parent of a process; None where there is no such process."""
+    try:
+        # The command, in parentheses, may hold anything; the parent is the second field after it.
+        return int(Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()[1])
+    except _GONE:
+        return None
 
 
 def resident_bytes(root: int) -> int:

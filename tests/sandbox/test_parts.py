@@ -57,13 +57,20 @@ def test_gpu_nodes_come_only_when_asked_for() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("reaching_sockets", [True, False])
-def test_filter_jumps_stay_inside(machine: str, reaching_sockets: bool) -> None:
-    code = seccomp.program(machine, reaching_sockets=reaching_sockets)
+@pytest.mark.parametrize("own", [None, 7])
+def test_filter_jumps_stay_inside(machine: str, reaching_sockets: bool, own: int | None) -> None:
+    code = seccomp.program(machine, reaching_sockets=reaching_sockets, own=own)
     assert len(code) < 4096
     for index, (operation, if_true, if_false, _) in enumerate(code):
         if operation & 7 == 5:
             assert index + 1 + max(if_true, if_false) < len(code)
     assert code[-1] == (0x06, 0, 0, 0x7FFF0000)
+
+
+def test_no_system_call_is_both_deadly_and_refused() -> None:
+    for column in (0, 1):
+        numbers = [row[column] for table in (seccomp.DEADLY, seccomp.REFUSED) for row in table.values() if row[column] >= 0]
+        assert len(numbers) == len(set(numbers))
 
 
 def test_filter_for_an_unknown_architecture_is_an_error() -> None:

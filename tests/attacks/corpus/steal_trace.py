@@ -1,7 +1,7 @@
 # wants: another process's memory by ptrace, process_vm_readv or pidfd_getfd
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: cpu disqualified/sandbox_violation
+# expect: cuda disqualified/sandbox_violation
 
 import ctypes
 import os

@@ -1,0 +1,13 @@
+# wants: the judge's own means of drawing inputs and of comparing, once it has been constructed
+# problem: softmax
+# expect: cpu disqualified/reference_access
+# expect: cuda disqualified/reference_access
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        from evaluator.judge import oracle
+
+        return oracle.Oracle(self, True).expected([x])

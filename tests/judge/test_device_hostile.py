@@ -1,0 +1,152 @@
+"""Kernels that reach past their memory, or never end, on a GPU: what they leave of the judge's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from evaluator.category import Category
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.attempt import Attempt
+from evaluator.judge.bench import Bench
+from evaluator.judge.memory import Memory
+from evaluator.problem import SHIPPED, ProblemCase, load
+from tests.judge.conftest import Judge, make_job
+
+pytestmark = pytest.mark.gpu
+
+PROBLEM = "gelu_tanh"
+DEADLINE_S = 5.0
+KILLED_WITHIN_S = 2.0
+CANARIES = 33
+CANARY = 0x5A
+
+SOURCE = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CPP = """
+torch::Tensor gelu(torch::Tensor x);
+void spray(torch::Tensor around, int64_t side);
+void endless(torch::Tensor flag);
+"""
+CUDA = """
+#include <torch/types.h>
+#include <c10/cuda/CUDAStream.h>
+
+constexpr int64_t REACH = 1 << 18;
+
+__global__ void gelu_kernel(const float* x, float* y, int64_t n) {
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978845608028654f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
+}
+
+__global__ void spray_kernel(float* begin, int64_t n, int64_t side) {
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < REACH) begin[side < 0 ? -1 - i : n + i] = 123.0f;
+}
+
+__global__ void endless_kernel(volatile float* flag) { while (*flag == 0.0f) {} }
+
+torch::Tensor gelu(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const int64_t n = x.numel();
+    gelu_kernel<<<(n + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+    return y;
+}
+
+void spray(torch::Tensor around, int64_t side) {
+    spray_kernel<<<REACH / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>(around.data_ptr<float>(), around.numel(), side);
+}
+
+void endless(torch::Tensor flag) { endless_kernel<<<1, 1, 0, c10::cuda::getCurrentCUDAStream()>>>(flag.data_ptr<float>()); }
+"""
+extension = load_inline(name="hostile", cpp_sources=CPP, cuda_sources=CUDA, functions=["gelu", "spray", "endless"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+'''
+"""The beginning of each submission here; the lines of forward() follow. A reach is 1 MiB, in steps of four bytes."""
+
+
+def forward(*lines: str) -> str:
+    return SOURCE + "".join(f"        {line}\n" for line in lines)
+
+
+HONEST = forward("return extension.gelu(x)")
+ENDLESS = forward("extension.endless(torch.zeros(1, device=x.device))", "return extension.gelu(x)")
+SPRAYING = {
+    "before its output": forward("y = torch.zeros_like(x)", "extension.spray(y, -1)", "return y"),
+    "after its output": forward("y = torch.zeros_like(x)", "extension.spray(y, 1)", "return y"),
+    "before its input": forward("extension.spray(x, -1)", "return torch.zeros_like(x)"),
+    "after its input": forward("extension.spray(x, 1)", "return torch.zeros_like(x)"),
+}
+FAIR = {
+    Category.WRONG_VALUES,
+    Category.NAN_OR_INF,
+    Category.UNWRITTEN_OUTPUT,
+    Category.NONDETERMINISTIC,
+    Category.MUTATED_INPUT,
+    Category.ILLEGAL_MEMORY_ACCESS,
+}
+
+
+def remembering(case: ProblemCase, remember: Callable[[list[Any]], None]) -> ProblemCase:
+    """The same case, which shows every set of inputs that the judge draws."""
+
+    class Remembering(ProblemCase):
+        def inputs(self, seed: int, device: torch.device | str) -> list[Any]:
+            drawn = super().inputs(seed, device)
+            remember(drawn)
+            return drawn
+
+    return Remembering(case.problem, case.name, case.constants, case.module)
+
+
+@pytest.mark.parametrize("where", SPRAYING)
+def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_bench: Bench, where: str) -> None:
+    """Canaries lie physically between what the judge hands out: every other one of a row of allocations is given back before."""
+    memory = Memory(torch.device(gpu_bench.device.torch_device))
+    row = [memory.allocate(1) for _ in range(2 * CANARIES - 1)]
+    for canary in row[::2]:
+        canary.bytes.fill_(CANARY)
+    memory.free(row[1::2])
+    drawn: list[tuple[torch.Tensor, torch.Tensor]] = []
+    problem = load(SHIPPED / f"{PROBLEM}.py")
+    case = remembering(
+        problem.instance("small"), lambda arguments: drawn.extend((tensor, tensor.cpu()) for _, tensor in tensors_of(arguments))
+    )
+    attempt = Attempt(gpu_bench, make_job(SPRAYING[where], PROBLEM, 60.0), problem, case, lambda _: None)
+    try:
+        verdict = attempt.run()
+    finally:
+        attempt.close()
+    assert verdict.category in FAIR, verdict
+    assert any(launch.own and "spray" in launch.kernel and launch.code == 0 for launch in attempt.evidence.launches)
+    assert len(drawn) >= 2
+    assert all(torch.equal(tensor.cpu(), copy) for tensor, copy in drawn)
+    assert all(int(canary.bytes.min()) == int(canary.bytes.max()) == CANARY for canary in row[::2])
+    memory.close()
+
+
+def test_an_endless_kernel_is_killed_at_its_deadline_and_the_device_is_free_again(judge: Judge, gpu_bench: Bench) -> None:
+    before = judge(HONEST, PROBLEM, bench=gpu_bench)
+    assert before.category is Category.OK, before.message
+    endless = judge(ENDLESS, PROBLEM, bench=gpu_bench, timeout_s=DEADLINE_S, case="small")
+    assert (endless.category, f"did not end within {DEADLINE_S:g} s" in endless.message) == (Category.TIMEOUT, True), endless.message
+    rounds_s = endless.evidence.stages_s["rounds"]
+    elsewhere_s = sum(endless.evidence.stages_s.values()) - rounds_s
+    assert DEADLINE_S <= rounds_s <= DEADLINE_S + KILLED_WITHIN_S
+    assert endless.duration_s - elsewhere_s <= DEADLINE_S + KILLED_WITHIN_S
+    after = judge(HONEST, PROBLEM, bench=gpu_bench)
+    assert after.category is Category.OK, after.message
+    assert before.runtime_ms is not None and after.runtime_ms is not None
+    assert after.runtime_ms <= 1.5 * before.runtime_ms + 0.02
+
+
+def test_after_a_kernel_that_wrote_past_its_memory_an_honest_one_is_judged(judge: Judge, gpu_bench: Bench) -> None:
+    assert judge(SPRAYING["after its input"], PROBLEM, bench=gpu_bench, case="small").category in FAIR
+    result = judge(HONEST, PROBLEM, bench=gpu_bench)
+    assert result.category is Category.OK, result.message
