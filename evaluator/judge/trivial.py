@@ -89,15 +89,17 @@ def _skipped_row(known: Known) -> Part | None:
 
 
 def _element_off(known: Known) -> Part:
-    """The last element is off by the root mean square of the output; an integer is off by one."""
+    """The last element is off by the root mean square of the output; an integer by a whole number, one at the least."""
     right = known.right
-    scale = float(right.abs().double().square().mean().sqrt()) if not is_exact(right.dtype) else 1.0
+    exact = is_exact(right.dtype)
+    scale = float((right.double() if exact else right.abs().double()).square().mean().sqrt())
+    step = max(round(scale), 1) if exact else scale
 
     def part(piece: Piece) -> torch.Tensor:
         answer = piece.reference.clone(memory_format=torch.contiguous_format)
         if piece.start + (len(answer) if answer.dim() else 1) == (right.size(0) if right.dim() else 1):
             last = answer.view(-1)[-1:]
-            last.copy_(~last if right.dtype is torch.bool else last + scale)
+            last.copy_(~last if right.dtype is torch.bool else last + step)
         return answer
 
     return part

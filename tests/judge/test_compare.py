@@ -174,6 +174,68 @@ def test_booleans_are_compared_exactly() -> None:
     assert (category, figures.wrong, figures.first_index) == (Category.WRONG_VALUES, 1, (1,))
 
 
+def hinging(elements: int, slips: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An integer oracle, and a reference that is one too low in every so many-th element."""
+    oracle = torch.arange(elements) % 50
+    reference = oracle.clone()
+    reference[: slips * 7 : 7] -= 1
+    return oracle, reference
+
+
+@pytest.mark.parametrize("elements", [200, 20_000])
+def test_where_the_references_own_answer_hangs_on_rounding_either_is_right(elements: int) -> None:
+    oracle, reference = hinging(elements, 10)
+    assert compared(reference.clone(), oracle, reference)[0] is None
+    assert compared(oracle.clone(), oracle, reference)[0] is None
+    both = torch.where(torch.arange(elements) < 35, oracle, reference)
+    category, figures = compared(both, oracle, reference)
+    assert (category, figures.max_error, figures.reference_error) == (None, 0.0, 1.0)
+    flags = reference != oracle
+    assert compared(flags, torch.zeros(elements, dtype=torch.bool), flags)[0] is None
+
+
+def test_another_order_of_rounding_slips_elsewhere_but_no_further_and_not_much_more_often() -> None:
+    oracle, reference = hinging(20_000, 10)
+    elsewhere = oracle.clone()
+    elsewhere[-40:] += 1
+    category, figures = compared(elsewhere, oracle, reference)
+    assert (category, figures.tolerance, figures.max_error) == (None, 1.0, 1.0)
+    elsewhere[-41] += 1
+    category, figures = compared(elsewhere, oracle, reference)
+    assert (category, figures.wrong, figures.first_index, figures.tolerance) == (Category.WRONG_VALUES, 41, (19_959,), 0.0)
+    further = oracle.clone()
+    further[-3] += 2
+    category, figures = compared(further, oracle, reference)
+    assert (category, figures.wrong, figures.first_index) == (Category.WRONG_VALUES, 1, (19_997,))
+
+
+def test_slips_of_a_reference_that_slips_often_excuse_no_others() -> None:
+    oracle, reference = hinging(200, 10)
+    elsewhere = reference.clone()
+    elsewhere[-1] += 1
+    category, figures = compared(elsewhere, oracle, reference)
+    assert (category, figures.wrong, figures.first_index) == (Category.WRONG_VALUES, 1, (199,))
+    assert compared(torch.zeros(200, dtype=torch.int64), oracle, reference)[0] is Category.WRONG_VALUES
+
+
+@pytest.mark.parametrize(("elements", "slips", "informative"), [(20_000, 0, True), (20_000, 20, True), (20_000, 21, False), (9, 1, False)])
+def test_a_reference_that_slips_often_says_nothing_of_others(elements: int, slips: int, informative: bool) -> None:
+    oracle, reference = hinging(elements, slips)
+    comparison = Comparison("", oracle.shape, oracle.dtype, False, 1.0)
+    comparison.measure(Piece(0, oracle, reference, oracle))
+    assert comparison.informative is informative
+
+
+def test_an_honest_kernel_of_another_order_passes_where_its_answer_hangs_on_rounding() -> None:
+    x = torch.rand(300_000, generator=torch.Generator().manual_seed(4)) * 2000
+    oracle, reference, other = (x.double() / 0.3).floor().long(), (x / 0.3).floor().long(), (x * (1 / 0.3)).floor().long()
+    wrong_before = int((other != oracle).sum())
+    assert wrong_before > 0 and not torch.equal(other, reference)
+    assert compared(other, oracle, reference)[0] is None
+    careless = (x.to(torch.bfloat16) / 0.3).floor().long()
+    assert compared(careless, oracle, reference)[0] is Category.WRONG_VALUES
+
+
 def test_complex_outputs_are_compared_part_by_part() -> None:
     oracle = torch.randn(20, 16, dtype=torch.complex128)
     right = oracle.to(torch.complex64)
