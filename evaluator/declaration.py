@@ -6,6 +6,7 @@
         "dtype": "float16",
         "tolerance": 2.0,
         "rows_independent": True,
+        "floor": {"reads": "all", "operations": "5 * batch_size * dim"},
     }
 
 A file without it has one case, `full`, and runs as it stands.
@@ -16,7 +17,9 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from evaluator.expression import ExpressionError, names_in, value_of
 
 DECLARATION_NAME = "ASSAY"
 DEFAULT_CASE = "full"
@@ -37,6 +40,45 @@ class DeclarationError(Exception):
         self.rule, self.line = rule, line
 
 
+def _selection(kinds: tuple[type, ...], meaning: str) -> BeforeValidator:
+    def fits(value: object) -> bool:
+        if not isinstance(value, list | tuple):
+            return value == "all"
+        known = all(type(each) in kinds and value.count(each) == 1 for each in value)
+        return known and not any(type(each) is int and each < 0 for each in value)
+
+    def check(value: object) -> object:
+        if not fits(value):
+            raise ValueError(f"'all' or a list of {meaning}, each once")
+        return value
+
+    return BeforeValidator(check)
+
+
+def _operations(value: object) -> object:
+    text = str(value) if type(value) in (int, float) else value
+    if not isinstance(text, str):
+        raise ValueError("an expression in a string")
+    names_in(text)
+    return text
+
+
+class Floor(BaseModel):
+    """What no answer can do without, however clever: what the floor of a call's time is computed from (evaluator.judge.floor)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reads: Annotated[
+        Literal["all"] | tuple[int | str, ...], _selection((int, str), "positions of forward()'s arguments and names of parameters")
+    ] = ()
+    """Arguments (positions, from 0) and parameters (names, as in `norm.weight`) every byte of which has to be read; `all`: all of both."""
+    writes: Annotated[Literal["all"] | tuple[int, ...], _selection((int,), "positions of the answer's tensors")] = "all"
+    """Tensors of the answer every element of which has to be written; not those that may be a view of an input."""
+    operations: Annotated[str, BeforeValidator(_operations)] = "0"
+    """Additions and multiplications that the best known algorithm needs, over the case's constants, as in `2 * rows * inner * columns`.
+    They are held against the rate of 16-bit matrix products: to be left out where 8-bit ones could give the answer."""
+
+
 class Declaration(BaseModel):
     """The declaration of one problem."""
 
@@ -54,6 +96,8 @@ class Declaration(BaseModel):
     """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
     rows_independent: bool = False
     """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
+    floor: Floor | None = None
+    """None: nothing but the bytes of the answer is known to be needed."""
 
 
 def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
@@ -79,7 +123,28 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
     for case, constants in declaration.cases.items():
         for name, constant in constants.items():
             _check_constant(case, name, constant, namespace, lines)
+        _check_operations(declaration.floor, case, {**namespace, **constants}, lines)
     return declaration
+
+
+def numbers_in(namespace: Mapping[str, Any]) -> dict[str, float]:
+    """The constants of a module that an expression may name."""
+    return {name: value for name, value in namespace.items() if type(value) in (int, float) and not name.startswith("__")}
+
+
+def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, Any], lines: "_Lines") -> None:
+    if floor is None:
+        return
+    numbers, where = numbers_in(namespace), lines.of("floor", "operations")
+    unknown = sorted(names_in(floor.operations) - numbers.keys())
+    if unknown:
+        raise DeclarationError(f"operations: {unknown[0]!r} is no number of the module; {_nearest(unknown[0], numbers)}", where)
+    try:
+        operations = value_of(floor.operations, numbers)
+    except ExpressionError as error:
+        raise DeclarationError(f"operations of case {case!r}: {error}", where) from error
+    if operations < 0:
+        raise DeclarationError(f"operations of case {case!r} are {operations:g}, less than none", where)
 
 
 def _check_constant(case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_Lines") -> None:

@@ -6,12 +6,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evaluator.declaration import Floor
+    from evaluator.devices import Device
     from evaluator.judge.admission import Admission
     from evaluator.problem import Problem
 
@@ -88,14 +91,30 @@ def _list(problems: Sequence["Problem"], as_json: bool) -> int:
     from evaluator.plain import cell, rendered
 
     if as_json:
-        rows = [{"problem": each.name, "cases": each.case_names, "description": each.declaration.description} for each in problems]
+        rows = [_described(each) for each in problems]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return EXIT_ADMITTED
-    table = Table("problem", "cases", "description", box=None, header_style="bold")
+    table = Table("problem", "cases", "description", "floor", box=None, header_style="bold")
     for problem in problems:
-        table.add_row(cell(problem.name), cell(", ".join(problem.case_names)), cell(problem.declaration.description))
+        declared = problem.declaration
+        table.add_row(cell(problem.name), cell(", ".join(problem.case_names)), cell(declared.description), cell(_floor(declared.floor)))
     sys.stdout.write(rendered(table))
     return EXIT_ADMITTED
+
+
+def _described(problem: "Problem") -> dict[str, Any]:
+    declared = problem.declaration
+    floor = declared.floor.model_dump() if declared.floor else None
+    return {"problem": problem.name, "cases": problem.case_names, "description": declared.description, "floor": floor}
+
+
+def _floor(floor: "Floor | None") -> str:
+    """What a call can't do without, in short."""
+    if floor is None:
+        return "writes all"
+    reads, writes = (each if isinstance(each, str) else ", ".join(map(str, each)) for each in (floor.reads, floor.writes))
+    parts = [f"reads {reads}" if reads else "", f"writes {writes}" if writes else "", floor.operations if floor.operations != "0" else ""]
+    return "; ".join(part for part in parts if part)
 
 
 def _check(problems: Sequence["Problem"], options: argparse.Namespace) -> int:
@@ -121,10 +140,27 @@ def _checked(problems: Sequence["Problem"], options: argparse.Namespace) -> Iter
         for case in cases:
             start = time.monotonic()
             try:
-                admission = check_case(problem.instance(case), torch.device(device.spec))
+                with _alone_on(device):
+                    admission = check_case(problem.instance(case), torch.device(device.spec))
             except (torch.OutOfMemoryError, MemoryError) as error:
                 raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
             yield _Checked(admission, round(time.monotonic() - start, 3))
+
+
+@contextmanager
+def _alone_on(device: "Device") -> Iterator[None]:
+    """On a GPU the reference is timed, and no judge may have a submission there meanwhile."""
+    from evaluator.judge.lock import DeviceLock
+
+    if device.kind != "cuda":
+        yield
+        return
+    lock = DeviceLock(device.unique_id)
+    try:
+        lock.acquire()
+        yield
+    finally:
+        lock.close()
 
 
 def _record(checked: _Checked) -> dict[str, Any]:
@@ -138,12 +174,14 @@ def _report(checked: Sequence[_Checked]) -> str:
 
     from evaluator.plain import cell, rendered
 
-    table = Table("problem", "case", "verdict", "reason", box=None, header_style="bold")
+    timed = any(each.admission.floor_ms is not None for each in checked)
+    table = Table("problem", "case", "verdict", *(["floor", "reference"] if timed else []), "reason", box=None, header_style="bold")
     for each in checked:
         admission = each.admission
         verdict = Text("admitted", style="green") if admission.admitted else Text("refused", style="red")
         reasons = "; ".join(finding.message for finding in admission.findings)
-        table.add_row(cell(admission.problem), cell(admission.case), verdict, cell(reasons))
+        times = ["–" if each is None else f"{each:.4g} ms" for each in (admission.floor_ms, admission.reference_ms)]
+        table.add_row(cell(admission.problem), cell(admission.case), verdict, *(times if timed else []), cell(reasons))
     refused = sum(not each.admission.admitted for each in checked)
     return rendered(table, f"{len(checked)} checked, {refused} refused as degenerate or unsound")
 

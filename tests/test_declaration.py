@@ -28,6 +28,28 @@ def test_cases_set_constants_of_their_own_type(form: str) -> None:
     assert declaration.tolerance == 2.0
 
 
+FLOOR = "ASSAY = {\n    'cases': {'full': {}, 'small': {'batch_size': 2}},\n    'floor': {\n"
+
+
+def test_without_a_floor_there_is_none_and_an_empty_one_counts_the_answer() -> None:
+    assert declared("x = 1\n").floor is None
+    floor = declared("ASSAY = {'floor': {}}").floor
+    assert floor is not None and (floor.reads, floor.writes, floor.operations) == ((), "all", "0")
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ("{'reads': 'all', 'writes': [], 'operations': '2 * n'}", ("all", (), "2 * n")),
+        ("{'reads': [0, 'norm.weight'], 'writes': [1], 'operations': 12}", ((0, "norm.weight"), (1,), "12")),
+        ("{'reads': (), 'operations': 'n * slope // 2'}", ((), "all", "n * slope // 2")),
+    ],
+)
+def test_floors(parts: str, found: tuple[object, ...]) -> None:
+    floor = declared(f"n = 4\nslope = 0.5\nASSAY = {{'floor': {parts}}}").floor
+    assert floor is not None and (floor.reads, floor.writes, floor.operations) == found
+
+
 @pytest.mark.parametrize(
     ("body", "line", "said"),
     [
@@ -42,6 +64,18 @@ def test_cases_set_constants_of_their_own_type(form: str) -> None:
         ("ASSAY = dict(cases={'full': {}, 'small': {'batch_size': 'three'}})", 3, "of type int"),
         ("ASSAY = dict(cases={'full': {}, 'small': {'batch_size': True}})", 3, "of type int"),
         ("ASSAY = dict(cases={'full': {}, 'small': {'function': 3}})", 3, "no constant"),
+        ("ASSAY = {\n    'floor': 7,\n}", 4, "floor: Input should be a valid dictionary"),
+        (FLOOR + "'raeds': 'all'}}", 6, "floor.raeds"),
+        (FLOOR + "'reads': 'some'}}", 6, "'all' or a list of positions of forward()'s arguments and names of parameters"),
+        (FLOOR + "'reads': [0, 1, 0]}}", 6, "each once"),
+        (FLOOR + "'reads': [-1]}}", 6, "floor.reads"),
+        (FLOOR + "'reads': [True]}}", 6, "floor.reads"),
+        (FLOOR + "'writes': ['y']}}", 6, "positions of the answer's tensors"),
+        (FLOOR + "'reads': 'all',\n'operations': 'batch_sise ** 2'}}", 7, "nearest: batch_size"),
+        (FLOOR + "'reads': 'all',\n'operations': 'function(3)'}}", 7, "numbers, names and + - * / // **"),
+        (FLOOR + "'operations': None}}", 6, "an expression in a string"),
+        (FLOOR + "'operations': '1 / (batch_size - 2)'}}", 6, "operations of case 'small': '1 / (batch_size - 2)' has no value"),
+        (FLOOR + "'operations': 'batch_size - 3'}}", 6, "operations of case 'small' are -1, less than none"),
     ],
 )
 def test_errors_name_the_line_and_the_rule(body: str, line: int, said: str) -> None:

@@ -1,8 +1,9 @@
 """Is a problem fit to judge by? Answers that cost nothing are held against it, by the comparison that submissions are held to.
 
 They answer the draws that a submission answers: the problem's own, and in between those of every distribution that it allows.
-A problem is refused where a trivial answer passes for any of its outputs, where its inputs or its answers do not change with the seed, and
-where its reference is not a function of its inputs alone: random, not finite, or changing what it was given.
+A problem is refused where a trivial answer passes for any of its outputs, where its inputs or its answers do not change with the seed,
+where its reference is not a function of its inputs alone (random, not finite, or changing what it was given), and where it declares a floor
+that does not fit, or that the reference itself is faster than.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,18 +13,23 @@ from typing import Any
 
 import torch
 
+from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.compare import Comparison, Piece, is_exact
 from evaluator.judge.distributions import changed
+from evaluator.judge.floor import SPEEDOMETER, best_s, floor_evidence, work_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import plan_rounds
 from evaluator.judge.trivial import ANSWERS, Known, Part
 from evaluator.problem import ProblemCase, ProblemError
+from evaluator.result import FloorEvidence
 
 DRAWS = 15
 """Draws that a trivial answer has to pass, every one, before the problem is refused for it: more than a submission has to, so that
 a number which happens to survive rounding does not condemn its problem."""
+CALLS = 10
+"""Calls of the reference that are timed."""
 
 OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 
@@ -33,7 +39,7 @@ class Finding:
     """One reason to refuse a problem."""
 
     check: str
-    """`trivial_answer`, `inputs`, `output`, `deterministic`, `finite`, `oracle` or `runs`."""
+    """`trivial_answer`, `inputs`, `output`, `deterministic`, `finite`, `oracle`, `floor` or `runs`."""
     answer: str
     """The trivial answer that passed, as in `zeros`; empty for other checks."""
     message: str
@@ -47,6 +53,10 @@ class Admission:
     case: str
     device: str
     findings: tuple[Finding, ...]
+    floor_ms: float | None = None
+    """The least time that a call can take on the device; None on the CPU."""
+    reference_ms: float | None = None
+    """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
 
     @property
     def admitted(self) -> bool:
@@ -78,21 +88,35 @@ def check_case(case: ProblemCase, device: torch.device) -> Admission:
     Raises torch.OutOfMemoryError or MemoryError where the device has too little for the problem: that is not the problem's fault.
     """
     findings: tuple[Finding, ...]
+    check: _Check | None = None
     try:
-        findings = tuple(_Check(case, device).findings())
+        check = _Check(case, device)
+        findings = tuple(check.findings())
     except _Refused as refused:
         findings = (refused.finding,)
     except (ReferenceFailedError, ProblemError) as error:
         if isinstance(error.__cause__, OUT_OF_MEMORY):
             raise error.__cause__ from error
         findings = (Finding("runs", "", str(error)),)
-    return Admission(case.problem.name, case.name, str(device), findings)
+    floor_ms, reference_ms = check.times_ms if check else (None, None)
+    return Admission(case.problem.name, case.name, str(device), findings, floor_ms, reference_ms)
+
+
+def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
+    """Why the problem is refused whose reference takes so long, where that is less than the floor says is possible."""
+    if floor.floor_ms < LEAST_FLOOR_MS or reference_ms >= floor.floor_ms:
+        return None
+    message = f"the reference takes {reference_ms:.4g} ms, less than the floor of {floor.floor_ms:.4g} ms: not all that it counts is needed"
+    return Finding("floor", "", message)
 
 
 class _Check:
     def __init__(self, case: ProblemCase, device: torch.device) -> None:
         self._case, self._device = case, device
-        self._oracle = Oracle(case.model(fresh_seed(), device), case.rows_independent)
+        self._model = case.model(fresh_seed(), device)
+        self._oracle = Oracle(self._model, case.rows_independent)
+        self.times_ms: tuple[float | None, float | None] = (None, None)
+        """The floor and the reference's time, once they have been measured."""
 
     def findings(self) -> Iterator[Finding]:
         """Raises _Refused, ReferenceFailedError, ProblemError."""
@@ -101,6 +125,7 @@ class _Check:
         self._check_inputs(first_seed, second_seed)
         self._check_finite(first)
         self._check_deterministic(first)
+        yield from self._floor(first)
         names = [plan.distribution for plan in plan_rounds(self._case, first.inputs, first.outputs)]
         for name in dict.fromkeys(names):
             self._check_own_answer(self._draw(fresh_seed(), name))
@@ -151,6 +176,21 @@ class _Check:
                 error = comparison.figures().max_error
                 raise _Refused("deterministic", f"the reference's answers to the same inputs differ in {_named(name)} by {error:.3g}")
 
+    def _floor(self, draw: _Draw) -> Iterator[Finding]:
+        """A finding where the reference is faster than the floor. Raises _Refused where the floor that is declared does not fit."""
+        try:
+            work = work_of(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
+        except ProblemError as error:
+            raise _Refused("floor", error.rule) from error
+        if self._device.type != "cuda":
+            return
+        reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
+        floor = floor_evidence(work, SPEEDOMETER.measure(self._device))
+        self.times_ms = (floor.floor_ms, reference_ms)
+        finding = floor_finding(floor, reference_ms)
+        if finding is not None:
+            yield finding
+
     def _check_own_answer(self, draw: _Draw) -> None:
         """Raises _Refused where the reference's own answer would be judged wrong: any answer in its dtype would be."""
         comparisons = self._comparisons(draw)
@@ -158,8 +198,8 @@ class _Check:
             comparisons[number].measure(piece)
         if draw.distribution != "own" and not all(comparison.informative for comparison in comparisons):
             return  # no submission is judged by this draw
-        for name, comparison in zip(draw.names, comparisons, strict=True):
-            if not comparison.passed:
+        for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
+            if not comparison.passed or (is_exact(output.dtype) and not comparison.informative):
                 wrong = f"{_named(name)} of the reference itself is {comparison.category}"
                 raise _Refused("oracle", f"{wrong} beside its float64 form, on inputs of the {_advice(draw.distribution)}")
 

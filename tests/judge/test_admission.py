@@ -129,6 +129,10 @@ def test_exact_answers_that_hang_on_rounding_are_refused(tmp_path: Path) -> None
     assert check == "oracle" and message.startswith("the output of the reference itself is wrong_values beside its float64 form")
 
 
+def test_exact_answers_a_few_of_which_hang_on_rounding_are_admitted(tmp_path: Path) -> None:
+    assert admission(tmp_path, "return (x / 0.3).floor().long()", "torch.rand(300, 1000) * 2000").admitted
+
+
 def test_a_second_output_that_is_always_the_same_is_named(tmp_path: Path) -> None:
     checked = admission(tmp_path, "return torch.tanh(x), {'count': torch.tensor(x.numel())}")
     (finding,) = checked.findings
@@ -165,6 +169,36 @@ def test_a_reference_that_changes_its_inputs_is_refused(tmp_path: Path) -> None:
 def test_a_random_reference_is_refused(tmp_path: Path) -> None:
     check, message = refusal(admission(tmp_path, "return nn.functional.dropout(x, 0.5)"))
     assert check == "deterministic" and message.startswith("the reference's answers to the same inputs differ in the output by ")
+
+
+def test_dropout_that_is_off_for_evaluation_is_no_randomness(tmp_path: Path) -> None:
+    assert admission(tmp_path, "return nn.Dropout(0.5).train(self.training)(torch.tanh(x))").admitted
+    assert admission(tmp_path, "return nn.functional.dropout(torch.tanh(x), 0.5, self.training)").admitted
+    check, _ = refusal(admission(tmp_path, "return nn.functional.dropout(torch.tanh(x), 0.5, training=True)"))
+    assert check == "deterministic"
+
+
+@pytest.mark.parametrize("noise", ["torch.rand_like(x)", "torch.bernoulli(torch.sigmoid(x))", "nn.functional.rrelu(x, training=True)"])
+def test_a_reference_that_draws_is_refused(tmp_path: Path, noise: str) -> None:
+    assert refusal(admission(tmp_path, f"return torch.tanh(x) + {noise}"))[0] == "deterministic"
+
+
+def test_a_reference_that_draws_integers_is_refused(tmp_path: Path) -> None:
+    check, message = refusal(admission(tmp_path, "return torch.tanh(x), (x + torch.randint_like(x, 9)).long()"))
+    assert check == "deterministic" and "output[1]" in message
+
+
+@pytest.mark.parametrize(
+    ("floor", "said"), [("{'reads': [1]}", "argument 1"), ("{'reads': ['w']}", "'w'"), ("{'writes': [3]}", "output 3")]
+)
+def test_a_floor_that_does_not_fit_is_refused(tmp_path: Path, floor: str, said: str) -> None:
+    check, message = refusal(admission(tmp_path, "return torch.tanh(x)", assay=f"{{'floor': {floor}}}"))
+    assert check == "floor" and said in message
+
+
+def test_on_the_cpu_nothing_is_timed(tmp_path: Path) -> None:
+    checked = admission(tmp_path, "return torch.tanh(x)", assay="{'floor': {'reads': 'all', 'operations': 1e18}}")
+    assert checked.admitted and checked.floor_ms is checked.reference_ms is None
 
 
 def test_a_reference_that_remembers_its_calls_is_refused(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_json_has_every_case_with_its_findings(folder: Path, capsys: pytest.Capt
     finding = full["findings"][0]
     assert finding == {"check": "trivial_answer", "answer": "ones", "message": "ones passes as the output: the answer is nothing but ones"}
     assert full["duration_s"] > 0
+    assert full["floor_ms"] is full["reference_ms"] is None  # on the CPU nothing is timed
 
 
 def test_one_case_can_be_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,9 +90,11 @@ def test_the_list_names_all_problems_and_takes_no_markup(folder: Path, capsys: p
     output = capsys.readouterr().out
     assert [line.split()[0] for line in output.splitlines()[1:]] == list(discover([folder]))
     assert "A [bold]constant" in output
-    assert main(["list", "--json", "softmax"]) == 0
-    (record,) = json.loads(capsys.readouterr().out)
-    assert record == {"problem": "softmax", "cases": ["full", "small"], "description": "Softmax along dimension 1"}
+    assert "reads all; writes all; 2 * rows * inner * columns" in output
+    assert main(["list", "--json", "softmax", "constant", "--reference", str(folder)]) == 0
+    softmax, constant = json.loads(capsys.readouterr().out)
+    assert (softmax["problem"], softmax["cases"], softmax["description"]) == ("softmax", ["full", "small"], "Softmax along dimension 1")
+    assert softmax["floor"] == {"reads": "all", "writes": "all", "operations": "0"} and constant["floor"] is None
 
 
 def test_it_runs_as_a_module_from_the_shell() -> None:
