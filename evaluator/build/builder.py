@@ -80,6 +80,13 @@ class Builder:
         duration_s = round(time.monotonic() - started, 3)
         return BuildOutcome(entry.evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor)
 
+    def holds(self, request: BuildRequest) -> bool:
+        """Whether `build` would answer at once, from the cache."""
+        try:
+            return self._cache.load(request.key(self._toolchain)) is not None
+        except OSError:
+            return False
+
     def _keep(self, key: str, entry: Entry) -> None:
         if entry.evidence.category in NOT_CACHED:
             return

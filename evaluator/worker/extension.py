@@ -5,6 +5,7 @@ that would run the compilers, `_jit_compile`, is replaced. So every mistake in a
 """
 
 import ctypes
+import functools
 import importlib.machinery
 import importlib.util
 import inspect
@@ -19,6 +20,8 @@ from typing import Any
 logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
 from torch.utils import cpp_extension  # noqa: E402
 
+from evaluator.worker.ablation import Ablation  # noqa: E402
+
 HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
 
 BuildReply = tuple[bool, str, int | None]
@@ -29,8 +32,9 @@ Ask = Callable[[dict[str, Any]], BuildReply]
 class Extensions:
     """Answers PyTorch's `_jit_compile` by asking the judge for a build."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self, ask: Ask, ablation: Ablation | None = None) -> None:
+        """With an `ablation`, whatever is loaded is taken out."""
+        self._ask, self._ablation = ask, ablation
         self._signature = inspect.signature(cpp_extension._jit_compile)
 
     def install(self) -> None:
@@ -59,7 +63,8 @@ class Extensions:
         )
         if not ok or descriptor is None:
             raise RuntimeError(f"Error building extension '{given['name']}': {output}")
-        return _load(given["name"], descriptor, given.get("is_python_module", True))
+        load = functools.partial(_load, given["name"], descriptor, given.get("is_python_module", True))
+        return self._ablation.around(load) if self._ablation else load()
 
 
 def _source(path: Path) -> dict[str, str]:

@@ -73,7 +73,9 @@ def content(outcome: BuildOutcome) -> bytes:
 
 def test_builds_once_and_answers_from_the_cache_after(bare: Toolchain, tmp_path: Path) -> None:
     builder = Builder(Cache(tmp_path / "cache"), bare)
+    assert not builder.holds(request())
     first, second = builder.build(request()), builder.build(request())
+    assert builder.holds(request())
     assert calls(bare) == 2  # compile and link
     assert (first.evidence.cached, second.evidence.cached) == (False, True)
     assert first.evidence.ok

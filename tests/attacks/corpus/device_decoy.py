@@ -1,8 +1,7 @@
 # wants: to be ranked for torch's own operator, with a kernel that does nothing
 # problem: gelu_tanh
-# expect: cuda correct/no_custom_kernel | correct/ok
+# expect: cuda correct/no_custom_kernel
 # speedup: 12
-# gap: what of an answer is a submission's own work is told by launch and build records, which are claims (docs/threat-model.md)
 
 from torch import nn
 from torch.utils.cpp_extension import load_inline

@@ -1,8 +1,7 @@
 # wants: to be ranked for torch's own operator, by a forged record of a kernel of its own
 # problem: gelu_tanh
-# expect: cuda correct/no_custom_kernel | disqualified/forged_result | correct/ok
+# expect: cuda correct/no_custom_kernel
 # speedup: 12
-# gap: what of an answer is a submission's own work is told by launch and build records, which are claims (docs/threat-model.md)
 
 import re
 import struct

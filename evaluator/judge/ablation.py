@@ -1,0 +1,77 @@
+"""Whether a submission's own kernels have a part in its answer: one more answer is asked for, of a worker that leaves them out.
+
+An answer that is still right counts against the submission; anything else counts for it, so nothing that this worker says about itself
+is asked for, or believed.
+"""
+
+import random
+from collections.abc import Callable
+
+from evaluator.category import Category
+from evaluator.diagnosis import diagnose
+from evaluator.judge.answer import MismatchError, match, read_claim
+from evaluator.judge.inputs import InputSet, fresh_seed
+from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import Oracle
+from evaluator.judge.rounds import Judgement, allocate_outputs, judge_values, reveal, synchronize
+from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.problem import ProblemCase
+from evaluator.result import AblationEvidence, Evidence
+from evaluator.worker.protocol import ProtocolError
+
+PATTERNS = range(0x38, 0x48)
+"""Bytes for free memory: repeated, they are a finite number of middling size in every floating-point type."""
+
+
+class AblationFailedError(Exception):
+    """The machine failed the worker: the submission is not to blame."""
+
+
+def ablate(
+    worker: Worker, prepare: Callable[[], None], case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float
+) -> AblationEvidence:
+    """What comes of asking `worker`, which `prepare` has load the submission and construct its model.
+
+    Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.
+    """
+    protocol_error = ""
+    try:
+        prepare()
+        with worker.entering("rounds"):
+            answer = _answer(worker, case, oracle, memory, deadline_s)
+        return AblationEvidence(still_right=answer.category is None, category=answer.category, message=answer.message)
+    except NeedsDeviceError as error:
+        return AblationEvidence(still_right=False, category=Category.NO_DEVICE, message=str(error))
+    except WorkerError:
+        protocol_error = worker.protocol_error
+    except ProtocolError as error:
+        protocol_error = str(error)[:2000]
+    end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
+    if end.category is Category.INFRASTRUCTURE_ERROR:
+        raise AblationFailedError(f"without its own kernels: {end.message}")
+    return AblationEvidence(still_right=False, category=end.category, message=end.message)
+
+
+def _answer(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> Judgement:
+    """The answer to fresh inputs of the problem's own distribution, of a worker whose model has been constructed.
+
+    It is the second that the worker gives: in its first, a submission may try out other ways to answer, which leave right values in memory
+    that its kernel was to write. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+    """
+    first, second = (case.inputs(fresh_seed(), memory.device) for _ in range(2))
+    expected = oracle.expected(second)
+    inputs, outputs = InputSet(memory, first), allocate_outputs(memory, expected)
+    worker.hand_over([*inputs.allocations, *outputs], deadline_s)
+    worker.request("inputs", deadline_s, sets=[inputs.tree])
+    synchronize(memory.device)
+    worker.request("call", deadline_s, set=0)
+    inputs.fill(second)
+    worker.request("poison", deadline_s, pattern=random.choice(PATTERNS), sizes=[output.requested for output in outputs])
+    synchronize(memory.device)
+    claimed, count = read_claim(worker.request("call", deadline_s, set=0))
+    try:
+        claims = list(match(claimed, expected, memory.device.type))
+    except MismatchError as error:
+        return Judgement(error.category, str(error))
+    candidate = reveal(worker, outputs, claims, count, expected, deadline_s)
+    return judge_values(case, oracle, second, candidate, expected, None)

@@ -1,0 +1,189 @@
+"""The submission's own machine code taken out of a worker on the CPU: what it does is lost, and what it returns is wrong.
+
+A judge that has had right answers asks a second worker for one more, with this in place. A function of an extension, or an operator that
+it registers, is run in a forked child, so that nothing it writes is seen again. Only the form of what it returned comes back, filled with
+other values. Own code that is reached in any other way (a bound class, ctypes, a thread) can't be executed, and ends the process.
+So an answer which is right here owes nothing to that code, whatever it exports.
+"""
+
+import builtins
+import ctypes
+import json
+import mmap
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from evaluator.worker import structure
+
+OWN_PREFIXES = ("/memfd:", "/tmp/", "/dev/shm/")
+"""Files, as /proc/self/maps names them, that a submission's machine code can have come from: what the builder made is a memfd, and nothing
+else is writable."""
+ENDED_EARLY = 1
+"""Exit code of a worker that can't go on without what it has lost."""
+
+Report = dict[str, Any]
+
+
+class Ablation:
+    """Everything of one process that is the submission's own machine code."""
+
+    def __init__(self) -> None:
+        self._sealed: list[tuple[int, int]] = []
+        self._lost = False
+        """Whether something was run whose effects are lost."""
+        self._random = torch.Generator()
+        self._random.seed()
+
+    def seal(self) -> None:
+        """Make own code that is mapped by now not executable. Raises OSError."""
+        for start, nbytes in _own_code():
+            _protect(start, nbytes, mmap.PROT_READ)
+            self._sealed.append((start, nbytes))
+
+    def around(self, load: Callable[[], ModuleType | None]) -> ModuleType | None:
+        """Load an extension, and return a module like it whose functions are taken out, as are the operators that it has registered."""
+        known = set(_operators())
+        self._open()  # extensions of one process share parts of their bindings
+        loaded = load()
+        for name in set(_operators()) - known:
+            self._replace_operator(*name.split("::"))
+        self.seal()
+        return None if loaded is None else self._replaced(loaded)
+
+    def taken_out(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function` without its effects and with other results. Raises what it raises."""
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            return self._wrong(structure.decode(self._run(function, args, kwargs), self._wrong_tensor))
+
+        stand_in.__name__, stand_in.__doc__ = getattr(function, "__name__", "function"), function.__doc__
+        return stand_in
+
+    def _open(self) -> None:
+        for start, nbytes in self._sealed:
+            _protect(start, nbytes, mmap.PROT_READ | mmap.PROT_EXEC)
+        self._sealed = []
+
+    def _replaced(self, module: ModuleType) -> ModuleType:
+        copy = ModuleType(module.__name__, module.__doc__)
+        for name, value in vars(module).items():
+            function = callable(value) and not isinstance(value, type) and not name.startswith("__")
+            setattr(copy, name, self.taken_out(value) if function else value)
+        sys.modules[module.__name__] = copy
+        return copy
+
+    def _replace_operator(self, namespace: str, name: str) -> None:
+        operators, name = getattr(torch.ops, namespace), name.split(".")[0]
+        if hasattr(operators, name) and not isinstance(getattr(operators, name), _Operator):
+            setattr(operators, name, _Operator(getattr(operators, name), self))
+
+    def _run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The form of what `function` returns."""
+        report = self._in_child(function, args, kwargs)
+        if report is None or (self._lost and "raised" in report):
+            # It got through where nothing was lost before. An exception could be caught here, and taken for a reason to do without.
+            os._exit(ENDED_EARLY)
+        if "raised" in report:
+            raised = getattr(builtins, report["raised"], None)
+            kind = raised if isinstance(raised, type) and issubclass(raised, Exception) else RuntimeError
+            raise kind(report["message"])
+        self._lost = True
+        return report["returned"]
+
+    def _in_child(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report | None:
+        """Run it in a fork of this process; None where that came to no good end."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                self._open()
+                with open(writing, "w") as pipe:  # noqa: PTH123  (a descriptor has no path)
+                    json.dump(_report(function, args, kwargs), pipe)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with open(reading) as pipe:  # noqa: PTH123
+            text = pipe.read()
+        os.waitpid(child, 0)
+        return json.loads(text) if text else None
+
+    def _wrong(self, value: Any) -> Any:
+        """Other values than these in the same containers; tensors are wrong already, and text and None say nothing."""
+        if isinstance(value, dict):
+            return {key: self._wrong(item) for key, item in value.items()}
+        if isinstance(value, tuple | list):
+            return type(value)(self._wrong(item) for item in value)
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int):
+            return ~value
+        if isinstance(value, float):
+            return float(self._wrong_tensor({"shape": [], "dtype": "float64", "first": 0}))
+        if isinstance(value, structure.Other):
+            os._exit(ENDED_EARLY)  # an object of its own, which nothing can stand in for
+        return value
+
+    def _wrong_tensor(self, form: Any) -> torch.Tensor:
+        """Random values, finite so that a product with zero takes them out. Of integers, the first is other than it was."""
+        shape, dtype = form["shape"], structure.named_dtype(form["dtype"])
+        if dtype.is_floating_point or dtype.is_complex:
+            wide = torch.complex128 if dtype.is_complex else torch.float64
+            return (100 * torch.randn(shape, dtype=wide, generator=self._random)).to(dtype)
+        largest = 1 if dtype == torch.bool else torch.iinfo(dtype).max
+        tensor = torch.randint(0, min(largest, 1 << 30) + 1, shape, generator=self._random).to(dtype)
+        if tensor.numel():
+            tensor.view(-1)[0] = form["first"] ^ 1
+        return tensor
+
+
+class _Operator:
+    """Stands in `torch.ops` for an operator of the submission's."""
+
+    def __init__(self, packet: Any, ablation: Ablation) -> None:
+        self._packet, self._ablation = packet, ablation
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._ablation.taken_out(self._packet)(*args, **kwargs)
+
+    def __getattr__(self, overload: str) -> Any:
+        value = getattr(self._packet, overload)
+        return self._ablation.taken_out(value) if callable(value) else value
+
+
+def _report(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
+    try:
+        return {"returned": structure.encode(function(*args, **kwargs), _form)}
+    except Exception as error:  # noqa: BLE001  (whatever the submission's code raises is to be raised once more)
+        return {"raised": type(error).__name__, "message": str(error)}
+
+
+def _form(tensor: torch.Tensor) -> Report:
+    exact = not tensor.is_floating_point() and not tensor.is_complex() and tensor.numel() > 0
+    first = int(tensor[(0,) * tensor.dim()]) if exact else 0
+    return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "first": first}
+
+
+def _operators() -> list[str]:
+    return torch._C._dispatch_get_all_op_names()
+
+
+def _own_code() -> Iterator[tuple[int, int]]:
+    """Start and length in bytes of each executable mapping of a file of the submission's."""
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        addresses, permissions, _, _, _, *path = line.split(maxsplit=5)
+        if "x" in permissions and path and path[0].startswith(OWN_PREFIXES):
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            yield start, end - start
+
+
+def _protect(start: int, nbytes: int, protection: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(nbytes), protection) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
