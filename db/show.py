@@ -11,11 +11,13 @@ from rich.text import Text
 from db.store import StoredEvaluation
 from evaluator.plain import block, cell, rendered
 from evaluator.result import (
+    AblationEvidence,
     BuildEvidence,
     Environment,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
+    FloorEvidence,
     LaunchRecord,
     Result,
     RoundEvidence,
@@ -72,8 +74,14 @@ def _verdict(number: int, result: Result) -> Iterator[RenderableType]:
 def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.timing is not None:
         yield from _timing(evidence.timing)
+    if evidence.floor is not None:
+        yield _heading("The least time that a call can take")
+        yield block(_floor_text(evidence.floor))
     if evidence.rounds:
         yield from _rounds(evidence.rounds)
+    if evidence.ablation is not None:
+        yield _heading("Without its own kernels")
+        yield block(_ablation_text(evidence.ablation))
     for build in evidence.builds:
         yield from _build(build)
     if evidence.launches:
@@ -100,6 +108,27 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
         figures = (f"{value:.5g}" for value in (side.median_ms, side.lower_quartile_ms, side.upper_quartile_ms))
         table.add_row(*map(cell, (name, *figures, len(side.samples_ms), f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
     yield table
+    charged = {
+        "arrives late": timing.deferred_ms,
+        "is computed after the answer": timing.background_ms,
+        "the claims leave out": timing.unclaimed_ms,
+    }
+    facts: dict[str, object] = {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
+    if timing.disturbed:
+        facts["the baseline counts without the candidate"] = f"{timing.baseline_ms:.5g} ms"
+    if facts:
+        yield _facts(facts)
+
+
+def _floor_text(floor: FloorEvidence) -> str:
+    what = f"{floor.moved_bytes / 1e9:.4g} GB at {floor.bytes_per_s / 1e12:.3g} TB/s"
+    if floor.operations:
+        what += f", {floor.operations / 1e12:.4g} T operations at {floor.operations_per_s / 1e12:.4g} T/s"
+    return f"{floor.floor_ms:.5g} ms: {what}, with a margin of {floor.margin:g}"
+
+
+def _ablation_text(ablation: AblationEvidence) -> str:
+    return "still right" if ablation.still_right else f"{ablation.category or 'failed'}: {ablation.message}"
 
 
 def _rounds(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:

@@ -106,11 +106,15 @@ def _group(status: Status, **rows: tuple[str, str, str]) -> dict[Category, Categ
 CATEGORIES: dict[Category, CategoryInfo] = {
     **_group(
         Status.CORRECT,
-        ok=("Every round agreed with the oracle and the submission's own kernel ran.", "rounds, launches", ""),
+        ok=(
+            "Every round agreed with the oracle, and without the submission's own kernels the answer is not right.",
+            "rounds, launches, an answer without its own kernels",
+            "",
+        ),
         no_custom_kernel=(
-            "The answer is right, but no kernel of the submission's own ran.",
-            "rounds; no launch from an extension of the submission (on the CPU: no extension built)",
-            "Call the compiled kernel in forward(); library operators alone are not ranked.",
+            "The answer is right, but owes nothing to a kernel of the submission's own.",
+            "rounds; no launch from an extension of the submission (on the CPU: no extension built), or a right answer without them",
+            "Call the compiled kernel in forward() and return what it computes; library operators alone are not ranked.",
         ),
     ),
     **_group(
@@ -307,13 +311,13 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         reference_access=(
             "The submission tried to reach the reference or the judge.",
-            "the attempt",
-            "Compute the answer; the reference is not there to be found.",
+            "exception raised by the import of a module of the judge's",
+            "Import nothing of the judge's, and compute the answer; the reference is not there to be found.",
         ),
         sandbox_violation=(
             "The submission tried to do what the sandbox forbids.",
-            "the attempt",
-            "Stay within the private directory; no sockets, no other processes' memory.",
+            "the worker's end by SIGSYS",
+            "Leave namespaces, mounts, tracing and the memory of other processes alone.",
         ),
         implausible_speed=(
             "Faster than the device can move the problem's bytes or do its operations.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evaluator.build.diagnostics import summary
 from evaluator.category import CATEGORIES, Category
-from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence, LaunchRecord
+from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence, LaunchRecord, TimingSide
 
 MAX_THREADS = 1024
 """Threads a block, on every CUDA device."""
@@ -37,6 +37,17 @@ UNEXPLAINED_SHARE = 0.25
 DEFERRED_FACTOR = 2.0
 DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
+BACKGROUND_MS = 0.3
+BACKGROUND_SHARE = 0.25
+"""Processor time after the answer that is work put off, rather than bookkeeping."""
+
+
+VIOLATION_SIGNAL = "SIGSYS"
+"""What ends a worker that makes a system call of `evaluator.sandbox.seccomp.DEADLY`."""
+JUDGES_OWN = ("reference", "db", "pipeline")
+"""Top-level modules of the judge's that no worker has; a fourth, `evaluator`, is there in part."""
+LEAST_FLOOR_MS = 2e-3
+"""A floor below this says nothing: launching takes as long."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,23 @@ def _protocol(evidence: Evidence) -> Verdict | None:
     if evidence.protocol_error:
         return Verdict(Category.FORGED_RESULT, f"an invalid frame on the result channel: {evidence.protocol_error}")
     return None
+
+
+def _violation(evidence: Evidence) -> Verdict | None:
+    """The kernel ends a process by SIGSYS for a system call that only serves to break out; which one, it does not say."""
+    if evidence.exit is None or evidence.exit.signal != VIOLATION_SIGNAL:
+        return None
+    return Verdict(
+        Category.SANDBOX_VIOLATION, f"{_doing(evidence.exit.stage)} made a system call that serves to leave the sandbox (SIGSYS)"
+    )
+
+
+def _starved_judge(evidence: Evidence) -> Verdict | None:
+    starving = evidence.starving
+    if starving is None:
+        return None
+    held, total = (f"{count / 2**30:.3g} GiB" for count in (starving.held_bytes, starving.total_bytes))
+    return Verdict(Category.OUT_OF_MEMORY, f"it held {held} of the device's {total}, which left the judge too little")
 
 
 def _failed_build(evidence: Evidence) -> Verdict | None:
@@ -147,6 +175,18 @@ def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
     return exception.type in ("ImportError", "OSError") and built and unloadable is not None
 
 
+def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
+    """Whether it is the import of a module of the judge's. An extension of the submission's own may have the name of one."""
+    if exception.type not in ("ImportError", "ModuleNotFoundError"):
+        return False
+    missing = re.match(r"No module named '([^']*)'", exception.message)
+    if missing is None:
+        return re.match(r"cannot import name '[^']*' from 'evaluator(\.[^']*)?'", exception.message) is not None
+    name = missing[1]
+    built = {build.name for build in evidence.builds}
+    return name.partition(".")[0] == "evaluator" or (name in JUDGES_OWN and name not in built)
+
+
 def plain_name(kernel: str) -> str:
     """`softmax` for `void detail::softmax<float, 4>(float const*, float*)`: without return type, template arguments and parameters."""
     without = kernel
@@ -160,6 +200,7 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.EARLY_EXIT, lambda exception, _: exception.type == "SystemExit"),
     (Category.LOAD_INLINE_MISUSE, _is_misuse),
     (Category.LINK_ERROR, _is_unloadable),
+    (Category.REFERENCE_ACCESS, _reaches_judge),
     (Category.IMPORT_ERROR, lambda exception, _: exception.type in ("ImportError", "ModuleNotFoundError") and exception.stage == "load"),
     (Category.ILLEGAL_MEMORY_ACCESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.ILLEGAL_MEMORY_ACCESS),
     (Category.MISALIGNED_ADDRESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.MISALIGNED_ADDRESS),
@@ -190,7 +231,7 @@ def _wrong_when_timed(evidence: Evidence) -> Verdict | None:
     wrong = evidence.wrong_timed_answer
     if wrong is None:
         return None
-    return Verdict(Category.CACHED_OUTPUT, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
+    return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 
 
 def _deferred(evidence: Evidence) -> Verdict | None:
@@ -201,21 +242,37 @@ def _deferred(evidence: Evidence) -> Verdict | None:
     timing = evidence.timing
     if timing is None or not timing.deferred_ms or min(len(side.reveal_ms) for side in (timing.candidate, timing.baseline)) < 2:
         return None
-    late_ms = _lower_quartile(timing.candidate.reveal_ms) - _lower_quartile(timing.baseline.reveal_ms)
-    if late_ms <= DEFERRED_FACTOR * timing.candidate.median_ms + DEFERRED_MS:
+    late_ms = _usual(timing.candidate) - _usual(timing.baseline)
+    took_ms = timing.candidate.work_ms
+    if late_ms <= DEFERRED_FACTOR * took_ms + DEFERRED_MS:
         return None
-    message = f"an answer takes {timing.candidate.median_ms:.3g} ms, and then {late_ms:.3g} ms longer to arrive than the baseline's"
+    message = f"an answer takes {took_ms:.3g} ms, and then {late_ms:.3g} ms longer to arrive than the baseline's"
     return Verdict(Category.DEFERRED_WORK, message)
 
 
-def _lower_quartile(samples: tuple[float, ...]) -> float:
-    return statistics.quantiles(samples, n=4)[0]
+def _background(evidence: Evidence) -> Verdict | None:
+    """Processors that go on computing after the call has returned, each time, do so for the call that returned."""
+    timing = evidence.timing
+    if timing is None or timing.background_ms <= max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms):
+        return None
+    took_ms = timing.candidate.work_ms
+    message = f"an answer takes {took_ms:.3g} ms, and its processes then compute for {timing.background_ms:.3g} ms more"
+    return Verdict(Category.DEFERRED_WORK, message)
+
+
+def _usual(side: TimingSide) -> float:
+    """How long an answer of this side takes to arrive, in ms: processor time at the median, or by a clock, which others on the machine
+    delay and never hasten, at the lower quartile."""
+    return statistics.median(side.reveal_ms) if side.busy_ms else statistics.quantiles(side.reveal_ms, n=4)[0]
 
 
 def _unexplained_time(evidence: Evidence) -> Verdict | None:
     timing = evidence.timing
     if timing is None or timing.unexplained_ms is None:
         return None
+    if timing.unflushed:
+        message = f"the L2 cache was not emptied before {timing.unflushed} calls, as the worker had been told to"
+        return Verdict(Category.TIMING_TAMPERING, message)
     claimed_ms = timing.candidate.median_ms
     if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
         return None
@@ -224,17 +281,38 @@ def _unexplained_time(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.ESCAPED_STREAM if sideways else Category.TIMING_TAMPERING, message)
 
 
+def _implausible(evidence: Evidence) -> Verdict | None:
+    """Faster than the device can move the bytes or do the operations that the problem can't do without.
+
+    Where the problem's file does not say what these are, an answer without a kernel may be a view of the input, which moves nothing.
+    """
+    timing, floor = evidence.timing, evidence.floor
+    if timing is None or floor is None or floor.floor_ms < LEAST_FLOOR_MS or not timing.runtime_ms < floor.floor_ms:
+        return None
+    if not floor.declared and not any(launch.own and launch.code == 0 for launch in evidence.launches):
+        return None
+    work = f"{floor.moved_bytes / 1e9:.4g} GB at {floor.bytes_per_s / 1e12:.3g} TB/s"
+    if floor.operations / floor.operations_per_s > floor.moved_bytes / floor.bytes_per_s:
+        work = f"{floor.operations / 1e9:.4g} GFLOP at {floor.operations_per_s / 1e12:.3g} TFLOP/s"
+    message = f"a call takes {timing.runtime_ms:.4g} ms, where this device needs {floor.floor_ms:.4g} ms at the least"
+    return Verdict(Category.IMPLAUSIBLE_SPEED, f"{message}: {work}, {floor.margin:g} times faster than measured")
+
+
 def _no_own_kernel(evidence: Evidence) -> Verdict | None:
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
     if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
     if not on_device and not any(build.ok for build in evidence.builds):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
+    if evidence.ablation is not None and evidence.ablation.still_right:
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, and still right with its own kernels left out")
     return None
 
 
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _protocol,
+    _violation,
+    _starved_judge,
     _failed_build,
     _exit,
     _refused_launch,
@@ -242,7 +320,9 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _failed_round,
     _wrong_when_timed,
     _deferred,
+    _background,
     _unexplained_time,
+    _implausible,
     _no_own_kernel,
 )
 """In order of precedence."""

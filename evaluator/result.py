@@ -3,6 +3,7 @@
 Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
 """
 
+import statistics
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -10,8 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.1.0"
+EVALUATOR_VERSION = "0.2.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
+DISTURBED_SHARE = 0.1
+"""A baseline that was slower by more than this while the candidate lived counts as it is without."""
 
 
 class Record(BaseModel):
@@ -121,8 +124,20 @@ class TimingSide(Record):
     samples_ms: tuple[float, ...]
     wall_ms: tuple[float, ...] = ()
     """The judge's own clock over each call's request: the talk and the L2 flush are in it."""
+    busy_ms: tuple[float, ...] = ()
+    """Processor time of the worker's process over each call's request, as the kernel counts it; none on a GPU."""
     reveal_ms: tuple[float, ...] = ()
-    """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced."""
+    """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
+    processor time of it."""
+    burst_ms: tuple[float, ...] = ()
+    """Time of a call among others, back to back, by the judge's clock, for each burst; none on the CPU."""
+    background_ms: tuple[float, ...] = ()
+    """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
+
+    @property
+    def work_ms(self) -> float:
+        """What a call usually takes: processor time where that was counted, which other load on the machine does not lengthen."""
+        return statistics.median(self.busy_ms) if self.busy_ms else self.median_ms
 
 
 class WrongTimedAnswer(Record):
@@ -131,6 +146,7 @@ class WrongTimedAnswer(Record):
     call: int
     """Which of the timed calls, from 1; 0 for a call before them."""
     message: str
+    category: Category = Category.CACHED_OUTPUT
 
 
 class TimingEvidence(Record):
@@ -141,12 +157,79 @@ class TimingEvidence(Record):
     calls: int
     candidate: TimingSide
     baseline: TimingSide
+    baseline_alone_ms: tuple[float, ...] = ()
+    """Samples of the baseline after the candidate had been killed."""
     deferred_ms: float = 0.0
     """How much longer the candidate's answers take to arrive than the baseline's, where that is more than the clock's spread: put off, or
-    laid out so that copying is slow. It is part of the candidate's time."""
+    laid out so that copying is slow."""
+    background_ms: float = 0.0
+    """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
     unexplained_ms: float | None = None
     """How much longer a call of the candidate takes by the judge's clock than its events say, beyond what the baseline's does: close to
     nothing for an honest one. None on the CPU, where the judge's clock is the only one."""
+    unclaimed_ms: float = 0.0
+    """What the candidate's claims leave out of a call, by the judge's clock over single calls or over calls back to back, where it is more
+    than the spread."""
+    unflushed: int = 0
+    """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
+
+    @property
+    def runtime_ms(self) -> float:
+        """The candidate's time: the median of its calls, and what it left out of them."""
+        return self.candidate.median_ms + self.deferred_ms + self.background_ms + self.unclaimed_ms
+
+    @property
+    def baseline_ms(self) -> float:
+        """The baseline's time: the median of its calls, or of those without the candidate where these are clearly faster."""
+        return statistics.median(self.baseline_alone_ms) if self.disturbed else self.baseline.median_ms
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the baseline was slower while the candidate lived: by a tenth in the median, and beyond both spreads."""
+        if len(self.baseline_alone_ms) < 2:
+            return False
+        _, median_ms, upper_ms = statistics.quantiles(self.baseline_alone_ms, n=4)
+        return self.baseline.median_ms > (1 + DISTURBED_SHARE) * median_ms and self.baseline.lower_quartile_ms > upper_ms
+
+
+class FloorEvidence(Record):
+    """The least time that a call of the problem can take on the device (evaluator.judge.floor)."""
+
+    read_bytes: int
+    """Of inputs and parameters that are needed whole."""
+    written_bytes: int
+    """Of the answer."""
+    l2_bytes: int
+    """Size of the device's L2 cache: so much of either need not move."""
+    moved_bytes: int
+    """What is left of both."""
+    operations: float
+    bytes_per_s: float
+    """The device's bandwidth, measured."""
+    operations_per_s: float
+    """The device's rate of arithmetic, measured."""
+    margin: float
+    """How much faster than measured the device is taken to be."""
+    floor_ms: float
+    declared: bool
+    """Whether the problem's file says what is needed; otherwise the answer's bytes alone are counted."""
+
+
+class AblationEvidence(Record):
+    """One more answer, of another worker in which the submission's own kernels were left out."""
+
+    still_right: bool
+    category: Category | None = None
+    """What the wrong answer, or the worker's end, comes to; None where it was still right."""
+    message: str = ""
+
+
+class StarvingEvidence(Record):
+    """Device memory that the submission's processes held when there was too little left for the judge."""
+
+    held_bytes: int
+    total_bytes: int
+    """Of the device."""
 
 
 class ExceptionEvidence(Record):
@@ -186,8 +269,14 @@ class Evidence(Record):
     launches: tuple[LaunchRecord, ...] = ()
     rounds: tuple[RoundEvidence, ...] = ()
     timing: TimingEvidence | None = None
+    floor: FloorEvidence | None = None
+    """Measured after the timing; None on the CPU."""
     wrong_timed_answer: WrongTimedAnswer | None = None
     """The timing ended with it."""
+    ablation: AblationEvidence | None = None
+    """None where nothing hung on it."""
+    starving: StarvingEvidence | None = None
+    """The judge ran out of device memory, and this is why."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""

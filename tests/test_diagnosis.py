@@ -8,11 +8,13 @@ import pytest
 from evaluator.category import CATEGORIES, Category
 from evaluator.diagnosis import DEVICE_ERRORS, diagnose
 from evaluator.result import (
+    AblationEvidence,
     BuildEvidence,
     Diagnostic,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
+    FloorEvidence,
     LaunchRecord,
     RoundEvidence,
     TimingEvidence,
@@ -81,6 +83,24 @@ def timing(
     )
 
 
+def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> FloorEvidence:
+    """Of a device that moves 4 TB and computes 800 TFLOP in a second."""
+    return FloorEvidence(
+        read_bytes=0,
+        written_bytes=6_000_000_000,
+        l2_bytes=1_000_000_000,
+        moved_bytes=5_000_000_000,
+        operations=operations,
+        bytes_per_s=4e12,
+        operations_per_s=8e14,
+        margin=1.3,
+        floor_ms=floor_ms,
+        declared=declared,
+    )
+
+
+NEEDED = AblationEvidence(still_right=False, category=Category.WRONG_VALUES, message="so")
+NOT_NEEDED = AblationEvidence(still_right=True)
 WRONG = WrongTimedAnswer(call=7, message="so")
 ROUNDS = (passed(0), passed(1))
 REFUSED = launch((4096, 1, 1), code=1)
@@ -94,6 +114,13 @@ CPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), 
 RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
     "all well on the CPU": (CPU, Category.OK, ""),
+    "all well, and wrong without its own kernels": ({**GPU, "launches": (launch(),), "ablation": NEEDED}, Category.OK, ""),
+    "still right without its own kernels": (
+        {**GPU, "launches": (launch(),), "ablation": NOT_NEEDED},
+        Category.NO_CUSTOM_KERNEL,
+        "still right with its own kernels left out",
+    ),
+    "still right without its extension": ({**CPU, "ablation": NOT_NEEDED}, Category.NO_CUSTOM_KERNEL, "still right"),
     "no launch of its own": ({**GPU, "launches": (launch(own=False),)}, Category.NO_CUSTOM_KERNEL, "no kernel of the submission's own"),
     "no launch at all": (GPU, Category.NO_CUSTOM_KERNEL, "no kernel"),
     "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "no kernel"),
@@ -130,6 +157,16 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "an exit": ({"exit": ExitEvidence(stage="load", code=0)}, Category.EARLY_EXIT, "loading the file ended the process with exit code 0"),
     "an exit while timed": ({**GPU, "exit": ExitEvidence(stage="timing", code=1)}, Category.EARLY_EXIT, "forward() while timed"),
     "a signal": ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
+    "a forbidden system call": (
+        {"exit": ExitEvidence(stage="construct", signal="SIGSYS")},
+        Category.SANDBOX_VIOLATION,
+        "constructing ModelNew made a system call that serves to leave the sandbox",
+    ),
+    "a failed build, then a forbidden system call": (
+        {"builds": (UNDECLARED,), "exit": ExitEvidence(stage="load", signal="SIGSYS")},
+        Category.SANDBOX_VIOLATION,
+        "loading the file",
+    ),
     "a deadline": (
         {"exit": ExitEvidence(stage="construct", deadline_s=60)},
         Category.TIMEOUT,
@@ -171,6 +208,21 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.ILLEGAL_MEMORY_ACCESS,
         "RuntimeError",
     ),
+    "processes that compute after the answer": (
+        {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"background_ms": 3.4})},
+        Category.DEFERRED_WORK,
+        "then compute for 3.4 ms more",
+    ),
+    "processes that tidy up after the answer": (
+        {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"background_ms": 0.2})},
+        Category.OK,
+        "",
+    ),
+    "a flush that was left out": (
+        {**GPU, "launches": (launch(),), "timing": timing().model_copy(update={"unflushed": 2})},
+        Category.TIMING_TAMPERING,
+        "not emptied before 2 calls",
+    ),
     "an exception": (
         {"exception": exception("KeyError", "'a'\nmore", line=7)},
         Category.PYTHON_EXCEPTION,
@@ -203,6 +255,51 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         {"exception": exception("ImportError", "x.so: undefined symbol: f", "load")},
         Category.IMPORT_ERROR,
         "undefined symbol",
+    ),
+    "an import of the reference": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'reference'", "load", line=3)},
+        Category.REFERENCE_ACCESS,
+        "line 3: ModuleNotFoundError: No module named 'reference'",
+    ),
+    "an import of the judge in forward()": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'evaluator.judge'")},
+        Category.REFERENCE_ACCESS,
+        "evaluator.judge",
+    ),
+    "an import from the judge": (
+        {"exception": exception("ImportError", "cannot import name 'judge' from 'evaluator' (/x/__init__.py)", "construct")},
+        Category.REFERENCE_ACCESS,
+        "cannot import name 'judge'",
+    ),
+    "an import of the database's": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'db'", "load")},
+        Category.REFERENCE_ACCESS,
+        "'db'",
+    ),
+    "an import of its own extension too early": (
+        {"builds": (build().model_copy(update={"name": "pipeline"}),), "exception": exception("ImportError", "No module named 'pipeline'")},
+        Category.PYTHON_EXCEPTION,
+        "'pipeline'",
+    ),
+    "an import of what only begins alike": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'references'", "load")},
+        Category.IMPORT_ERROR,
+        "'references'",
+    ),
+    "an import from a library's own reference": (
+        {"exception": exception("ImportError", "cannot import name 'f' from 'reference' (/tmp/reference.py)", "load")},
+        Category.IMPORT_ERROR,
+        "'reference'",
+    ),
+    "a library's own part": (
+        {"exception": exception("ModuleNotFoundError", "No module named 'torch.reference'", "load")},
+        Category.IMPORT_ERROR,
+        "torch.reference",
+    ),
+    "words about the reference": (
+        {"exception": exception("RuntimeError", "No module named 'reference'")},
+        Category.PYTHON_EXCEPTION,
+        "RuntimeError",
     ),
     "an import that fails": (
         {"exception": exception("ModuleNotFoundError", "No module named 'triton'", "load")},
@@ -275,6 +372,39 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.OK,
         "",
     ),
+    "faster than the bytes can move": (
+        {**GPU, "launches": (launch(),), "floor": floor(1.1)},
+        Category.IMPLAUSIBLE_SPEED,
+        "a call takes 1 ms, where this device needs 1.1 ms at the least: 5 GB at 4 TB/s, 1.3 times faster than measured",
+    ),
+    "faster than the operations can be done": (
+        {**GPU, "launches": (launch(),), "floor": floor(1.1, operations=1.2e12)},
+        Category.IMPLAUSIBLE_SPEED,
+        "1200 GFLOP at 800 TFLOP/s",
+    ),
+    "faster than the answer can be written": (
+        {**GPU, "launches": (launch(),), "floor": floor(1.1, declared=False)},
+        Category.IMPLAUSIBLE_SPEED,
+        "",
+    ),
+    "what may be a view of the input": ({**GPU, "floor": floor(1.1, declared=False)}, Category.NO_CUSTOM_KERNEL, ""),
+    "faster than the declared bytes can move, without a kernel": ({**GPU, "floor": floor(1.1)}, Category.IMPLAUSIBLE_SPEED, ""),
+    "as fast as the device": ({**GPU, "launches": (launch(),), "floor": floor(1.0)}, Category.OK, ""),
+    "a floor too low to tell": (
+        {**GPU, "launches": (launch(),), "timing": timing(1e-3), "floor": floor(1.9e-3)},
+        Category.OK,
+        "",
+    ),
+    "work put off counts towards the floor": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, late_ms=1.5), "floor": floor(2.4)},
+        Category.OK,
+        "",
+    ),
+    "an implausible claim that the judge's clock contradicts": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6), "floor": floor(1.1)},
+        Category.TIMING_TAMPERING,
+        "",
+    ),
     "tampering without a kernel": ({**GPU, "timing": timing(1.0, 0.9)}, Category.TIMING_TAMPERING, ""),
 }
 
@@ -296,6 +426,7 @@ def test_errors_of_the_device_have_categories(code: int, category: Category) -> 
 
 PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"protocol_error": "no"}, Category.FORGED_RESULT),
+    ({"exit": ExitEvidence(stage="rounds", signal="SIGSYS")}, Category.SANDBOX_VIOLATION),
     ({"builds": (build(Category.CONST_POINTER),), "exception": TO_EXTENSION}, Category.CONST_POINTER),
     ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH),
     ({"launches": (REFUSED,), "rounds": (failed(Category.WRONG_VALUES),)}, Category.OVERSIZED_BLOCK),
@@ -304,6 +435,7 @@ PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"wrong_timed_answer": WRONG}, Category.CACHED_OUTPUT),
     ({"timing": timing(late_ms=9.0)}, Category.DEFERRED_WORK),
     ({"timing": timing(unexplained_ms=0.9)}, Category.TIMING_TAMPERING),
+    ({"timing": timing(), "floor": floor(9.0)}, Category.IMPLAUSIBLE_SPEED),
     ({"timing": timing()}, Category.NO_CUSTOM_KERNEL),
 ]
 
@@ -311,7 +443,7 @@ PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
 @pytest.mark.parametrize("first", range(len(PRECEDENCE)))
 @pytest.mark.parametrize("second", range(len(PRECEDENCE)))
 def test_the_earlier_rule_wins(first: int, second: int) -> None:
-    if first >= second or {first, second} == {1, 4}:
+    if first >= second or {first, second} == {2, 5}:
         # An exception other than a build's own is told apart from the build; that has a rule of its own above.
         return
     earlier, later = PRECEDENCE[first][0], PRECEDENCE[second][0]

@@ -3,7 +3,8 @@
 import contextlib
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,13 +12,16 @@ import torch
 from evaluator.category import Category, Status
 from evaluator.devices import Device, cpu_count
 from evaluator.diagnosis import Verdict, diagnose
+from evaluator.judge.ablation import AblationFailedError, ablate
 from evaluator.judge.bench import Bench, Job
+from evaluator.judge.floor import find_floor
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.shortage import blame
 from evaluator.judge.timing import Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, RoundEvidence
@@ -30,6 +34,11 @@ START_S = 60.0
 """A cold worker imports torch first."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
+ABLATED_S = 10.0
+ABLATED_FACTOR = 5
+"""Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
+they would have written does not end."""
+ENDED_WITHIN_S = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +59,7 @@ class Attempt:
         self._lock = DeviceLock(bench.device.unique_id)
         self._workers: list[Worker] = []
         self._candidate: Worker | None = None
+        self._baseline: Worker | None = None
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
@@ -66,15 +76,24 @@ class Attempt:
             self._note(protocol_error=str(error)[:2000])
         except NeedsDeviceError as error:
             verdict = Verdict(Category.NO_DEVICE, str(error))
-        except (ProblemError, ReferenceFailedError, BaselineFailedError, SandboxUnavailable) as error:
-            verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
+        except (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, SandboxUnavailable) as error:
+            verdict = self._without_blame(error, str(error))
         # The judge's own device, memory or code failed. Whatever it was, it is evidence, and must not take the judge's process along.
         except Exception as error:
             log.exception("judging %s failed", self._job.submission)
             self._note(detail=traceback.format_exc()[-20_000:])
-            verdict = Verdict(Category.INFRASTRUCTURE_ERROR, f"{type(error).__name__}: {error}"[:1000])
+            verdict = self._without_blame(error, f"{type(error).__name__}: {error}"[:1000])
         self._collect()
         return verdict or self._diagnose()
+
+    def _without_blame(self, error: Exception, message: str) -> Verdict | None:
+        """The verdict where the judge or the machine failed; none where that is for a submission which holds the device's memory."""
+        submission = [worker for worker in self._workers if worker is not self._baseline]
+        with contextlib.suppress(SandboxUnavailable, RuntimeError):  # a lost supervisor or a lost device: no submission is to blame
+            if (starving := blame(error, submission, self._device)) is not None:
+                self._note(starving=starving)
+                return None
+        return Verdict(Category.INFRASTRUCTURE_ERROR, message)
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
@@ -101,6 +120,11 @@ class Attempt:
         if passed:
             with self._stage(candidate, "timing"):
                 self._run_timing(candidate, oracle, arguments, model)
+                self._note_floor(oracle, model)
+            self._collect()
+            if self._diagnose().category is Category.OK:
+                with candidate.entering("ablation"):
+                    self._run_ablation(oracle, arguments, model)
 
     def _stage(self, worker: Worker, name: str) -> Any:
         self._report(name)
@@ -112,7 +136,7 @@ class Attempt:
         program = Program(
             entry=WORKER_ENTRY,
             env=_worker_environment(bench.device),
-            readonly=(*bench.readonly, *([bench.recorder] if bench.recorder else [])),
+            readonly=(*_without(bench.readonly, self._job.problem_path), *([bench.recorder] if bench.recorder else [])),
             gpu=bench.device.kind == "cuda",
             limits=bench.limits,
             preload=bench.recorder,
@@ -141,6 +165,7 @@ class Attempt:
                 device=self._bench.device.torch_device,
                 threads=cpu_count() if self._device.type == "cpu" else 1,
                 constants={name: structure.encode(value, _no_tensor) for name, value in constants.items()},
+                ablate=False,
             )
 
     def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
@@ -162,7 +187,7 @@ class Attempt:
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _run_timing(self, candidate: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
-        baseline = self._start("baseline")
+        baseline = self._baseline = self._start("baseline")
         try:
             self._load(baseline, self._problem.source, "Model", self._case.constants)
             self._construct(baseline, arguments, model)
@@ -175,6 +200,34 @@ class Attempt:
             if baseline.failure:
                 raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error
             raise
+
+    def _note_floor(self, oracle: Oracle, model: torch.nn.Module) -> None:
+        """How fast a call can be at all. The timing has killed the candidate: nothing of it slows the measurement down."""
+        if self.evidence.timing is None:
+            return
+        try:
+            self._note(floor=find_floor(self._case, model, oracle, self._device))
+        except torch.OutOfMemoryError as error:
+            log.warning("too little memory to find the floor of %s: %s", self._job.problem, error)
+
+    def _run_ablation(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
+        """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first."""
+        for other in self._workers:
+            other.confined.kill()
+            other.confined.wait(ENDED_WITHIN_S)
+        self._memory.close()
+        worker = self._start("ablation")
+
+        def prepare() -> None:
+            with worker.entering("load"):
+                load = {"class": "ModelNew", "device": self._bench.device.torch_device, "constants": {}, "ablate": True}
+                # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
+                worker.load(self._job.code, LOAD_S, **load, threads=1)
+            with worker.entering("construct"):
+                self._construct(worker, arguments, model)
+
+        call_s = min(self._job.timeout_s, ABLATED_S + ABLATED_FACTOR * self.evidence.stages_s["rounds"])
+        self._note(ablation=ablate(worker, prepare, self._case, oracle, self._memory, call_s))
 
     def _collect(self) -> None:
         """Take the workers' records into the evidence; what runs is killed first, so that its output is whole."""
@@ -210,6 +263,11 @@ class Attempt:
 
     def _note(self, **observed: Any) -> None:
         self.evidence = self.evidence.model_copy(update=observed)
+
+
+def _without(folders: Sequence[str], problem: Path) -> list[str]:
+    """The folders that the problem's file does not lie in: there its text could be read."""
+    return [folder for folder in folders if not problem.resolve().is_relative_to(folder)]
 
 
 def _no_tensor(_: torch.Tensor) -> Any:

@@ -27,7 +27,7 @@ def evaluate(bench: Bench, job: Job, report: Report) -> Result:
     except ProblemError as error:
         verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
     timing = evidence.timing if verdict.category in (Category.OK, Category.NO_CUSTOM_KERNEL) else None
-    runtime_ms, baseline_ms = (timing.candidate.median_ms + timing.deferred_ms, timing.baseline.median_ms) if timing else (None, None)
+    runtime_ms, baseline_ms = (timing.runtime_ms, timing.baseline_ms) if timing else (None, None)
     return Result(
         submission=job.submission,
         block=job.block,

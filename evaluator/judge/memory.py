@@ -75,8 +75,12 @@ class DeviceAllocation(Allocation):
         self.number, self.requested = number, nbytes
         self.nbytes = max(-(-nbytes // granularity), 1) * granularity
         self._handle = checked(driver.cuMemCreate(self.nbytes, properties, 0))
-        self._address = map_device(self._handle, self.nbytes, device)
-        self.descriptor = int(checked(driver.cuMemExportToShareableHandle(self._handle, kind, 0)))
+        try:
+            self._address = map_device(self._handle, self.nbytes, device)
+            self.descriptor = int(checked(driver.cuMemExportToShareableHandle(self._handle, kind, 0)))
+        except RuntimeError:
+            driver.cuMemRelease(self._handle)  # a judge serves for days, and whoever took the rest of the memory would keep this too
+            raise
         self.bytes = device_bytes(self._address, self.nbytes, device)
 
     def free(self) -> None:

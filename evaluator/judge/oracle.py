@@ -78,6 +78,8 @@ class Oracle:
             try:
                 with torch.no_grad():
                     outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype) for value in inputs]))]
+            except torch.OutOfMemoryError:
+                raise  # a RuntimeError, but no lack of an operator: what a submission leaves of the memory must not choose the oracle
             except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
                 failure = error
                 continue

@@ -72,7 +72,11 @@ class Rounds:
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         example = self._case.inputs(fresh_seed(), self._memory.device)
-        plans = plan_rounds(self._case, example, self._oracle.expected(example))
+        expected = self._oracle.expected(example)
+        plans = plan_rounds(self._case, example, expected)
+        self._outputs = allocate_outputs(self._memory, expected)
+        self._worker.hand_over(self._outputs, self._deadline_s)
+        del example, expected
         for index, plan in enumerate(plans):
             evidence = self._round(index, plan)
             yield evidence
@@ -80,7 +84,8 @@ class Rounds:
                 return
 
     def close(self) -> None:
-        """Take all memory back from the worker."""
+        """Take all memory back from the worker, and leave its free memory alone."""
+        self._poison(None)
         allocations = [*(self._inputs.allocations if self._inputs else []), *self._outputs]
         self._worker.take_back(allocations, self._deadline_s)
         self._memory.free(allocations)
@@ -90,8 +95,7 @@ class Rounds:
         arguments = changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed)
         self._fill(arguments)
         pattern = secrets.choice(range(1, 255))
-        if self._outputs:
-            self._poison(pattern)
+        self._poison(pattern)
         claim = self._call()
         expected = self._oracle.expected(arguments)
         answer = self._judge(claim, arguments, expected, pattern)
@@ -139,7 +143,7 @@ class Rounds:
             self._inputs.fill(arguments)
         self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree])
 
-    def _poison(self, pattern: int) -> None:
+    def _poison(self, pattern: int | None) -> None:
         sizes = [allocation.requested for allocation in self._outputs]
         self._worker.request("poison", self._deadline_s, pattern=pattern, sizes=sizes)
 
@@ -153,9 +157,6 @@ class Rounds:
             claims = list(match(claimed, expected, self._memory.device.type))
         except MismatchError as error:
             return Judgement(error.category, str(error))
-        if not self._outputs:
-            self._outputs = allocate_outputs(self._memory, expected)
-            self._worker.hand_over(self._outputs, self._deadline_s)
         candidate = reveal(self._worker, self._outputs, claims, count, expected, self._deadline_s)
         return judge_values(self._case, self._oracle, arguments, candidate, expected, pattern)
 

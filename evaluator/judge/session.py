@@ -24,6 +24,11 @@ from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedErr
 
 MAX_BUILDS = 32
 """Extensions that one submission may ask for."""
+MAX_BUILDING_S = 900.0
+"""Time that all of them may take: with this spent, a further one is refused. The last may still take as long as the builder lets it."""
+MAX_BUILDS_OUTPUT_CHARS = 256 << 10
+"""Kept of what the compilers said in all builds of a submission; beyond it, of each the first KEPT_DIAGNOSTICS errors alone."""
+KEPT_DIAGNOSTICS = 5
 MAX_REASON_CHARS = 4000
 """Kept of why a build request is not valid; the names of its fields are the worker's."""
 EXIT_GRACE_S = 5.0
@@ -50,6 +55,24 @@ class _Failed(BaseModel):
     cuda_error: int | None = Field(default=None, ge=0, lt=1 << 31)
 
 
+class _Budget:
+    """The time that one request may still take, counted while it is `running`."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left_s = seconds
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Spend time. Raises TimeoutError where none is left to begin with."""
+        if self.left_s <= 0:
+            raise TimeoutError
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.left_s -= time.monotonic() - start
+
+
 @dataclass
 class Worker:
     """One confined worker. `stage` names what is being asked, for the evidence.
@@ -62,7 +85,7 @@ class Worker:
     launches: LaunchTable | None
     builder: Builder
     lock: DeviceLock
-    """Given up while a build runs."""
+    """Given up while a compiler runs."""
     memory_limit_bytes: int
     no_device: bool
     """CUDA sources may be compiled but not run."""
@@ -89,7 +112,7 @@ class Worker:
             raise
         finally:
             theirs.close()
-        return cls(confined, Channel(ours), table, builder, lock, program.limits.memory_bytes, no_device)
+        return cls(confined, Channel(ours, learn_peer=True), table, builder, lock, program.limits.memory_bytes, no_device)
 
     @property
     def failure(self) -> str:
@@ -127,16 +150,16 @@ class Worker:
         """
         # Drawn, so that no answer can be on its way before its question, with the clock not yet running.
         self._sequence = secrets.randbits(48)
-        left_s = deadline_s
+        budget = _Budget(deadline_s)
         try:
-            self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=deadline_s)
+            with budget.running():
+                self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=budget.left_s)
             while True:
-                before = time.monotonic()
-                message = self._receive(left_s, spin_s)
-                left_s -= time.monotonic() - before
+                with budget.running():
+                    message = self._receive(budget.left_s, spin_s)
                 if message.get("kind") != "build":
                     return self._accept(kind, message)
-                self._build(message)
+                self._build(message, budget)
         except TimeoutError:
             self._end(ExitEvidence(stage=self.stage, deadline_s=deadline_s))
         except ChannelClosedError:
@@ -190,21 +213,30 @@ class Worker:
             raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
         return message
 
-    def _build(self, message: Message) -> None:
+    def _build(self, message: Message, budget: "_Budget") -> None:
+        """Serve a request for a build. The compiling is not the request's time; waiting until the worker takes the answer is."""
         if len(self.builds) >= MAX_BUILDS:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")
         start = time.monotonic()
         outcome = self._outcome(message.get("request"))
         self.stages_s["build"] = self.stages_s.get("build", 0.0) + time.monotonic() - start
-        self.builds.append(outcome.evidence)
+        self.builds.append(self._shortened(outcome.evidence))
         try:
             if outcome.evidence.ok and outcome.evidence.uses_cuda and self.no_device:
                 raise NeedsDeviceError("its CUDA sources compile; running them needs a GPU")
             answer = {"ok": outcome.object_fd is not None, "output": outcome.evidence.output[-50_000:]}
-            self.channel.send(answer, [] if outcome.object_fd is None else [outcome.object_fd], timeout_s=30)
+            with budget.running():
+                self.channel.send(answer, [] if outcome.object_fd is None else [outcome.object_fd], timeout_s=budget.left_s)
         finally:
             if outcome.object_fd is not None:
                 os.close(outcome.object_fd)
+
+    def _shortened(self, evidence: BuildEvidence) -> BuildEvidence:
+        """The evidence with no more of the compilers' output than there is room for."""
+        room = max(MAX_BUILDS_OUTPUT_CHARS - sum(len(build.output) for build in self.builds), 0)
+        if len(evidence.output) <= room:
+            return evidence
+        return evidence.model_copy(update={"output": evidence.output[:room], "diagnostics": evidence.diagnostics[:KEPT_DIAGNOSTICS]})
 
     def _outcome(self, request: Any) -> BuildOutcome:
         try:
@@ -213,7 +245,10 @@ class Worker:
             reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
             evidence = BuildEvidence(name="", key="", ok=False, category=Category.LOAD_INLINE_MISUSE, output=reasons[:MAX_REASON_CHARS])
             return BuildOutcome(evidence=evidence, object_fd=None)
-        with self.lock.yielded():
+        if self.stages_s.get("build", 0.0) > MAX_BUILDING_S:
+            spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
+            return BuildOutcome(BuildEvidence(name=valid.name, key="", ok=False, category=Category.BUILD_TIMEOUT, output=spent), None)
+        with contextlib.nullcontext() if self.builder.holds(valid) else self.lock.yielded():
             return self.builder.build(valid)
 
     def _exited(self) -> None:

@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy.random  # numpy itself would import it in the worker, where there may be no way to it
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from evaluator.worker import structure
+from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.memory import Mappings
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
@@ -27,8 +29,9 @@ MODULE_NAME = "submission"
 MAX_MESSAGE_CHARS = 20_000
 SPIN_S = 0.005
 """How long the next request is waited for awake: being woken takes the kernel up to half a millisecond, in which the clock runs."""
-FLUSH_BYTES = 192 << 20
-"""Three times the L2 of an H200 (60 MB): writing it leaves nothing of the inputs there."""
+
+_M_PERTURB = -6
+"""Fills memory with the complement of a byte when it is allocated, and with the byte itself when it is freed; 0 turns that off."""
 
 
 def main(descriptors: Mapping[str, int]) -> int:
@@ -61,9 +64,9 @@ class Worker:
         self._mappings = Mappings(self._device)
         self._model_class: Any = None
         self._model: Any = None
+        self._ablation: Ablation | None = None
         self._sets: list[list[Any]] = []
         self._output: list[torch.Tensor] = []
-        self._flush: torch.Tensor | None = None
 
     @property
     def on_device(self) -> bool:
@@ -83,6 +86,7 @@ class Worker:
             "reveal": self._reveal,
             "poison": self._poison,
             "time": self._time,
+            "burst": self._burst,
             "ping": self._ping,
         }
         try:
@@ -107,7 +111,9 @@ class Worker:
             self._path.write_bytes(source.read())
         if self._device.type == "cuda":
             torch.zeros(1, device=self._device)  # starts CUDA here, where neither the device's lock nor anybody's clock is held
-        Extensions(self._build).install()
+        if request["ablate"]:
+            self._ablate()
+        Extensions(self._build, self._ablation).install()
         sys.argv = [str(self._path)]
         sys.path.insert(0, str(self._path.parent))
         spec = importlib.util.spec_from_file_location(MODULE_NAME, self._path)
@@ -120,6 +126,13 @@ class Worker:
             setattr(module, name, structure.decode(value, _no_tensor))
         self._model_class = getattr(module, request["class"])
         return {}
+
+    def _ablate(self) -> None:
+        """Leave out the submission's own kernels: on a GPU by the preloaded recorder, which they are launched through."""
+        if self._device.type == "cuda":
+            ctypes.CDLL(None).assay_recorder_ablate()
+        else:
+            self._ablation = Ablation()
 
     def _build(self, request: Message) -> BuildReply:
         self._channel.send({"kind": "build", "request": request})
@@ -166,6 +179,8 @@ class Worker:
         return {}
 
     def _call(self, request: Message, _: Sequence[int]) -> Message:
+        if self._ablation:
+            self._ablation.seal()  # what was loaded past the builder too
         with torch.no_grad():
             value = self._model(*self._sets[request["set"]])
         synchronize(self._device)
@@ -177,21 +192,29 @@ class Worker:
         return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
 
     def _reveal(self, request: Message, _: Sequence[int]) -> Message:
-        """Copy the outputs of the last call, in the order in which they were described, into the judge's memory."""
+        """Copy the outputs of the last call into the judge's memory."""
         with torch.no_grad():
-            for view, tensor in zip(request["outputs"], self._output, strict=True):
-                if view is not None:
-                    self._mappings.tensor(view).copy_(tensor)
+            self._copy_out(request["outputs"])
         synchronize(self._device)
-        self._output = []
         return {}
 
+    def _copy_out(self, views: Sequence[Any]) -> None:
+        """In the order in which they were described; a view that is None leaves its output out."""
+        for view, tensor in zip(views, self._output, strict=True):
+            if view is not None:
+                self._mappings.tensor(view).copy_(tensor)
+        self._output = []
+
     def _poison(self, request: Message, _: Sequence[int]) -> Message:
-        """Fill free memory with a byte, so that an output which is not written shows it: the allocator hands out what was freed last."""
-        blocks = [
-            torch.full((size,), request["pattern"], dtype=torch.uint8, device=self._device) for size in request["sizes"] for _ in "ab"
-        ]
-        del blocks
+        """Fill free memory with a byte, so that an output which is not written shows it; without a byte, leave memory alone again.
+
+        The C library's allocator fills what it hands out from now on. CUDA's hands out what was freed last.
+        """
+        pattern = request["pattern"]
+        _fill_allocations(pattern)
+        if pattern is not None:
+            blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=self._device) for size in request["sizes"] for _ in "ab"]
+            del blocks
         synchronize(self._device)
         return {}
 
@@ -202,15 +225,24 @@ class Worker:
         with torch.no_grad():
             if self._device.type != "cuda":
                 return {"output": structure.encode(self._model(*inputs), self._describe)}
-            if self._flush is None:
-                self._flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self._device)
+            flush = self._mappings.tensor(request["flush"]["memory"])
             start, end = _event(), _event()
-            self._flush.zero_()
+            flush.fill_(request["flush"]["byte"])
             start.record()
             value = self._model(*inputs)
             end.record()
         synchronize(self._device)
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
+
+    def _burst(self, request: Message, _: Sequence[int]) -> Message:
+        """Calls back to back, one over each of these sets, each answer copied into the judge's memory."""
+        for position, views in zip(request["sets"], request["outputs"], strict=True):
+            self._output = []
+            with torch.no_grad():
+                structure.encode(self._model(*self._sets[position]), self._describe)
+                self._copy_out(views)
+        synchronize(self._device)
+        return {}
 
     def _ping(self, _request: Message, _: Sequence[int]) -> Message:
         """Nothing, so that the judge learns what asking costs."""
@@ -238,13 +270,21 @@ def _record_launches(descriptor: int) -> None:
     os.close(descriptor)
 
 
+def _fill_allocations(pattern: int | None) -> None:
+    """Have the C library fill every block of memory that it hands out with a byte (mallopt(3)), where it is glibc."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_PERTURB, 0 if pattern is None else pattern ^ 0xFF)
+
+
 def _no_tensor(_: Any) -> Any:
     raise structure.StructureError("a constant is no tensor")
 
 
 def seed(value: int) -> None:
-    """Seed Python's and PyTorch's generators."""
+    """Seed the generators of Python, numpy and PyTorch, as the judge does before it constructs the reference."""
     random.seed(value)
+    numpy.random.seed(value % (1 << 32))
     torch.manual_seed(value)
 
 

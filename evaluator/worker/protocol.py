@@ -18,9 +18,14 @@ MAX_FRAME_BYTES = 8 << 20
 MAX_DESCRIPTORS = 64
 """Descriptors sent with one frame; the kernel's own limit is 253."""
 
+LEAST_TIMEOUT_S = 1e-3
+"""A socket with a timeout of 0 does not wait at all, and says so by another error."""
+
 Message = dict[str, Any]
 
 _HEADER = struct.Struct("!I")
+_CREDENTIALS = struct.Struct("3i")
+"""struct ucred: process, user, group."""
 
 
 class ProtocolError(Exception):
@@ -68,11 +73,16 @@ class Channel:
     """One end of the socket pair.
 
     `take_descriptors` is set on the worker's side only: the judge never accepts a descriptor, so that a worker can't fill its table.
+    `learn_peer` is set on the judge's: `peer_pid` is then who sent the first piece, as the kernel says.
     """
 
-    def __init__(self, sock: socket.socket, take_descriptors: bool = False) -> None:
+    def __init__(self, sock: socket.socket, take_descriptors: bool = False, learn_peer: bool = False) -> None:
         self._socket = sock
         self._take = take_descriptors
+        self._learn = learn_peer
+        self.peer_pid: int | None = None
+        if learn_peer:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._buffer = bytearray()
         self._descriptors: list[int] = []
 
@@ -83,13 +93,19 @@ class Channel:
         self._socket.close()
 
     def send(self, message: Message, descriptors: Sequence[int] = (), timeout_s: float | None = None) -> None:
-        """Send one frame. Raises ChannelClosedError where the peer is gone, TimeoutError where it does not read."""
+        """Send one frame, within timeout_s (None: for as long as it takes).
+
+        Raises ChannelClosedError where the peer is gone, TimeoutError where it does not read.
+        """
         if len(descriptors) > MAX_DESCRIPTORS:
             raise ProtocolError(f"{len(descriptors)} descriptors with one frame; the limit is {MAX_DESCRIPTORS}")
         frame = encode(message)
+        start = time.monotonic()
         self._socket.settimeout(timeout_s)
         try:
             sent = socket.send_fds(self._socket, [frame], descriptors) if descriptors else self._socket.send(frame)
+            if timeout_s is not None:
+                self._socket.settimeout(max(timeout_s - (time.monotonic() - start), LEAST_TIMEOUT_S))
             self._socket.sendall(frame[sent:])
         except TimeoutError:
             raise
@@ -129,6 +145,8 @@ class Channel:
 
     def _read(self) -> None:
         space = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize) if self._take else 0
+        if self._learn and self.peer_pid is None:
+            space = socket.CMSG_SPACE(_CREDENTIALS.size)
         try:
             data, ancillary, _, _ = self._socket.recvmsg(1 << 18, space)
         except OSError as error:
@@ -138,6 +156,8 @@ class Channel:
                 numbers = array.array("i")
                 numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
                 self._descriptors.extend(numbers)
+            elif level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS and self.peer_pid is None:
+                self.peer_pid = _CREDENTIALS.unpack(payload)[0]
         if not data:
             raise ChannelClosedError("end of stream")
         self._buffer += data

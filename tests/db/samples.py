@@ -5,6 +5,7 @@ from typing import Any
 
 from evaluator.category import Category, Status
 from evaluator.result import (
+    AblationEvidence,
     BuildEvidence,
     Diagnostic,
     Environment,
@@ -12,6 +13,7 @@ from evaluator.result import (
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
+    FloorEvidence,
     LaunchRecord,
     Result,
     RoundEvidence,
@@ -117,7 +119,28 @@ def full_evidence(text: str = "") -> Evidence:
                 index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)
             ),
         ),
-        timing=TimingEvidence(clock="cuda_event", calls=3, candidate=side, baseline=side, unexplained_ms=0.002),
+        timing=TimingEvidence(
+            clock="cuda_event",
+            calls=3,
+            candidate=side,
+            baseline=side,
+            baseline_alone_ms=(0.5, 0.5, 0.5),
+            unexplained_ms=0.002,
+            unclaimed_ms=0.375,
+        ),
+        floor=FloorEvidence(
+            read_bytes=3 << 30,
+            written_bytes=1 << 30,
+            l2_bytes=0,
+            moved_bytes=4_000_000_000,
+            operations=2e12,
+            bytes_per_s=4e12,
+            operations_per_s=8e14,
+            margin=1.3,
+            floor_ms=1.923,
+            declared=True,
+        ),
+        ablation=AblationEvidence(still_right=False, category=Category.NAN_OR_INF, message=f"nothing left{text}"),
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),

@@ -82,7 +82,9 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         {saved.source_sha256}; {saved.problem_sha256}; 1.25; 1.125; 1.375; cuda_event; +0.0020 ms unexplained;
         987654321; far off; 1024; inf; 1e-05; 0.25; 1e-07; [1, 2]: 0.1 instead of 0.3;
         softmax_ext; cuda_compile_error; {"k" * 64}; 11.25 s; cuda.cu:7:3; identifier undefined; more of it;
-        softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
+        added, for what the claims leave out; 0.375 ms; the baseline counts without the candidate; 0.5 ms;
+        1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
+        nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
         printed; warned; the judge's own; NVIDIA H200; Xeon; 2.11.0; setting allow_tf32"""
     for fact in told.split(";"):

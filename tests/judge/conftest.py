@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.devices import Device, cpu
+from evaluator.devices import Device, choose, cpu
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.local import WORKER_MODULE
-from evaluator.engine.options import EngineOptions
+from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.problem import SHIPPED
@@ -35,6 +35,17 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile")) as zygote:
         yield make_bench(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The first GPU, at the best level, with a zygote that knows the worker on device memory too."""
+    device, _ = choose("cuda")
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
+    recorder = launch_recorder(options)
+    assert recorder is not None
+    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.device_worker"), env={"LD_PRELOAD": recorder}) as zygote:
+        yield make_bench(options, zygote)
 
 
 @pytest.fixture(scope="session")

@@ -142,6 +142,8 @@ def answering_ahead(sock: socket.socket, request: Message) -> None:
     sock.sendall(encode({"kind": request["kind"], "seq": request["seq"]}) + encode({"kind": "call", "seq": request["seq"] + 1}))
 
 
+LOUD = {"name": "loud", "sources": [{"name": "main.cpp", "text": "\n".join(f"#error {number:01500}" for number in range(100))}]}
+"""The compiler says so much of it that a few answers fill the socket."""
 TENSOR = {"tensor": {"shape": [], "dtype": "float32", "device": "cpu"}}
 
 BEHAVIOURS: dict[str, Behaviour] = {
@@ -170,6 +172,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "flooding": flooding,
     "flooding_output": flooding_output,
     "flooding_builds": asking_for_builds({"name": "x"}),
+    "loud_builds": asking_for_builds(LOUD),
+    "loud_builds_listened_to": asking_for_builds(LOUD, listen=True),
     "build_of_nothing": asking_for_builds(None),
     "build_with_long_names": asking_for_builds({"k" * 100_000: 1}, listen=True),
     "sending_descriptors": sending_descriptors,

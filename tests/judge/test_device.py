@@ -1,34 +1,18 @@
 """The judge on a GPU: memory that both sides map, and library answers from end to end."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
 from evaluator.category import Category
-from evaluator.devices import choose
-from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WORKER_MODULE
-from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.judge.bench import Bench
 from evaluator.judge.memory import Memory, describe
-from evaluator.sandbox import Program, Zygote
+from evaluator.sandbox import Program
 from tests.judge import device_worker
 from tests.judge.conftest import Judge
 
 pytestmark = pytest.mark.gpu
 
 HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-
-
-@pytest.fixture(scope="module")
-def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    device, _ = choose("cuda")
-    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
-    recorder = launch_recorder(options)
-    assert recorder is not None
-    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.device_worker"), env={"LD_PRELOAD": recorder}) as zygote:
-        yield make_bench(options, zygote)
 
 
 def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: Bench) -> None:
@@ -84,4 +68,27 @@ def test_failures_on_the_device(judge: Judge, gpu_bench: Bench, body: str, categ
 
 def test_after_a_broken_context_the_next_submission_is_judged(judge: Judge, gpu_bench: Bench) -> None:
     judge(HEAD + "        return x[torch.tensor([10**9], device='cuda')]\n", bench=gpu_bench, case="small")
+    assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL
+
+
+HOARDER = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.softmax(x, 1)
+        self.kept = []
+        size = 1 << 34
+        while size >= 1 << 20:
+            try:
+                self.kept.append(torch.empty(size, dtype=torch.uint8, device=x.device))
+            except torch.OutOfMemoryError:
+                size //= 2
+        return y
+"""
+
+
+def test_who_leaves_the_judge_no_memory_is_to_blame(judge: Judge, gpu_bench: Bench) -> None:
+    result = judge(HOARDER, bench=gpu_bench, case="small")
+    assert result.category is Category.OUT_OF_MEMORY, (result.message, result.evidence.detail)
+    assert result.evidence.starving is not None, result.message
     assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL

@@ -91,6 +91,13 @@ WRONG = [
     ("softmax", "return torch.softmax(x, 1) / 0", Category.NAN_OR_INF, "inf"),
     ("softmax", "return torch.full_like(x, float('nan'))", Category.NAN_OR_INF, "nan"),
     ("softmax", "y = torch.softmax(x, 1)\nx.mul_(2)\nreturn y", Category.MUTATED_INPUT, "changed its input"),
+    ("softmax", "return torch.empty_like(x)", Category.UNWRITTEN_OUTPUT, "17357 elements were never written"),
+    (
+        "softmax",
+        "y = torch.empty_like(x)\ny[:16] = torch.softmax(x[:16], 1)\nreturn y",
+        Category.UNWRITTEN_OUTPUT,
+        "1021 elements were never written: 1021 of 17357 elements of the output are wrong (a tail of 1021)",
+    ),
     ("leaky_relu", "return torch.relu_(x) + 0.01 * x", Category.MUTATED_INPUT, ""),
     ("softmax", "return torch.softmax(x, 1).to('meta')", Category.WRONG_DEVICE, "is on meta"),
 ]
@@ -194,6 +201,19 @@ def test_parameters_left_out_are_found(judge: Judge) -> None:
         + "    def forward(self, x):\n        return nn.functional.layer_norm(x, x.shape[-1:])\n"
     )
     assert judge(code, "layer_norm").category is Category.WRONG_VALUES
+
+
+@pytest.mark.parametrize("draw", ["torch.rand(8)", "torch.tensor(numpy.random.rand(8))", "torch.tensor([random.random()] * 8)"])
+def test_what_constructors_draw_is_the_same_on_both_sides(judge: Judge, tmp_path: Path, draw: str) -> None:
+    """What is no parameter is not handed over: only the same draws make it agree."""
+    head = "import random, numpy, torch\nclass {name}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    body = f"        self.scale = 1 + {draw}.float()\n    def forward(self, x):\n        return x * self.scale\n"
+    rest = "def get_inputs():\n    return [torch.randn(5, 8)]\ndef get_init_inputs():\n    return []\n"
+    path = tmp_path / "drawn.py"
+    path.write_text(head.format(name="Model") + body + rest)
+    assert judge(head.format(name="ModelNew") + body, "drawn", problem_path=path).category is Category.NO_CUSTOM_KERNEL
+    other = head.format(name="ModelNew") + body.replace("1 +", "(1, numpy.random.rand(), random.random(), torch.rand(1))[0] +")
+    assert judge(other, "drawn", problem_path=path).category is Category.WRONG_VALUES
 
 
 def test_the_candidate_is_called_for_evaluation_and_without_gradients(judge: Judge) -> None:
@@ -344,8 +364,8 @@ def check_ok(result: Result) -> None:
         assert len(side.reveal_ms) <= timing.calls
         assert side.median_ms == pytest.approx(statistics.median(side.samples_ms))
         assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
-    assert result.runtime_ms == pytest.approx(timing.candidate.median_ms + timing.deferred_ms)
-    assert result.baseline_ms == timing.baseline.median_ms
+    assert result.runtime_ms == pytest.approx(timing.candidate.median_ms + timing.deferred_ms + timing.background_ms)
+    assert result.baseline_ms == timing.baseline_ms
 
 
 @pytest.mark.build

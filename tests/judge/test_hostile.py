@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.category import Category
-from evaluator.judge import attempt
+from evaluator.judge import attempt, session
 from tests.judge.conftest import Judge
 from tests.judge.hostile import BEHAVIOURS, ENTRY
 
@@ -54,6 +54,8 @@ CASES = [
     ("cut_off", "call", Category.EARLY_EXIT, "exit code 0"),
     ("flooding", "call", FORGED, "an answer to request 1 "),
     ("flooding_builds", "call", FORGED, "more than 32 builds"),
+    ("loud_builds", "call", Category.CPP_COMPILE_ERROR, "#error 0000"),
+    ("loud_builds_listened_to", "call", FORGED, "more than 32 builds"),
     ("build_of_nothing", "load", FORGED, "more than 32 builds"),
     ("build_with_long_names", "load", FORGED, "more than 32 builds"),
     ("sending_descriptors", "inputs", Category.PYTHON_EXCEPTION, "IndexError"),
@@ -104,6 +106,30 @@ def test_a_worker_that_breaks_the_protocol(judge: Judge, behaviour: str, kind: s
     assert result.runtime_ms is None
     assert len(result.model_dump_json()) < 1 << 21
     assert open_descriptors() <= before
+
+
+def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judge: Judge) -> None:
+    result = judge(f"# hostile: loud_builds at call\n{SOFTMAX}", timeout_s=1.0)
+    assert result.evidence.exit is not None
+    assert result.evidence.exit.deadline_s == 1.0
+    assert result.evidence.stages_s["rounds"] < 4
+
+
+def test_what_compilers_say_is_kept_within_a_limit(judge: Judge) -> None:
+    result = judge(f"# hostile: loud_builds_listened_to at call\n{SOFTMAX}", timeout_s=5.0)
+    builds = result.evidence.builds
+    assert len(builds) == session.MAX_BUILDS
+    assert sum(len(build.output) for build in builds) == session.MAX_BUILDS_OUTPUT_CHARS
+    assert "#error 0000" in builds[0].output
+    assert len(builds[-1].diagnostics) == session.KEPT_DIAGNOSTICS
+
+
+def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MAX_BUILDING_S", 0.0)
+    result = judge(f"# hostile: loud_builds_listened_to at call\n{SOFTMAX}", timeout_s=5.0)
+    categories = [build.category for build in result.evidence.builds]
+    assert categories[0] is Category.CPP_COMPILE_ERROR
+    assert set(categories[1:]) == {Category.BUILD_TIMEOUT}
 
 
 def test_every_behaviour_is_tried() -> None:

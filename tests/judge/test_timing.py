@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.timing import _claimed_ms
+from evaluator.category import Category
+from evaluator.judge.side import claimed_ms
 from evaluator.result import TimingSide
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
@@ -14,17 +15,17 @@ from tests.judge.conftest import Judge
 @pytest.mark.parametrize("value", [None, "1.0", True, False, 0, 0.0, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
 def test_claims_that_are_no_time(value: Any) -> None:
     with pytest.raises(ProtocolError, match="milliseconds"):
-        _claimed_ms({"ms": value})
+        claimed_ms({"ms": value})
 
 
 def test_an_answer_without_a_claim() -> None:
     with pytest.raises(ProtocolError):
-        _claimed_ms({})
+        claimed_ms({})
 
 
 @pytest.mark.parametrize("value", [1, 0.002, 5e5])
 def test_claims_that_are_a_time(value: float) -> None:
-    assert _claimed_ms({"ms": value}) == float(value)
+    assert claimed_ms({"ms": value}) == float(value)
 
 
 SLEEPING = """
@@ -53,3 +54,34 @@ def test_a_call_that_sleeps_takes_as_long_as_it_sleeps(judge: Judge) -> None:
     assert timing.candidate.median_ms > 19
     assert min(timing.baseline.samples_ms) < 10
     assert result.speedup is not None and result.speedup < 1
+
+
+TURNS_WHEN_TIMED = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = torch.softmax(x, 1)
+        if self.calls > {honest}:
+            {body}
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "category", "words"),
+    [
+        ("y = self.last if hasattr(self, 'last') else y; self.last = y", Category.CACHED_OUTPUT, "elements of the output are wrong"),
+        ("x.mul_(1.0000001)", Category.MUTATED_INPUT, "changed its input"),
+        ("y = y[:, 1:]", Category.CACHED_OUTPUT, "the output has shape (17, 1020)"),
+    ],
+)
+def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Category, words: str) -> None:
+    result = judge(TURNS_WHEN_TIMED.format(honest=16, body=body))
+    assert (result.category, words in result.message) == (category, True), result.message
+    assert result.message.startswith("right in every round, wrong in timed call ")

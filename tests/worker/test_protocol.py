@@ -274,3 +274,21 @@ def test_sending_to_a_peer_that_is_gone_says_so(ends: tuple[socket.socket, Chann
         channel.send({"a": 1})
     with pytest.raises(ChannelClosedError):
         channel.receive(1)
+
+
+def test_the_kernel_tells_who_spoke_first() -> None:
+    theirs, ours = socket.socketpair()
+    channel = Channel(ours, learn_peer=True)
+    assert channel.peer_pid is None
+    pids = []
+    for number in range(2):
+        pid = os.fork()
+        if not pid:
+            theirs.sendall(frame(b'{"n": %d}' % number))
+            os._exit(0)
+        pids.append(pid)
+        os.waitpid(pid, 0)
+    assert [channel.receive(5)[0]["n"] for _ in pids] == [0, 1]
+    assert channel.peer_pid == pids[0]
+    theirs.close()
+    channel.close()

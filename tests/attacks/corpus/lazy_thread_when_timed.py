@@ -1,6 +1,7 @@
 # wants: timed calls to return at once, with a thread that writes their answer a little later
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream
+# expect: cpu disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream | correct/no_custom_kernel
+# speedup: 2
 # expect: cuda disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream
 
 import threading

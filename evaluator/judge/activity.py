@@ -1,0 +1,79 @@
+"""What a worker's processes do when nothing has been asked of them, as the kernel counts it.
+
+A thread or a child that goes on computing after the call has returned takes processor time. How busy the machine is otherwise does
+not matter: time is counted where the process runs, not where it waits.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evaluator.sandbox.tree import descendants, parent
+
+_CPUCLOCK_SCHED = 2
+LOOK_EVERY_S = 0.0005
+QUIET_MS = 0.02
+"""Less than this between two looks is a process that waits."""
+QUIET_LOOKS = 2
+"""So many of them in a row, and it is not going to do more."""
+
+
+class Activity:
+    """The processor time of a confined program: of the process, of all that it started, and of what has lost its parent since."""
+
+    def __init__(self, pid: int) -> None:
+        """`pid` as this process's namespace numbers it, of a process that still has the parent which confined it: orphans go there."""
+        self._pid = pid
+        self._above = parent(pid) or pid
+
+    def main_ms(self) -> float:
+        """Processor time of the process itself so far."""
+        return _used_ms(self._pid)
+
+    @contextmanager
+    def measured(self) -> Iterator[list[float]]:
+        """The processor time used within the block, in ms, in a list that has it when the block is left."""
+        used_ms: list[float] = []
+        start = self._used_by_process()
+        yield used_ms
+        used_ms.append(self._used_since(start))
+
+    def after_answer_ms(self, longest_s: float) -> float:
+        """Watch from now until all has gone quiet, `longest_s` at most; the processor time used meanwhile."""
+        deadline = time.monotonic() + longest_s
+        start = self._used_by_process()
+        last, quiet = sum(start.values()), 0
+        while (quiet < QUIET_LOOKS or _any_runs(start)) and time.monotonic() < deadline:
+            time.sleep(LOOK_EVERY_S)
+            now = sum(map(_used_ms, start))
+            quiet = quiet + 1 if now - last < QUIET_MS else 0
+            last = now
+        return self._used_since(start)
+
+    def _used_by_process(self) -> dict[int, float]:
+        return {pid: _used_ms(pid) for pid in descendants(self._above)}
+
+    def _used_since(self, start: dict[int, float]) -> float:
+        """What has been started meanwhile counts whole. What has ended meanwhile, threads aside, can't be asked any more."""
+        return sum(max(used_ms - start.get(pid, 0.0), 0.0) for pid, used_ms in self._used_by_process().items())
+
+
+def _any_runs(pids: Iterable[int]) -> bool:
+    """Whether a thread of these processes runs, or would if it had a processor."""
+    return any(_state(stat) == b"R" for pid in pids for stat in Path("/proc", str(pid), "task").glob("*/stat"))
+
+
+def _state(stat: Path) -> bytes:
+    try:
+        return stat.read_bytes().rpartition(b")")[2].split()[0]  # the command, in parentheses, may hold anything
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def _used_ms(pid: int) -> float:
+    """CPU clock of a process (clock_getcpuclockid(3)): that of all its threads, ended ones too; 0 where there is no such process."""
+    try:
+        return time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED) * 1e3
+    except OSError:
+        return 0.0

@@ -1,0 +1,55 @@
+"""Whose fault it is when the judge finds no device memory: the submission's, where its processes held too much of it."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+import torch
+
+from evaluator.judge.session import Worker
+from evaluator.result import StarvingEvidence
+
+FAIR_SHARE = 0.5
+"""Of the device's memory: what the processes of a submission may hold before it is theirs that the judge lacks."""
+ENDED_WITHIN_S = 10.0
+
+_SHORTAGE = re.compile(r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator")
+_ASKED = re.compile(r"Tried to allocate (?P<count>[\d.]+) (?P<unit>bytes|KiB|MiB|GiB)")
+_UNIT_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether the device's memory ran out: PyTorch's error or the driver's, or one that was raised from such a one."""
+    return any(isinstance(each, torch.OutOfMemoryError) or _SHORTAGE.search(str(each)) for each in _chain(error))
+
+
+def asked_bytes(error: BaseException) -> int:
+    """How much was asked for in vain; 0 where the error does not say."""
+    found = next((match for each in _chain(error) if (match := _ASKED.search(str(each)))), None)
+    return int(float(found["count"]) * _UNIT_BYTES[found["unit"]]) if found else 0
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__
+
+
+def blame(error: BaseException, submission: Iterable[Worker], device: torch.device) -> StarvingEvidence | None:
+    """What the submission's workers held, if that is why `error` was raised; None where it is not, or can't be told.
+
+    They are killed for it: what is free afterwards, and was not before, was theirs. Raises SandboxUnavailable.
+    """
+    if device.type != "cuda" or not is_shortage(error):
+        return None
+    free_before, total_bytes = torch.cuda.mem_get_info(device)
+    for worker in submission:
+        worker.confined.kill()
+        worker.confined.wait(ENDED_WITHIN_S)
+    free_bytes, _ = torch.cuda.mem_get_info(device)
+    return judged(StarvingEvidence(held_bytes=max(free_bytes - free_before, 0), total_bytes=total_bytes), asked_bytes(error), free_bytes)
+
+
+def judged(held: StarvingEvidence, asked: int, free_bytes: int) -> StarvingEvidence | None:
+    """The evidence, if it was more than a fair share and the judge would have had enough without it (`free_bytes` for `asked`)."""
+    return held if held.held_bytes > FAIR_SHARE * held.total_bytes and asked <= free_bytes else None

@@ -1,0 +1,97 @@
+"""Processor time as the kernel counts it, of processes that wait and processes that work."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evaluator.judge.activity import Activity
+
+WAITS = "import time; print(flush=True); time.sleep(60)"
+WORKS = "print(flush=True)\nwhile True: pass"
+HAS_A_CHILD_THAT_WORKS = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {WORKS!r}])"
+HAS_A_THREAD_THAT_WORKS = """
+import threading, time
+def work():
+    while True: pass
+threading.Thread(target=work, daemon=True).start()
+print(flush=True)
+time.sleep(60)
+"""
+
+
+ORPHAN_THAT_WORKS = f"""
+import os, time
+if not os.fork():
+    if os.fork(): os._exit(0)
+    exec({WORKS!r})
+os.wait()
+time.sleep(60)
+"""
+CONFINES = r"""
+import ctypes, os, signal, sys
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+pid = os.fork()
+if not pid:
+    os.write(2, b"%d\n" % os.getpid())
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+signal.pause()
+"""
+"""Over each process here there is one that takes in its orphans and else does nothing, as in the sandbox."""
+
+
+@contextmanager
+def running(code: str) -> Iterator[int]:
+    """A process that has got as far as printing a line; its number."""
+    command = [sys.executable, "-c", CONFINES, code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            pid = int(process.stderr.readline())
+            process.stdout.readline()
+            yield pid
+        finally:
+            os.killpg(process.pid, 9)
+
+
+def test_who_waits_uses_nothing_and_is_left_soon() -> None:
+    with running(WAITS) as pid:
+        time.sleep(0.1)
+        assert Activity(pid).after_answer_ms(10.0) < 0.1
+
+
+def test_who_works_is_watched_to_the_end() -> None:
+    with running(WORKS) as pid:
+        assert Activity(pid).after_answer_ms(0.3) > 10
+
+
+def test_threads_count() -> None:
+    with running(HAS_A_THREAD_THAT_WORKS) as pid:
+        assert Activity(pid).after_answer_ms(0.3) > 10
+
+
+def test_children_count() -> None:
+    with running(HAS_A_CHILD_THAT_WORKS) as pid:
+        assert Activity(pid).after_answer_ms(0.3) > 10
+
+
+def test_orphans_count() -> None:
+    with running(ORPHAN_THAT_WORKS) as pid:
+        assert Activity(pid).after_answer_ms(0.3) > 10
+
+
+def test_what_is_used_within_a_block() -> None:
+    with running(WORKS) as pid:
+        activity = Activity(pid)
+        with activity.measured() as used_ms:
+            time.sleep(0.3)
+        assert 10 < used_ms[0] < 1000
+
+
+def test_a_process_that_is_gone_has_used_nothing() -> None:
+    with running(WAITS) as pid:
+        activity = Activity(pid)
+    assert activity.after_answer_ms(0.1) == 0

@@ -1,0 +1,89 @@
+"""What is asked of a worker while it is timed, with a real worker on the CPU."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from evaluator.judge.attempt import START_S, WORKER_ENTRY
+from evaluator.judge.bench import Bench
+from evaluator.judge.inputs import InputSet
+from evaluator.judge.lock import DeviceLock
+from evaluator.judge.memory import Memory, describe
+from evaluator.judge.session import Worker
+from evaluator.judge.side import Flush, Side, quartiles
+from evaluator.sandbox import Program
+
+ADDS_ONE_AND_LEAVES_WORK = """
+import threading, time, torch
+
+def work():
+    end = time.thread_time() + {work_s}
+    while time.thread_time() < end: pass
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if {work_s}: threading.Thread(target=work).start()
+        return x + 1
+"""
+
+
+@contextmanager
+def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[Side, Memory]]:
+    """A worker that has loaded `source` and holds one set for each of `inputs`."""
+    memory = Memory(torch.device("cpu"))
+    lock = DeviceLock(bench.device.unique_id)
+    program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
+    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=False)
+    try:
+        worker.request("ping", START_S)
+        worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
+        worker.request("construct", START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None)
+        sets = [InputSet(memory, [tensor]) for tensor in inputs]
+        worker.hand_over([allocation for one in sets for allocation in one.allocations], START_S)
+        worker.request("inputs", START_S, sets=[one.tree for one in sets])
+        yield Side(worker, START_S, None), memory
+    finally:
+        worker.close()
+        memory.close()
+        lock.close()
+
+
+def test_a_burst_copies_every_answer_to_its_place(bench: Bench) -> None:
+    inputs = [torch.full((size,), float(size)) for size in (2, 3, 4)]
+    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (side, memory):
+        order = [2, 0, 1]
+        places = [memory.allocate(inputs[position].nbytes) for position in order]
+        side.worker.hand_over(places, START_S)
+        wall_ms = side.burst(order, [[describe(place, 0, inputs[position])] for place, position in zip(places, order, strict=True)])
+        assert wall_ms > 0
+        for place, position in zip(places, order, strict=True):
+            assert torch.equal(place.view(inputs[position].shape, torch.float32), inputs[position] + 1)
+
+
+@pytest.mark.parametrize(("work_s", "least_ms", "most_ms"), [(0.0, 0.0, 5.0), (0.05, 5.0, 100.0)])
+def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: float, most_ms: float) -> None:
+    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (side, _):
+        for _ in range(5):
+            side.call(0)
+            side.watch(1.0)
+        _, median_ms, _ = quartiles(side.background_ms)
+        assert least_ms <= median_ms <= most_ms
+
+
+def test_a_flush_is_done_when_every_byte_is_written() -> None:
+    memory = Memory(torch.device("cpu"))
+    flush = Flush(memory)
+    order = flush.order()
+    assert order["memory"]["allocation"] == flush.allocation.number and 0 <= order["byte"] < 256
+    flush.allocation.bytes.fill_(order["byte"])
+    assert flush.done()
+    flush.allocation.bytes[-1] = (order["byte"] + 1) % 256
+    assert not flush.done()
+    memory.close()
+
+
+def test_quartiles_of_one_sample() -> None:
+    assert quartiles([3.0]) == (3.0, 3.0, 3.0)
+    assert quartiles([1.0, 2.0, 3.0]) == (1.0, 2.0, 3.0)
