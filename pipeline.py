@@ -198,7 +198,7 @@ class Session:
                     self._keep(result, job.code)
             except KeyboardInterrupt:
                 engine.close()
-                for job in engine.in_flight.values():
+                for job in engine.in_flight:
                     self._keep(unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
                 return True
         return False

@@ -8,10 +8,9 @@ import contextlib
 import logging
 import multiprocessing
 import os
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
@@ -20,6 +19,7 @@ from typing import Self
 
 from evaluator.category import Category
 from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.run import Run
 from evaluator.judge.bench import Job
 from evaluator.result import Evidence, Result, now
 from evaluator.sandbox import Zygote
@@ -64,6 +64,13 @@ class _Judge:
         self._process = context.Process(target=_serve, args=(theirs, options, zygote), daemon=True)
         self._process.start()
         theirs.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def await_ready(self) -> None:
+        """Wait until it can take a job. Raises JudgeLostError."""
         self._receive()
 
     def judge(self, job: Job, progress: Progress) -> Result:
@@ -93,17 +100,21 @@ class _Judge:
 
 
 class LocalEngine:
-    """Judges jobs on this machine. Use as a context manager; leaving it kills whatever still runs."""
+    """Judges jobs on this machine. Use as a context manager; leaving it kills whatever still runs.
+
+    Judges are kept from one `run` to the next. Runs may overlap; each has as many judges as the options say.
+    """
 
     def __init__(self, options: EngineOptions) -> None:
         self._options = options
         self._context = multiprocessing.get_context("forkserver")
         self._judges: list[_Judge] = []
+        self._idle: list[_Judge] = []
+        """Those of them that no run has."""
         self._zygote: Zygote | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self.in_flight: dict[str, Job] = {}
-        """Jobs that a judge has, by thread; what is here when a run is interrupted has no result yet."""
+        self._runs: list[Run] = []
 
     def __enter__(self) -> Self:
         return self
@@ -116,6 +127,12 @@ class LocalEngine:
         """The level that workers are confined at. Raises SandboxUnavailable where the machine gives none."""
         return self._live_zygote().level
 
+    @property
+    def in_flight(self) -> list[Job]:
+        """Jobs that were drawn and whose result has not been yielded; after a run that was broken off, those that it leaves without one."""
+        with self._lock:
+            return [job for run in self._runs for job in run.in_flight()]
+
     def start(self) -> None:
         """Start the warm parents. Raises SandboxUnavailable, NativeBuildError."""
         with _environment(WARM_ENVIRONMENT):
@@ -123,25 +140,24 @@ class LocalEngine:
             forkserver.ensure_running()
             self._live_zygote()
 
-    def run(self, jobs: Iterator[Job], progress: Progress) -> Iterator[tuple[Job, Result]]:
-        """Judge every job; yields each with its result as it comes, in no order. Jobs are drawn as judges become free."""
-        results: queue.SimpleQueue[tuple[Job, Result] | BaseException | None] = queue.SimpleQueue()
-        source = _Shared(jobs)
+    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
+        """Judge every job; yields each with its result as it comes, in no order. Jobs are drawn as judges become free.
+
+        Where it is broken off, no more are drawn, and what is being judged is brought to an end unheard.
+        """
+        run = Run(jobs)
+        with self._lock:
+            self._runs = [*(each for each in self._runs if not each.over), run]
         threads = [
-            threading.Thread(target=self._work, args=(source, progress, results), name=f"judge-{number}", daemon=True)
+            threading.Thread(target=self._work, args=(run, progress), name=f"judge-{number}", daemon=True)
             for number in range(self._options.judges)
         ]
-        for thread in threads:
-            thread.start()
-        running = len(threads)
-        while running:
-            item = results.get()
-            if isinstance(item, BaseException):
-                raise item
-            if item is None:
-                running -= 1
-            else:
-                yield item
+        try:
+            for thread in threads:
+                thread.start()
+            yield from run.delivered(len(threads))
+        finally:
+            run.end()
 
     def close(self) -> None:
         """Kill the judges and, with the zygote, every worker."""
@@ -149,25 +165,26 @@ class LocalEngine:
             self._closed = True
             for judge in self._judges:
                 judge.close()
+            self._judges, self._idle = [], []
             if self._zygote is not None:
                 self._zygote.close()
 
-    def _work(self, jobs: "_Shared", progress: Progress, results: "queue.SimpleQueue[tuple[Job, Result] | BaseException | None]") -> None:
-        name = threading.current_thread().name
-        judge: _Judge | None = None
+    def _work(self, run: Run, progress: Progress) -> None:
+        with self._lock:
+            judge = self._idle.pop() if self._idle else None
         try:
-            while (job := jobs.next()) is not None and not self._closed:
-                self.in_flight[name] = job
+            while not self._closed and (drawn := run.draw()) is not None:
+                number, job = drawn
                 result, judge = self._judge(judge, job, progress)
                 if self._closed:
                     return
-                del self.in_flight[name]
-                results.put((job, result))
+                run.finish(number, result)
         # Whatever broke this thread has to reach the caller: a missing result would hang it.
         except BaseException as error:  # noqa: BLE001
-            results.put(error)
+            run.fail(error)
         finally:
-            results.put(None)
+            self._rest(judge)
+            run.fail(None)
 
     def _judge(self, judge: _Judge | None, job: Job, progress: Progress) -> tuple[Result, _Judge | None]:
         """Judge one job, once more where the machine fails. Returns the judge to go on with."""
@@ -184,36 +201,63 @@ class LocalEngine:
                     None,
                     unjudged(job, Category.INFRASTRUCTURE_ERROR, str(error), self._options.device.spec, time.monotonic() - start),
                 )
+            except BaseException:
+                self._discard(judge)  # in the middle of a job, it is of no use for the next
+                raise
             if result.category is not Category.INFRASTRUCTURE_ERROR or self._closed:
                 break
         assert result is not None
         return result, judge
 
     def _live_judge(self, judge: _Judge | None) -> _Judge:
+        """`judge`, or a new one where it can't go on. Raises JudgeLostError."""
         zygote = self._live_zygote()
-        if judge is not None and judge.zygote is zygote:
+        if judge is not None and judge.zygote is zygote and judge.alive:
             return judge
         self._discard(judge)
-        fresh = _Judge(self._context, self._options, zygote)
         with self._lock:
+            self._require_open()
+            # Listed before it is ready, so that whoever closes the engine meanwhile closes it too.
+            fresh = _Judge(self._context, self._options, zygote)
             self._judges.append(fresh)
+        try:
+            fresh.await_ready()
+        except BaseException:
+            self._discard(fresh)
+            raise
         return fresh
+
+    def _rest(self, judge: _Judge | None) -> None:
+        """Keep a judge for the next run, if that may need it."""
+        with self._lock:
+            if judge in self._judges and len(self._idle) < self._options.judges:
+                self._idle.append(judge)
+                return
+        self._discard(judge)
 
     def _discard(self, judge: _Judge | None) -> None:
         with self._lock:
-            if judge in self._judges:
-                self._judges.remove(judge)
-                judge.close()
+            if judge not in self._judges:
+                return
+            self._judges.remove(judge)
+        judge.close()
 
     def _live_zygote(self) -> Zygote:
         with self._lock:
+            self._require_open()
             if self._zygote is None or not self._zygote.alive:
+                if self._zygote is not None:
+                    self._zygote.close()
                 environment = dict(WARM_ENVIRONMENT)
                 recorder = launch_recorder(self._options)
                 if recorder:
                     environment["LD_PRELOAD"] = recorder
                 self._zygote = Zygote.start(modules=(WORKER_MODULE,), level=self._options.level, env=environment)
             return self._zygote
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise JudgeLostError("the engine has been closed")
 
 
 def unjudged(job: Job, category: Category, message: str, device: str, duration_s: float = 0.0) -> Result:
@@ -234,17 +278,6 @@ def unjudged(job: Job, category: Category, message: str, device: str, duration_s
         duration_s=duration_s,
         evidence=Evidence(),
     )
-
-
-class _Shared:
-    """An iterator that several threads draw from."""
-
-    def __init__(self, items: Iterator[Job]) -> None:
-        self._items, self._lock = items, threading.Lock()
-
-    def next(self) -> Job | None:
-        with self._lock:
-            return next(self._items, None)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from evaluator.category import Category, Status
-from evaluator.engine.local import LocalEngine, unjudged
+from evaluator.engine.local import JudgeLostError, LocalEngine, unjudged
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.bench import Job
 from evaluator.result import Result
@@ -43,7 +43,7 @@ def run(engine: LocalEngine, codes: list[str], at_stage: Callable[[Job, str], No
     found = list(engine.run(iter(jobs), at_stage))
     assert len(found) == len(jobs)
     assert all(result.submission == job.submission and result.source_sha256 == job.source_sha256 for job, result in found)
-    assert not [job for job in jobs if job in engine.in_flight.values()]
+    assert not [job for job in jobs if job in engine.in_flight]
     return {job.submission: result for job, result in found}
 
 
@@ -109,7 +109,7 @@ def test_an_iterator_that_raises_is_heard_of(engine: LocalEngine) -> None:
     deadline = time.monotonic() + 30
     while engine.in_flight and time.monotonic() < deadline:
         time.sleep(0.05)  # the other thread ends what it has begun
-    assert engine.in_flight == {}
+    assert engine.in_flight == []
 
 
 def test_no_jobs_no_results(engine: LocalEngine) -> None:
@@ -120,6 +120,16 @@ def ours() -> set[psutil.Process]:
     """All that descends from us, but for what multiprocessing keeps until the interpreter ends."""
     kept = {multiprocessing.forkserver._forkserver._forkserver_pid, multiprocessing.resource_tracker._resource_tracker._pid}  # type: ignore[attr-defined]
     return {process for process in psutil.Process().children(recursive=True) if process.pid not in kept}
+
+
+def left_of(processes: set[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run after a while."""
+    deadline = time.monotonic() + 10
+    while (
+        left := [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
 
 
 def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -135,17 +145,97 @@ def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None
         assert reached.wait(60)
         started = ours() - before
         assert len(started) >= 3  # the judge, the zygote, the worker with its supervisor
-        assert [job.submission for job in engine.in_flight.values()] == ["test.py"]
+        assert [job.submission for job in engine.in_flight] == ["test.py"]
     thread.join(20)
     assert not thread.is_alive()
     assert found == []
-    assert [job.submission for job in engine.in_flight.values()] == ["test.py"]
-    deadline = time.monotonic() + 10
-    while (
-        left := [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
-    ) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert left == []
+    assert [job.submission for job in engine.in_flight] == ["test.py"]
+    assert left_of(started) == []
+
+
+def test_closing_while_a_judge_starts_leaves_no_process_behind(tmp_path: Path) -> None:
+    before = ours()
+    found: list[tuple[Job, Result]] = []
+    with LocalEngine(options(tmp_path, 1)) as engine:
+        engine.start()
+        thread = threading.Thread(target=lambda: found.extend(engine.run(iter([make_job(QUICK)]), unheard)))
+        thread.start()
+        while not engine._judges:
+            time.sleep(0.001)
+        started = ours() - before
+        judge = engine._judges[0]
+    thread.join(20)
+    assert not thread.is_alive()
+    assert found == []
+    assert engine._judges == []
+    assert not judge.alive
+    assert left_of(started) == []
+
+
+def test_a_closed_engine_starts_nothing(tmp_path: Path) -> None:
+    before = ours()
+    engine = LocalEngine(options(tmp_path, 1))
+    engine.close()
+    assert list(engine.run(iter([make_job(QUICK)]), unheard)) == []
+    with pytest.raises(JudgeLostError, match="closed"):
+        engine.start()
+    assert ours() - before == set()
+
+
+def test_judges_are_kept_from_run_to_run(engine: LocalEngine) -> None:
+    run(engine, [QUICK] * 2)
+    judges = list(engine._judges)
+    pids = {judge._process.pid for judge in judges}
+    for _ in range(3):
+        run(engine, [QUICK])
+    run(engine, [QUICK] * 4)
+    assert {judge._process.pid for judge in engine._judges} == pids
+    assert len(engine._judges) <= 2
+
+
+def test_runs_may_overlap(engine: LocalEngine) -> None:
+    outer = engine.run(iter([make_job(QUICK, name=name) for name in "abc"]), unheard)
+    first = next(outer)
+    inner = run(engine, [QUICK, QUICK])
+    rest = list(outer)
+    assert sorted(job.submission for job, _ in [first, *rest]) == ["a", "b", "c"]
+    assert {result.category for result in inner.values()} == {Category.WRONG_SHAPE}
+    assert len(engine._judges) <= 4
+    run(engine, [QUICK])
+    assert len(engine._idle) <= 2
+
+
+def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEngine, caplog: pytest.LogCaptureFixture) -> None:
+    run(engine, [QUICK] * 2)
+    for judge in engine._judges:
+        judge._process.kill()
+        judge._process.join(10)
+    results = run(engine, [QUICK] * 2)
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
+    assert caplog.records == []
+
+
+def test_a_run_that_is_broken_off_draws_no_more(engine: LocalEngine) -> None:
+    drawn: list[str] = []
+
+    def jobs() -> Iterator[Job]:
+        for number in range(50):
+            drawn.append(f"{number}.py")
+            yield make_job(QUICK, name=drawn[-1])
+
+    broken = engine.run(jobs(), unheard)
+    next(broken)
+    broken.close()
+    results = run(engine, [QUICK, QUICK])
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
+    assert len(drawn) < 8
+
+
+def test_a_progress_that_raises_is_heard_of_and_its_judge_is_not_used_again(engine: LocalEngine) -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(engine.run(iter([make_job(QUICK, name="0.py")]), once_in("load", lambda: print(1 // 0))))
+    results = run(engine, [QUICK, QUICK, QUICK])
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
 
 
 def test_a_job_that_nobody_judged_has_a_result_of_its_own() -> None:

@@ -1,0 +1,164 @@
+"""The judge against drawn lies on its channel, by the thousand.
+
+    python -m benchmarks.fuzz --frames 10000 --confined 300 --json fuzz.json
+
+The conversations are those of tests/fuzz: light workers, and confined ones for part of the frames. Prints what was sent and what became of
+it; exits with 1 where the judge did anything but give a fair verdict in time.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import json
+import logging
+import platform
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from evaluator.category import Status
+from tests.fuzz.conversation import (
+    SUBMISSION,
+    Conversations,
+    Health,
+    LightZygote,
+    Outcome,
+    cpu_bench,
+    following_plans,
+    plans,
+    short_deadlines,
+)
+from tests.fuzz.plan import REQUESTS, Plan
+
+SHOWN_FAULTS = 20
+BATCH = 500
+
+
+@dataclass
+class Tally:
+    """What was sent to the judge, and what became of it."""
+
+    workers: str
+    conversations: int = 0
+    frames: int = 0
+    by_mutation: Counter[str] = field(default_factory=Counter)
+    honest_in_effect: Counter[str] = field(default_factory=Counter)
+    by_request: Counter[str] = field(default_factory=Counter)
+    by_verdict: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    longest_s: float = 0.0
+    duration_s: float = 0.0
+    before: Health = field(default_factory=Health.now)
+    after: Health = field(default_factory=Health.now)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one conversation."""
+        self.conversations += 1
+        self.frames += len(outcome.applied)
+        self.longest_s = max(self.longest_s, outcome.duration_s)
+        self.by_mutation.update(each.name for each in outcome.applied)
+        self.honest_in_effect.update(each.name for each in outcome.applied if each.honest)
+        self.by_request.update(each.kind for each in outcome.applied)
+        self.by_verdict[f"{outcome.result.status}/{outcome.result.category}" if outcome.result else "raised"] += 1
+        if outcome.fault:
+            self.faults.append(f"{outcome.fault}: {outcome.plan.to_json()}")
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, figures rounded."""
+        counters = {name: dict(value) for name, value in vars(self).items() if isinstance(value, Counter)}
+        health = {"before": dataclasses.asdict(self.before), "after": dataclasses.asdict(self.after)}
+        return {**vars(self), **counters, **health, "longest_s": round(self.longest_s, 2), "duration_s": round(self.duration_s, 1)}
+
+
+def fuzz(conversations: Conversations, kinds: tuple[str, ...], frames: int, first_seed: int, workers: str) -> Tally:
+    """Draw conversations until so many hostile frames have been sent."""
+    tally = Tally(workers)
+    start = time.monotonic()
+    for number in itertools.count(first_seed):
+        for plan in draw(kinds, number):
+            if tally.frames >= frames:
+                tally.duration_s = time.monotonic() - start
+                tally.after = Health.now()
+                return tally
+            tally.add(conversations.hold(plan))
+        print(f"{workers}: {tally.frames} frames, {len(tally.faults)} judge failures", file=sys.stderr)
+    raise AssertionError("numbers do not end")
+
+
+def draw(kinds: tuple[str, ...], number: int) -> list[Plan]:
+    """A batch of plans: hypothesis remembers all that it has drawn, which is not to be taken for a leak of the judge's."""
+    drawn: list[Plan] = []
+
+    @settings(max_examples=BATCH, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @seed(number)
+    @given(plans(kinds))
+    def each(plan: Plan) -> None:
+        drawn.append(plan)
+
+    each()
+    return drawn
+
+
+def show(tally: Tally) -> None:
+    """The tables."""
+    print(f"\n{tally.workers} workers: {tally.frames} hostile frames in {tally.conversations} conversations, {tally.duration_s:.0f} s")
+    print("\n| mutation | frames | honest in effect |\n| --- | --- | --- |")
+    for name, count in sorted(tally.by_mutation.items()):
+        print(f"| {name} | {count} | {tally.honest_in_effect[name]} |")
+    print("\n| answering | frames |\n| --- | --- |")
+    for name in REQUESTS:
+        print(f"| {name} | {tally.by_request[name]} |")
+    print("\n| verdict | conversations |\n| --- | --- |")
+    for name, count in tally.by_verdict.most_common():
+        print(f"| {name} | {count} |")
+    print(f"\nlongest conversation {tally.longest_s:.1f} s; judge failures {len(tally.faults)}")
+    print(f"before {tally.before}\nafter  {tally.after}")
+    for fault in tally.faults[:SHOWN_FAULTS]:
+        print(f"FAILURE {fault[:2000]}")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description="Lie to the judge, and see what it makes of it.")
+    parser.add_argument("--frames", type=int, default=1000, help="hostile frames in all (1000)")
+    parser.add_argument("--confined", type=int, default=0, help="how many of them through confined workers (0)")
+    parser.add_argument("--seed", type=int, default=0, help="of the draws (0)")
+    parser.add_argument("--json", type=Path, help="write all counts here")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """The command."""
+    options = _options()
+    logging.disable(logging.ERROR)  # what the judge logs is in the results
+    with tempfile.TemporaryDirectory() as folder, cpu_bench(Path(folder, "cache")) as bench:
+        confined = Conversations(bench, Path(folder))
+        assert confined.judge(SUBMISSION).status is Status.CORRECT
+        tallies = []
+        with LightZygote() as zygote, short_deadlines():
+            light = Conversations(bench, Path(folder), zygote)
+            light.judge(SUBMISSION)
+            tallies.append(fuzz(light, REQUESTS, options.frames - options.confined, options.seed, "light"))
+        if options.confined:
+            with short_deadlines(), following_plans():
+                tallies.append(fuzz(confined, REQUESTS[1:], options.confined, options.seed, "confined"))
+        honest = confined.judge(SUBMISSION)
+    for tally in tallies:
+        show(tally)
+    print(f"\nan honest submission afterwards: {honest.status}/{honest.category}")
+    if options.json:
+        machine = {"python": platform.python_version(), "platform": platform.platform()}
+        record = {"seed": options.seed, "honest_afterwards": f"{honest.status}/{honest.category}", **machine}
+        options.json.write_text(
+            json.dumps({**record, "tallies": [tally.to_json() for tally in tallies]}, indent=1) + "\n", encoding="utf-8"
+        )
+    return 0 if honest.status is Status.CORRECT and not any(tally.faults for tally in tallies) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Whether what a hostile worker sent is still the honest answer in effect; decided without the judge's code."""
+
+import json
+import math
+from dataclasses import dataclass
+
+from tests.fuzz.plan import HEADER, LIMIT_BYTES, Json, Turn
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a judge may make of what was sent."""
+
+    answers: bool
+    """The first answer in it has the kind and the number that were asked for."""
+    same_output: bool
+    """It describes the output that the honest one does, or none where that has none."""
+    trailing: bool
+    """Something comes behind it."""
+
+
+def effect(turn: Turn, sent: bytes) -> Effect:
+    """Decided without the judge's code: builds that are asked for before the answer are no lie, nor is what an answer holds beyond what
+    the protocol gives a meaning."""
+    while len(sent) >= HEADER.size:
+        (length,) = HEADER.unpack_from(sent)
+        payload, rest = sent[HEADER.size : HEADER.size + length], sent[HEADER.size + length :]
+        if length > LIMIT_BYTES or len(payload) < length:
+            break
+        try:
+            message = json.loads(payload.decode(), parse_constant=float)
+        except (ValueError, RecursionError):
+            break
+        if isinstance(message, dict) and message.get("kind") == "build":
+            sent = rest
+            continue
+        answers = isinstance(message, dict) and all(message.get(name) == turn.honest[name] for name in ("kind", "seq"))
+        same = "output" not in turn.honest or (answers and _same_tree(turn.honest["output"], message.get("output")))
+        return Effect(answers, same, bool(rest))
+    return Effect(answers=False, same_output=False, trailing=True)
+
+
+def _same_tree(honest: Json, claim: Json) -> bool:
+    if not isinstance(claim, dict) or len(claim) != 1:
+        return False
+    ((kind, content),) = honest.items()
+    ((claimed_kind, other),) = claim.items()
+    if kind == "tensor":
+        return claimed_kind == kind and isinstance(other, dict) and all(other.get(name) == content[name] for name in content)
+    if kind == "dict":
+        content, other = ([part for pair in pairs for part in pair] if _is_pairs(pairs) else None for pairs in (content, other))
+    if isinstance(content, list):
+        same_kind = claimed_kind == kind and isinstance(other, list) and len(other) == len(content)
+        return same_kind and all(map(_same_tree, content, other))
+    mine, theirs = _leaf(kind, content), _leaf(claimed_kind, other)
+    if isinstance(mine, float) and isinstance(theirs, float):
+        return math.isclose(mine, theirs, rel_tol=1e-5)
+    return type(mine) is type(theirs) and bool(mine == theirs)
+
+
+def _is_pairs(content: Json) -> bool:
+    return isinstance(content, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in content)
+
+
+def _leaf(kind: str, content: Json) -> Json:
+    if kind == "int" and isinstance(content, str):
+        try:
+            return int(content)
+        except ValueError:
+            return None
+    return content

@@ -1,0 +1,110 @@
+"""Whatever comes on its channel, the judge gives a verdict, gives it to that worker alone, and stays as it was."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from evaluator.category import Category, Status
+from evaluator.judge import session
+from evaluator.judge.bench import Bench
+from evaluator.worker import protocol
+from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
+from tests.fuzz.plan import REQUESTS, Mutation, Plan
+
+LIGHT_CONVERSATIONS = 600
+CONFINED_CONVERSATIONS = 80
+PATIENT_S = 2.0
+GROWTH_BYTES = 128 << 20
+"""What the allocators may keep of a frame of 8 MiB, parsed, and of the rest."""
+AFTER_LOADING = tuple(kind for kind in REQUESTS if kind != "ping")
+DRAWN = settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def hold_many(conversations: Conversations, kinds: tuple[str, ...], count: int) -> int:
+    """Have drawn conversations, each of which the judge has to come through well; the number of hostile frames."""
+    frames = 0
+
+    @settings(DRAWN, max_examples=count)
+    @given(plans(kinds))
+    def each(plan: Plan) -> None:
+        nonlocal frames
+        outcome = conversations.hold(plan)
+        frames += len(outcome.applied)
+        assert outcome.fault == "", (outcome.fault, outcome.applied)
+
+    each()
+    return frames
+
+
+def check_health(before: Health, after: Health) -> None:
+    assert after.descriptors <= before.descriptors
+    assert after.threads <= before.threads
+    assert after.resident_bytes - before.resident_bytes < GROWTH_BYTES
+
+
+def test_the_judge_comes_through_every_conversation_with_light_workers(bench: Bench, tmp_path: Path) -> None:
+    with LightZygote() as light:
+        conversations = Conversations(bench, tmp_path, light)
+        assert conversations.judge(SUBMISSION).status is Status.CORRECT
+        before = Health.now()
+        with short_deadlines():
+            assert hold_many(conversations, REQUESTS, LIGHT_CONVERSATIONS) >= LIGHT_CONVERSATIONS
+        check_health(before, Health.now())
+        assert conversations.judge(SUBMISSION).status is Status.CORRECT
+    honest = Conversations(bench, tmp_path).judge(SUBMISSION)
+    assert honest.status is Status.CORRECT, honest.message
+
+
+def test_the_judge_comes_through_every_conversation_with_confined_workers(bench: Bench, tmp_path: Path) -> None:
+    conversations = Conversations(bench, tmp_path)
+    assert conversations.judge(SUBMISSION).status is Status.CORRECT
+    before = Health.now()
+    with short_deadlines(), following_plans():
+        assert hold_many(conversations, AFTER_LOADING, CONFINED_CONVERSATIONS) >= CONFINED_CONVERSATIONS // 2
+    check_health(before, Health.now())
+    assert conversations.judge(SUBMISSION).status is Status.CORRECT
+
+
+@pytest.fixture
+def light(bench: Bench, tmp_path: Path) -> Iterator[Conversations]:
+    with LightZygote() as zygote, short_deadlines(PATIENT_S):
+        yield Conversations(bench, tmp_path, zygote)
+
+
+@pytest.mark.parametrize(
+    ("mutation", "category", "words"),
+    [
+        (Mutation("wrong_seq", 2), Category.FORGED_RESULT, "an answer to request"),
+        (Mutation("deep_json", 0, 100), Category.FORGED_RESULT, ""),
+        (Mutation("oversized", 3), Category.FORGED_RESULT, "8388609 bytes"),
+        (Mutation("stopped", 0, 1), Category.TIMEOUT, "did not end within"),
+        (Mutation("stopped", 0, 2), Category.FORGED_RESULT, "closed its channel"),
+        (Mutation("stopped", 0, 4), Category.EARLY_EXIT, "exit code 255"),
+        (Mutation("flooded", 0), Category.FORGED_RESULT, "an answer to request"),
+        (Mutation("flooded", 1), Category.FORGED_RESULT, "more than 32 builds"),
+        (Mutation("descriptors", 249), Category.NO_CUSTOM_KERNEL, ""),
+        (Mutation("oversized", 2), Category.NO_CUSTOM_KERNEL, ""),
+        (Mutation("build"), Category.NO_CUSTOM_KERNEL, ""),
+    ],
+)
+def test_one_frame_and_its_verdict(light: Conversations, mutation: Mutation, category: Category, words: str) -> None:
+    outcome = light.hold(Plan("call", 1, (mutation,)), PATIENT_S)
+    assert outcome.result is not None
+    assert (outcome.result.category, words in outcome.result.message, outcome.fault) == (category, True, ""), outcome.result.message
+    assert [each.kind for each in outcome.applied] == ["call"]
+
+
+def test_a_judge_that_takes_any_number_for_an_answer_would_be_found_out(light: Conversations) -> None:
+    with mock.patch.object(session.Worker, "_accept", lambda *asked: asked[-1]):
+        outcome = light.hold(Plan("inputs", 0, (Mutation("wrong_seq", 0),)))
+    assert outcome.fault.startswith("lies were judged correct")
+
+
+def test_a_judge_that_stumbles_over_a_frame_would_be_found_out(light: Conversations) -> None:
+    with mock.patch.object(protocol, "decode", json.loads):
+        outcome = light.hold(Plan("inputs", 0, (Mutation("empty"),)))
+    assert "infrastructure_error" in outcome.fault
