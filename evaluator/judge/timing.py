@@ -150,6 +150,7 @@ class Timing:
             if _random.random() < REVEAL_SHARE:
                 self._reveal(side, position, answer, len(side.samples_ms))
             else:
+                self._match(read_claim(answer)[0], len(side.samples_ms))
                 self._watch(side)
         return spent_ms
 

@@ -15,8 +15,8 @@ from evaluator.worker import protocol
 from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
 from tests.fuzz.plan import REQUESTS, Mutation, Plan
 
-LIGHT_CONVERSATIONS = 600
-CONFINED_CONVERSATIONS = 80
+LIGHT_CONVERSATIONS = 550
+CONFINED_CONVERSATIONS = 60
 PATIENT_S = 2.0
 GROWTH_BYTES = 128 << 20
 """What the allocators may keep of a frame of 8 MiB, parsed, and of the rest."""
