@@ -161,7 +161,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         mutated_input=(
             "forward() changed one of its inputs.",
-            "checksum of the input before and after",
+            "the input after the call, against the judge's copy",
             "Write to a new tensor; an in-place operation on an input is not allowed here.",
         ),
     ),

@@ -37,6 +37,8 @@ UNEXPLAINED_SHARE = 0.25
 DEFERRED_FACTOR = 2.0
 DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
+UNFLUSHED_SHARE = 0.1
+"""Of all calls: a kernel that writes past its output may spoil a flush, and does not do so by design."""
 BACKGROUND_MS = 0.3
 BACKGROUND_SHARE = 0.25
 """Processor time after the answer that is work put off, rather than bookkeeping."""
@@ -270,7 +272,7 @@ def _unexplained_time(evidence: Evidence) -> Verdict | None:
     timing = evidence.timing
     if timing is None or timing.unexplained_ms is None:
         return None
-    if timing.unflushed:
+    if timing.unflushed > UNFLUSHED_SHARE * timing.calls:
         message = f"the L2 cache was not emptied before {timing.unflushed} calls, as the worker had been told to"
         return Verdict(Category.TIMING_TAMPERING, message)
     claimed_ms = timing.candidate.median_ms

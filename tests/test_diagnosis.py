@@ -213,6 +213,11 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.DEFERRED_WORK,
         "then compute for 3.4 ms more",
     ),
+    "a flush that was spoilt once": (
+        {**GPU, "launches": (launch(),), "timing": timing().model_copy(update={"unflushed": 1, "calls": 30})},
+        Category.OK,
+        "",
+    ),
     "processes that tidy up after the answer": (
         {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"background_ms": 0.2})},
         Category.OK,

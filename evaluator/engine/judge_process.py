@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -33,6 +34,7 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
     # The engine's server process is our parent: when the engine is killed it ends, and nothing of ours may stay behind.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _allow_descriptors()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     torch.set_num_threads(cpu_count())
     apply_settings()
@@ -48,6 +50,12 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
             return
         result = evaluate(bench, job, lambda stage: pipe.send(("stage", stage)))
         pipe.send(("result", result.model_dump_json()))
+
+
+def _allow_descriptors() -> None:
+    """Every tensor that a worker maps is a descriptor here: with many outputs in many sets, more than a process has by default."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:

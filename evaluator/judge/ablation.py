@@ -4,16 +4,18 @@ An answer that is still right counts against the submission; anything else count
 is asked for, or believed.
 """
 
-import random
+import secrets
 from collections.abc import Callable
+from typing import Any
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
 from evaluator.judge.answer import MismatchError, match, read_claim
+from evaluator.judge.distributions import changed
 from evaluator.judge.inputs import InputSet, fresh_seed
-from evaluator.judge.memory import Memory
+from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import Judgement, allocate_outputs, judge_values, reveal, synchronize
+from evaluator.judge.rounds import Judgement, allocate_outputs, judge_values, plan_rounds, reveal, synchronize
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.problem import ProblemCase
 from evaluator.result import AblationEvidence, Evidence
@@ -53,20 +55,42 @@ def ablate(
 
 
 def _answer(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> Judgement:
-    """The answer to fresh inputs of the problem's own distribution, of a worker whose model has been constructed.
+    """The first wrong answer, or the last, of a worker whose model has been constructed: to inputs of the problem's own distribution, and
+    of one that differs, for which a kernel that leaves the own ones as they are may be needed.
 
-    It is the second that the worker gives: in its first, a submission may try out other ways to answer, which leave right values in memory
-    that its kernel was to write. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+    It has answered once before: there a submission may try out other ways to answer, which leave right values in memory that its kernel
+    was to write. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
     """
-    first, second = (case.inputs(fresh_seed(), memory.device) for _ in range(2))
-    expected = oracle.expected(second)
+    first = case.inputs(fresh_seed(), memory.device)
+    expected = oracle.expected(first)
     inputs, outputs = InputSet(memory, first), allocate_outputs(memory, expected)
     worker.hand_over([*inputs.allocations, *outputs], deadline_s)
     worker.request("inputs", deadline_s, sets=[inputs.tree])
     synchronize(memory.device)
     worker.request("call", deadline_s, set=0)
-    inputs.fill(second)
-    worker.request("poison", deadline_s, pattern=random.choice(PATTERNS), sizes=[output.requested for output in outputs])
+    others = [plan.distribution for plan in plan_rounds(case, first, expected) if plan.distribution != "own"]
+    for distribution in ("own", *others[:1]):
+        seed = fresh_seed()
+        arguments = changed(case.inputs(seed, memory.device), distribution, seed)
+        inputs.fill(arguments)
+        answer = _asked(worker, case, oracle, arguments, outputs, memory, deadline_s)
+        if answer.category is not None and (answer.informative or distribution == "own"):
+            return answer
+    return Judgement(None, "")
+
+
+def _asked(
+    worker: Worker,
+    case: ProblemCase,
+    oracle: Oracle,
+    arguments: list[Any],
+    outputs: list[Allocation],
+    memory: Memory,
+    deadline_s: float,
+) -> Judgement:
+    """The answer to these arguments, which the worker has been given; its free memory is filled first."""
+    expected = oracle.expected(arguments)
+    worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
     synchronize(memory.device)
     claimed, count = read_claim(worker.request("call", deadline_s, set=0))
     try:
@@ -74,4 +98,4 @@ def _answer(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, d
     except MismatchError as error:
         return Judgement(error.category, str(error))
     candidate = reveal(worker, outputs, claims, count, expected, deadline_s)
-    return judge_values(case, oracle, second, candidate, expected, None)
+    return judge_values(case, oracle, arguments, candidate, expected, None)

@@ -79,8 +79,10 @@ def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]
             yield from tensors_of(item, f"{path}[{number}]")
 
 
-def match(claimed: Any, expected: Any, device: str, path: str = "") -> Iterator[ClaimedTensor]:
+def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:
     """The claimed tensor for each tensor of the reference's answer, in the order of `tensors_of(expected)`.
+
+    Plain numbers in it have to be of the same type, and of the same value where `plain_values` says so.
 
     Raises MismatchError for the first thing that differs: structure, then shape, dtype and device.
     """
@@ -91,14 +93,14 @@ def match(claimed: Any, expected: Any, device: str, path: str = "") -> Iterator[
         if not isinstance(claimed, dict) or claimed.keys() != expected.keys():
             raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {_kind(expected)}")
         for key, item in expected.items():
-            yield from match(claimed[key], item, device, f"{path}[{key!r}]")
+            yield from match(claimed[key], item, device, f"{path}[{key!r}]", plain_values)
     elif isinstance(expected, tuple | list):
         same_kind = isinstance(claimed, tuple | list) and isinstance(claimed, tuple) == isinstance(expected, tuple)
         if not same_kind or len(claimed) != len(expected):
             raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {_kind(expected)}")
         for number, item in enumerate(expected):
-            yield from match(claimed[number], item, device, f"{path}[{number}]")
-    elif not _same_scalar(claimed, expected):
+            yield from match(claimed[number], item, device, f"{path}[{number}]", plain_values)
+    elif not (_same_scalar(claimed, expected) if plain_values else type(claimed) is type(expected)):
         raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns {expected!r}")
 
 

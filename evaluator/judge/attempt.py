@@ -22,7 +22,7 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame
-from evaluator.judge.timing import Timing, WrongAnswerError
+from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, RoundEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -43,10 +43,6 @@ ENDED_WITHIN_S = 10.0
 log = logging.getLogger(__name__)
 
 Report = Callable[[str], None]
-
-
-class BaselineFailedError(Exception):
-    """The baseline's worker failed: no submission is to blame."""
 
 
 class Attempt:

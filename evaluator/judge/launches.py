@@ -9,6 +9,7 @@ import os
 import struct
 
 from evaluator.result import LaunchRecord
+from evaluator.worker.origin import installed_folders, is_own
 
 CAPACITY = 512
 _TABLE = struct.Struct("=QQ")
@@ -16,9 +17,8 @@ _RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
 """record_t of evaluator/worker/launch_recorder.c."""
 
 BUILT_PREFIX = "/proc/self/fd/"
-OWN_PREFIXES = (BUILT_PREFIX, "/tmp/", "/dev/shm/", "/memfd:")
-"""Where a shared object of the submission's can have come from: what the builder made arrives as a descriptor, and nothing but its private
-directories is writable. Libraries of the system, of CUDA and of PyTorch are on read-only mounts elsewhere."""
+INSTALLED = installed_folders()
+"""The same in the judge as in its workers, which share its Python."""
 
 
 class LaunchTable:
@@ -50,7 +50,7 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
         api=_text(api),
         kernel=_text(kernel),
         object="extension" if path.startswith(BUILT_PREFIX) else path.rsplit("/", 1)[-1],
-        own=path.startswith(OWN_PREFIXES),
+        own=is_own(path, INSTALLED),
         count=count,
         grid=(shape[0], shape[1], shape[2]),
         block=(shape[3], shape[4], shape[5]),

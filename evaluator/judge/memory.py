@@ -105,12 +105,16 @@ class Memory:
     def allocate(self, nbytes: int) -> Allocation:
         """Fresh memory of at least nbytes bytes. Raises RuntimeError (CUDA) or OSError where there is none."""
         self._made += 1
-        if self.device.type == "cuda":
-            allocation: Allocation = DeviceAllocation(self._made, nbytes, self.device.index or 0)
-        else:
-            allocation = HostAllocation(self._made, nbytes)
+        allocation = self._on_device(nbytes) if self.device.type == "cuda" else HostAllocation(self._made, nbytes)
         self._live[allocation.number] = allocation
         return allocation
+
+    def _on_device(self, nbytes: int) -> Allocation:
+        try:
+            return DeviceAllocation(self._made, nbytes, self.device.index or 0)
+        except RuntimeError:
+            torch.cuda.empty_cache()  # what PyTorch keeps for the judge's own tensors is lost on the driver
+            return DeviceAllocation(self._made, nbytes, self.device.index or 0)
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         for allocation in allocations:

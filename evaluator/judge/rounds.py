@@ -57,7 +57,6 @@ class Judgement:
     message: str
     figures: tuple[ErrorFigures, ...] = ()
     informative: bool = True
-    aliases: tuple[str, ...] = ()
 
 
 class Rounds:
@@ -169,7 +168,7 @@ def allocate_outputs(memory: Memory, expected: Any) -> list[Allocation]:
 def reveal(
     worker: Worker, outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], count: int, expected: Any, deadline_s: float
 ) -> list[torch.Tensor]:
-    """Have the worker copy its last answer into `outputs`; the tensors there, in the order of the reference's."""
+    """Have the worker copy its last answer into `outputs`; what is there when it says that it has, in the order of the reference's."""
     shapes = [tensor for _, tensor in tensors_of(expected)]
     views: list[dict[str, Any] | None] = [None] * count
     for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True):
@@ -178,7 +177,12 @@ def reveal(
     if outputs:
         synchronize(outputs[0].bytes.device)
     worker.request("reveal", deadline_s, outputs=views)
-    return [allocation.view(tensor.shape, tensor.dtype) for allocation, tensor in zip(outputs, shapes, strict=True)]
+    return snapshot(outputs, shapes)
+
+
+def snapshot(outputs: Sequence[Allocation], shapes: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """What is in `outputs` now, as tensors of these shapes and dtypes: the worker can go on writing there."""
+    return [allocation.view(tensor.shape, tensor.dtype).clone() for allocation, tensor in zip(outputs, shapes, strict=True)]
 
 
 def judge_values(

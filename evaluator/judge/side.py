@@ -77,8 +77,7 @@ class Side:
             wall_ms, answer = self._ask("time", set=position)
             return wall_ms, 0.0, answer
         wall_ms, answer = self._ask("time", set=position, flush=self.flush.order())
-        self.unflushed += not self.flush.done()
-        return wall_ms, claimed_ms(answer), answer
+        return wall_ms, max(claimed_ms(answer), LEAST_MS), answer
 
     def sample(self, position: int, talk_ms: float) -> tuple[float, Message]:
         """One call that counts: its wall time, in ms, and the answer. On the CPU `talk_ms` of it is the talk's."""
@@ -89,6 +88,11 @@ class Side:
         self.wall_ms.append(wall_ms)
         self.samples_ms.append(max(wall_ms - talk_ms, LEAST_MS) if self.flush is None else claim_ms)
         return wall_ms, answer
+
+    def check_flush(self) -> None:
+        """See whether the last call was preceded by its flush. Looking takes a while: not before the answer has been revealed."""
+        if self.flush is not None:
+            self.unflushed += not self.flush.done()
 
     def burst(self, positions: Sequence[int], outputs: Sequence[Any]) -> float:
         """Calls back to back over these sets, each answer copied to its place in `outputs`: the wall time of all, in ms."""
@@ -143,6 +147,6 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
 def claimed_ms(answer: Message) -> float:
     """The time that a worker says a call took. Raises ProtocolError where it says nothing of the kind."""
     value = answer.get("ms")
-    if not isinstance(value, float | int) or isinstance(value, bool) or not 0 < value < 1e9:
-        raise ProtocolError("a time is a positive number of milliseconds")
+    if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
+        raise ProtocolError("a time is a number of milliseconds, and not negative")
     return float(value)

@@ -23,7 +23,7 @@ from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_cla
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, synchronize
+from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, snapshot, synchronize
 from evaluator.judge.session import Worker
 from evaluator.judge.side import LEAST_MS, Flush, Side
 from evaluator.problem import ProblemCase
@@ -62,7 +62,7 @@ BACKGROUND_SLACK_MS = 0.1
 """Processor time after an answer, beyond the baseline's, that is not told from bookkeeping."""
 CLAIM_SLACK_MS = 0.02
 CLAIM_SLACK_SHARE = 0.05
-"""How far a claim may fall short of the judge's clock before the clock's figure stands."""
+"""How far a claim may fall short of the judge's clock before the clock's figure stands; never by more than the claim itself."""
 ALONE_CALLS = 10
 
 _random = secrets.SystemRandom()
@@ -74,6 +74,10 @@ class WrongAnswerError(Exception):
     def __init__(self, call: int, message: str, category: Category = Category.CACHED_OUTPUT) -> None:
         super().__init__(message)
         self.evidence = WrongTimedAnswer(call=call, message=message, category=category)
+
+
+class BaselineFailedError(Exception):
+    """The baseline's worker failed: no submission is to blame."""
 
 
 class Timing:
@@ -150,8 +154,9 @@ class Timing:
             if _random.random() < REVEAL_SHARE:
                 self._reveal(side, position, answer, len(side.samples_ms))
             else:
-                self._match(read_claim(answer)[0], len(side.samples_ms))
+                self._match(side, read_claim(answer)[0], len(side.samples_ms))
                 self._watch(side)
+            side.check_flush()
         return spent_ms
 
     def _watch(self, side: Side) -> None:
@@ -184,17 +189,20 @@ class Timing:
         The reference runs afterwards: meanwhile the worker would have time for what it has put off.
         """
         claimed, count = read_claim(answer)
-        claims = self._match(claimed, call)
+        claims = self._match(side, claimed, call)
         side.numbers, side.described = [claim.number for claim in claims], count
         with side.revealing():
             values = reveal(side.worker, self._outputs, claims, count, self._form, self._deadline_s)
         if side is self._candidate and (check or _random.random() < self._check_share(call)):
-            self._check(values, position, call)
+            self._check(values, position, call, claimed)
 
-    def _match(self, claimed: Any, call: int) -> list[ClaimedTensor]:
+    def _match(self, side: Side, claimed: Any, call: int) -> list[ClaimedTensor]:
+        """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at."""
         try:
-            return list(match(claimed, self._form, self._memory.device.type))
+            return list(match(claimed, self._form, self._memory.device.type, plain_values=False))
         except MismatchError as error:
+            if side is self._baseline:
+                raise BaselineFailedError(f"the baseline answered in another form than the reference: {error}") from error
             raise WrongAnswerError(call, str(error)) from error
 
     def _check_share(self, calls: int) -> float:
@@ -202,10 +210,17 @@ class Timing:
         reveals = REVEAL_SHARE * max(MIN_CALLS, calls)
         return max(CHECKS, CHECKS_S / max(self._check_s, 1e-6)) / reveals
 
-    def _check(self, values: list[torch.Tensor], position: int, call: int) -> None:
+    def _check(self, values: list[torch.Tensor], position: int, call: int, claimed: Any = None) -> None:
+        """Compare an answer's tensors, and where it is `claimed` whole its plain numbers too. Raises WrongAnswerError."""
         start = time.monotonic()
         arguments = self._drawn[position]
-        judged = judge_values(self._case, self._oracle, arguments, values, self._oracle.expected(arguments), None)
+        expected = self._oracle.expected(arguments)
+        try:
+            if claimed is not None:
+                list(match(claimed, expected, self._memory.device.type))
+        except MismatchError as error:
+            raise WrongAnswerError(call, str(error)) from error
+        judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
         self._check_s = time.monotonic() - start
         if judged.category is not None:
             raise WrongAnswerError(call, judged.message)
@@ -232,7 +247,7 @@ class Timing:
                 side.burst_ms.append(max(wall_ms - talk_ms, LEAST_MS) / length)
                 if side is self._candidate:
                     chosen = _random.randrange(length)
-                    self._check(self._values(slots[chosen]), order[chosen], calls)
+                    self._check(snapshot(slots[chosen], [tensor for _, tensor in tensors_of(self._form)]), order[chosen], calls)
 
     def _more_outputs(self) -> list[Allocation]:
         more = [self._memory.allocate(allocation.requested) for allocation in self._outputs]
@@ -247,11 +262,6 @@ class Timing:
             allocation.bytes.fill_(0xFF)
             views[number] = describe(allocation, 0, tensor)
         return views
-
-    def _values(self, outputs: list[Allocation]) -> list[torch.Tensor]:
-        return [
-            allocation.view(tensor.shape, tensor.dtype) for allocation, (_, tensor) in zip(outputs, tensors_of(self._form), strict=True)
-        ]
 
     def _baseline_alone(self, talk_ms: float) -> tuple[float, ...]:
         """Samples of the baseline with the candidate gone."""
@@ -295,7 +305,7 @@ class Timing:
     def _unclaimed_ms(self) -> float:
         """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
         claim_ms = statistics.median(self._candidate.samples_ms)
-        slack_ms = max(CLAIM_SLACK_MS, CLAIM_SLACK_SHARE * claim_ms)
+        slack_ms = max(min(CLAIM_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
         single_ms = _beyond_claims_ms(self._candidate) - _beyond_claims_ms(self._baseline)
         in_bursts_ms = _burst_beyond_claims_ms(self._candidate) - _burst_beyond_claims_ms(self._baseline)
         most_ms = max(single_ms, in_bursts_ms)

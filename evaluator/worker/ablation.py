@@ -20,10 +20,8 @@ from typing import Any
 import torch
 
 from evaluator.worker import structure
+from evaluator.worker.origin import installed_folders, is_own
 
-OWN_PREFIXES = ("/memfd:", "/tmp/", "/dev/shm/")
-"""Files, as /proc/self/maps names them, that a submission's machine code can have come from: what the builder made is a memfd, and nothing
-else is writable."""
 ENDED_EARLY = 1
 """Exit code of a worker that can't go on without what it has lost."""
 
@@ -34,6 +32,7 @@ class Ablation:
     """Everything of one process that is the submission's own machine code."""
 
     def __init__(self) -> None:
+        self._installed = installed_folders()
         self._sealed: list[tuple[int, int]] = []
         self._lost = False
         """Whether something was run whose effects are lost."""
@@ -42,7 +41,7 @@ class Ablation:
 
     def seal(self) -> None:
         """Make own code that is mapped by now not executable. Raises OSError."""
-        for start, nbytes in _own_code():
+        for start, nbytes in _own_code(self._installed):
             _protect(start, nbytes, mmap.PROT_READ)
             self._sealed.append((start, nbytes))
 
@@ -173,11 +172,11 @@ def _operators() -> list[str]:
     return torch._C._dispatch_get_all_op_names()
 
 
-def _own_code() -> Iterator[tuple[int, int]]:
+def _own_code(installed: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Start and length in bytes of each executable mapping of a file of the submission's."""
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
         addresses, permissions, _, _, _, *path = line.split(maxsplit=5)
-        if "x" in permissions and path and path[0].startswith(OWN_PREFIXES):
+        if "x" in permissions and path and is_own(path[0], installed):
             start, end = (int(address, 16) for address in addresses.split("-"))
             yield start, end - start
 

@@ -44,8 +44,27 @@ void assay_recorder_attach(int descriptor, size_t bytes) {
     table = memory;
 }
 
-/* Where a shared object of the submission's can have come from; the judge's list is OWN_PREFIXES of evaluator/judge/launches.py. */
+/* Where a shared object of the submission's can have come from: OWN_PREFIXES of evaluator/worker/origin.py, and what is installed below them. */
 static const char *const own_prefixes[] = {"/proc/self/fd/", "/tmp/", "/dev/shm/", "/memfd:"};
+enum { INSTALLED = 64 };
+static char *installed[INSTALLED];
+static int installed_count;
+
+void assay_recorder_installed(const char *folder) {
+    if (installed_count < INSTALLED) installed[installed_count++] = strdup(folder);
+}
+
+static int starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static int is_own_path(const char *path) {
+    for (int i = 0; i < installed_count; ++i)
+        if (starts_with(path, installed[i])) return 0;
+    for (size_t i = 0; i < sizeof own_prefixes / sizeof *own_prefixes; ++i)
+        if (starts_with(path, own_prefixes[i])) return 1;
+    return 0;
+}
 
 enum { CALLERS = 1024 };
 
@@ -62,10 +81,7 @@ static int is_own(const void *caller) {
     uintptr_t entry = atomic_load_explicit(known, memory_order_relaxed);
     if (entry >> 1 == address) return entry & 1;
     Dl_info who = {0};
-    uintptr_t own = 0;
-    if (dladdr(caller, &who) && who.dli_fname)
-        for (size_t i = 0; i < sizeof own_prefixes / sizeof *own_prefixes; ++i)
-            own |= strncmp(who.dli_fname, own_prefixes[i], strlen(own_prefixes[i])) == 0;
+    uintptr_t own = dladdr(caller, &who) && who.dli_fname && is_own_path(who.dli_fname);
     atomic_store_explicit(known, address << 1 | own, memory_order_relaxed);
     return own;
 }

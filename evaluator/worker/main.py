@@ -23,6 +23,7 @@ from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.memory import Mappings
+from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
 MODULE_NAME = "submission"
@@ -111,7 +112,7 @@ class Worker:
             self._path.write_bytes(source.read())
         if self._device.type == "cuda":
             torch.zeros(1, device=self._device)  # starts CUDA here, where neither the device's lock nor anybody's clock is held
-        if request["ablate"]:
+        if request.pop("ablate"):
             self._ablate()
         Extensions(self._build, self._ablation).install()
         sys.argv = [str(self._path)]
@@ -215,6 +216,8 @@ class Worker:
         if pattern is not None:
             blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=self._device) for size in request["sizes"] for _ in "ab"]
             del blocks
+        elif self.on_device:
+            torch.cuda.empty_cache()  # the blocks that were filled are no doing of the submission's
         synchronize(self._device)
         return {}
 
@@ -266,7 +269,10 @@ class Worker:
 
 def _record_launches(descriptor: int) -> None:
     """Give the preloaded recorder (launch_recorder.c) its table."""
-    ctypes.CDLL(None).assay_recorder_attach(descriptor, ctypes.c_size_t(os.fstat(descriptor).st_size))
+    recorder = ctypes.CDLL(None)
+    for folder in installed_folders():
+        recorder.assay_recorder_installed(folder.encode())
+    recorder.assay_recorder_attach(descriptor, ctypes.c_size_t(os.fstat(descriptor).st_size))
     os.close(descriptor)
 
 

@@ -12,7 +12,7 @@ from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 
 
-@pytest.mark.parametrize("value", [None, "1.0", True, False, 0, 0.0, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
+@pytest.mark.parametrize("value", [None, "1.0", True, False, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
 def test_claims_that_are_no_time(value: Any) -> None:
     with pytest.raises(ProtocolError, match="milliseconds"):
         claimed_ms({"ms": value})
@@ -23,7 +23,7 @@ def test_an_answer_without_a_claim() -> None:
         claimed_ms({})
 
 
-@pytest.mark.parametrize("value", [1, 0.002, 5e5])
+@pytest.mark.parametrize("value", [0, 1, 0.002, 5e5])
 def test_claims_that_are_a_time(value: float) -> None:
     assert claimed_ms({"ms": value}) == float(value)
 
