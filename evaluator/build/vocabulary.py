@@ -6,7 +6,7 @@ name that was a macro is a variable. So a word of it either brings in the part t
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -28,7 +28,7 @@ _ITEM = re.compile(
       | \b(?P<keyword>namespace)\b\s*(?P<name>[\w:]*)[^{;=]*(?P<open>[{;=])
       | \bextern\ "C"\s*(?P<linkage>\{)
       | (?P<brace>[{}])
-      | (?<=[\w&*>]\ )(?P<function>\w+)\s*\(
+      | (?<=[\w&*>]\ )(?P<function>\w+)\s*\((?P<arguments>[^(){};]*)
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -61,13 +61,14 @@ class Preprocessed:
 
     macros: dict[str, set[str]]
     """Names, with the files that define them."""
-    functions: dict[str, set[str]]
+    functions: dict[str, dict[str, set[str]]]
+    """Names, with the beginnings of their lists of arguments, which tell overloads from repetitions, with the files that declare those."""
 
 
 def read_preprocessed(text: str) -> Preprocessed:
     """Macros and functions by the header that declares them; functions of NAMESPACES alone, not of namespaces inside these."""
     macros: dict[str, set[str]] = defaultdict(set)
-    functions: dict[str, set[str]] = defaultdict(set)
+    functions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     scopes: list[str] = []
     file = ""
     for match in _ITEM.finditer(text):
@@ -86,7 +87,7 @@ def read_preprocessed(text: str) -> Preprocessed:
             elif scopes:
                 scopes.pop()
         elif (name := match["function"]) and name not in _KEYWORDS and "".join(scopes) in NAMESPACES:
-            functions[name].add(file)
+            functions[name]["".join(match["arguments"].split())].add(file)
     return Preprocessed(macros, functions)
 
 
@@ -98,12 +99,18 @@ def read_files(text: str) -> frozenset[str]:
 def compare(stock: Preprocessed, base: frozenset[str], with_part: dict[int, frozenset[str]]) -> Vocabulary:
     """What `stock` has beyond the headers in `base`. `with_part` has for each of PARTS the headers that are read with it."""
 
-    def missing(declared: dict[str, set[str]]) -> Iterator[tuple[str, int]]:
-        for word, files in declared.items():
-            if not files <= base:
-                yield word, next((number for number in range(len(PARTS)) if files <= with_part[number]), NEVER)
+    def part_of(declarations: Collection[set[str]]) -> int | None:
+        if all(files & base for files in declarations):
+            return None
+        return next((number for number in range(len(PARTS)) if all(files & with_part[number] for files in declarations)), NEVER)
 
-    return Vocabulary(macros=dict(missing(stock.macros)), functions=dict(missing(stock.functions)))
+    # A macro that several files define may be another in each.
+    macros = {word: part_of([{file} for file in files]) for word, files in stock.macros.items()}
+    functions = {word: part_of(overloads.values()) for word, overloads in stock.functions.items()}
+    return Vocabulary(
+        macros={word: part for word, part in macros.items() if part is not None},
+        functions={word: part for word, part in functions.items() if part is not None},
+    )
 
 
 def relative_to(folders: Iterable[str], text: str) -> str:

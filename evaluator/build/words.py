@@ -49,6 +49,7 @@ def read_words(texts: Iterable[str]) -> Words:
     defined: set[str] = set()
     aliases: set[str] = set()
     hidden = early_macros = False
+    pastes = 0
     for text in texts:
         includes = [match.start() for match in _INCLUDE.finditer(text)]
         early_macros = early_macros or bool(includes and _DEFINE.search(text, 0, includes[-1]))
@@ -68,10 +69,11 @@ def read_words(texts: Iterable[str]) -> Words:
             elif token == "=" and before == "namespace":
                 aliases.add(last)
             # `##__VA_ARGS__` drops a comma and makes no word.
-            hidden = hidden or token in ("%:", "\\") or (last == "##" and token != "__VA_ARGS__")
+            pastes += (token == "##") - (last == "##" and token == "__VA_ARGS__")
+            hidden = hidden or token in ("%:", "\\")
             before, last = last, token
     known = FOREIGN_NAMESPACES | (defined - aliases)
-    return Words(frozenset(used), frozenset(named), frozenset(called), hidden, not opened <= known, early_macros)
+    return Words(frozenset(used), frozenset(named), frozenset(called), hidden or pastes > 0, not opened <= known, early_macros)
 
 
 def _tokens(text: str) -> Iterator[str]:
