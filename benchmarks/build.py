@@ -104,7 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bench = Bench(Builder(caches[0], toolchain, zygote), caches[0], Builder(caches[1], toolchain, zygote, stock_only=True), caches[1])
         start = time.monotonic()
         with console.status("making what builds share"):
-            bench.ours.prepare(kind == "cuda")
+            for flags in sorted({extension.request.extra_cflags for extension in chosen}):
+                bench.ours.prepare(kind == "cuda", flags)
         prepared_s = time.monotonic() - start
         rows = _measure_all(bench, chosen, options.repetitions, console)
     report = _report(kind, toolchain, str(level), prepared_s, rows)

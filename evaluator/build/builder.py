@@ -98,10 +98,10 @@ class Builder:
         duration_s = round(time.monotonic() - started, 3)
         return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor)
 
-    def prepare(self, cuda: bool) -> bool:
-        """Make what builds share, for sources without flags of their own; otherwise the first build that needs it does. Returns whether it
-        is there."""
-        return self._preparations.binding(cuda, (), self._run_in) is not None
+    def prepare(self, cuda: bool, flags: tuple[str, ...] = ()) -> bool:
+        """Make what builds share, for C++ sources with these flags of their own; otherwise the first build that needs it does. Returns
+        whether it is there."""
+        return self._preparations.binding(cuda, flags, self._run_in) is not None
 
     def _shared_folders(self) -> tuple[str, ...]:
         try:
