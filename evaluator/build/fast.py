@@ -19,7 +19,9 @@ from evaluator.build.words import read_words
 Run = Callable[[tuple[str, ...]], CommandResult]
 """Runs a command in the folder of the build."""
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
-_BEGINS_WITH_EXTENSION = re.compile(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)
+_BEGINS_WITH_EXTENSION = re.compile(r"\A(?>\s+|//[^\n]*\n|/\*(?>.*?\*/))*+#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)
+MAX_READ_CHARS = 256 << 10
+"""Longer sources go without cut-down headers: reading them word by word would take its time, in the builder's own process."""
 _TELLING_FLAG = re.compile(
     r"-[DU](?!__CUDA_NO_)|define-macro|-include|-imacros|-isystem|-iquote|-idirafter|-nostdinc|options-file|-optf|^@"
 )
@@ -87,9 +89,11 @@ class FastWay:
         """Cut-down headers that mean the same to `source`; None where that is not sure."""
         if prepared is None or any(map(_TELLING_FLAG.search, flags)):
             return None
-        words = read_words([source.text, *(header.text for header in request.headers)])
+        texts = [source.text, *(header.text for header in request.headers)]
+        if sum(map(len, texts)) > MAX_READ_CHARS:
+            return None
         try:
-            return prepared.vocabulary.headers_for(words, prepared.cutter)
+            return prepared.vocabulary.headers_for(read_words(texts), prepared.cutter)
         except (OSError, UnknownHeadersError):
             return None
 
