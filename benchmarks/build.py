@@ -124,6 +124,8 @@ def _measure_all(bench: Bench, chosen: Sequence[Extension], repetitions: int, co
                 progress.update(task, description=extension.label)
                 bench.measure(extension, row, stock_first=(repetition + number) % 2 == 0)
                 progress.advance(task)
+                if not console.is_terminal:
+                    console.print(f"{extension.label}: stock {row.stock_s[-1]:.1f} s, ours {row.ours_s[-1]:.1f} s", highlight=False)
     return rows
 
 
