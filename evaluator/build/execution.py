@@ -49,6 +49,7 @@ class Execution:
             return results
         linked = self._stock(todo.link)
         if linked.code != 0 and quick:
+            self._remove(*todo.compiles, todo.link)
             results, _ = self._compile(todo.compiles, None)
             if any(result.code != 0 for _, result in results):
                 return results
@@ -75,12 +76,19 @@ class Execution:
     def _quickly(self, command: Command, fast: FastWay) -> CommandResult | None:
         """The result of the fast way, which means something only where it is a success; None where there is no fast way."""
         start = time.monotonic()
-        tried = fast.compile(self.request, command, self.key, self.folder, lambda argv: self._run(argv, self._fast_deadline))
+        # Process numbers repeat in a sandbox, and with them the names of nvcc's temporary files, which every run owns by itself.
+        scratch = self.folder / f".fast-{command.output}"
+        scratch.mkdir(exist_ok=True)
+        scratch.chmod(0o777)
+        env = {**self.env, "TMPDIR": str(scratch)}
+        tried = fast.compile(self.request, command, self.key, self.folder, lambda argv: self._run(argv, self._fast_deadline, env))
         if tried is None:
             return None
         result = self._checked(command, tried.result)
         if result.code == 0 and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
             result = CommandResult(1, timed_out=False, output="")
+        if result.code != 0:
+            self._remove(command)
         self._note(command, tried.way, result.code == 0, start)
         return result
 
@@ -88,13 +96,18 @@ class Execution:
         start = time.monotonic()
         if self._stock_deadline is None:
             self._stock_deadline = start + self.timeout_s
-        result = self._checked(command, self._run(command.argv, self._stock_deadline))
+        result = self._checked(command, self._run(command.argv, self._stock_deadline, self.env))
         self._note(command, STOCK, result.code == 0, start)
         return result
 
-    def _run(self, argv: tuple[str, ...], deadline: float) -> CommandResult:
+    def _run(self, argv: tuple[str, ...], deadline: float, env: dict[str, str]) -> CommandResult:
         left_s = deadline - time.monotonic()
-        return self.runner(argv, self.folder, self.env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
+        return self.runner(argv, self.folder, env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
+
+    def _remove(self, *commands: Command) -> None:
+        """Take away what was made, so that another command, which may be another user, can make it anew."""
+        for command in commands:
+            (self.folder / command.output).unlink(missing_ok=True)
 
     def _checked(self, command: Command, result: CommandResult) -> CommandResult:
         if result.code == 0 and (fault := _fault_of(self.folder / command.output)):
