@@ -114,7 +114,7 @@ class Builder:
     def holds(self, request: BuildRequest) -> bool:
         """Whether `build` would answer at once, from the cache."""
         try:
-            return self._cache.load(request.key(self._toolchain)) is not None
+            return self._cache.load(request.under_common_name().key(self._toolchain)) is not None
         except OSError:
             return False
 
