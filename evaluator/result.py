@@ -34,6 +34,17 @@ class Diagnostic(Record):
     message: str
 
 
+class BuildAttempt(Record):
+    """One command of a build."""
+
+    output: str
+    """File that it was to make."""
+    way: str
+    """`stock`, or what was done to be faster, as in `lean+passes`: an attempt of that kind says nothing when it fails."""
+    ok: bool
+    duration_s: float
+
+
 class BuildEvidence(Record):
     """One build that a worker asked for."""
 
@@ -50,6 +61,8 @@ class BuildEvidence(Record):
     output: str = ""
     """Output of all compilers, capped."""
     diagnostics: tuple[Diagnostic, ...] = ()
+    attempts: tuple[BuildAttempt, ...] = ()
+    """What the build that made this consisted of, in the order in which it ended; of a cached one, long ago."""
 
 
 class LaunchRecord(Record):

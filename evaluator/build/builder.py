@@ -3,32 +3,33 @@
 import logging
 import os
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator.build.cache import Cache, Entry
-from evaluator.build.commands import Command, Plan, plan
+from evaluator.build.commands import Plan, plan
 from evaluator.build.diagnostics import categorise, first_fault, parse
+from evaluator.build.execution import Execution, Ran, read_object
+from evaluator.build.fast import FastWay
 from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
+from evaluator.build.prepared import Preparations
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner, plain_runner
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
-from evaluator.result import BuildEvidence
+from evaluator.result import BuildAttempt, BuildEvidence
 
 if TYPE_CHECKING:
     from evaluator.sandbox import Zygote
 
 DEFAULT_TIMEOUT_S = 300.0
-MAX_OBJECT_BYTES = 512 << 20
+PREPARATION_TIMEOUT_S = 300.0
 MAX_OUTPUT_CHARS = 128 << 10
 NOT_CACHED = (Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
 """Failures that say more about the machine, or its load, than about the request."""
@@ -50,8 +51,17 @@ class BuildOutcome:
 class Builder:
     """Compiles requests with one toolchain, through one cache. Safe to use from several threads; other processes may share the cache."""
 
-    def __init__(self, cache: Cache, toolchain: Toolchain, zygote: "Zygote | None" = None, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build."""
+    def __init__(
+        self,
+        cache: Cache,
+        toolchain: Toolchain,
+        zygote: "Zygote | None" = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        *,
+        stock_only: bool = False,
+    ) -> None:
+        """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
+        tried in a faster way than the stock one, unless `stock_only` forbids it."""
         self._cache = cache
         self._toolchain = toolchain
         self._timeout_s = timeout_s
@@ -59,31 +69,52 @@ class Builder:
         if zygote is not None:
             from evaluator.build.confined import confined_runner
 
-            self._runner = confined_runner(zygote, toolchain.readonly_paths)
+            shared = () if stock_only else self._shared_folders()
+            self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared))
+        self._preparations = Preparations(cache, toolchain, work_folder)
+        self._fast = None if stock_only else FastWay(self._preparations, self._run_in)
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Never raises for what a request holds, nor for a machine that fails: the evidence says `infrastructure_error` then."""
         started = time.monotonic()
-        key = request.key(self._toolchain)
+        common = request.under_common_name()
+        key = common.key(self._toolchain)
         try:
-            with self._cache.lock(key, self._timeout_s + _LOCK_GRACE_S):
-                entry = self._cache.load(key)
-                cached = entry is not None
-                if entry is None:
-                    entry = self._compile(request, key)
-                    self._keep(key, entry)
-            descriptor = None if entry.shared_object is None else sealed_copy(entry.shared_object, request.name)
+            entry = self._cache.load(key)
+            cached = entry is not None
+            if entry is None:
+                with self._cache.lock(key, 2 * self._timeout_s + _LOCK_GRACE_S):
+                    entry = self._cache.load(key)
+                    cached = entry is not None
+                    if entry is None:
+                        entry = self._compile(common, key)
+                        self._keep(key, entry)
+            descriptor = None if entry.shared_object is None else sealed_copy(entry.shared_object, common.name)
         except OSError as error:
             log.exception("build %s of %s failed on the builder's own account", key, request.name)
             cached, descriptor = False, None
             entry = Entry(self._evidence(request, key, Category.INFRASTRUCTURE_ERROR, str(error)), None)
+        evidence = _renamed(entry.evidence, common.name, request.name)
         duration_s = round(time.monotonic() - started, 3)
-        return BuildOutcome(entry.evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor)
+        return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor)
+
+    def prepare(self, cuda: bool, flags: tuple[str, ...] = ()) -> bool:
+        """Make what builds share, for C++ sources with these flags of their own; otherwise the first build that needs it does. Returns
+        whether it is there."""
+        return self._preparations.binding(cuda, flags, self._run_in) is not None
+
+    def _shared_folders(self) -> tuple[str, ...]:
+        try:
+            self._cache.headers.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError:
+            log.warning("%s can't be made: builds go the stock way", self._cache.headers)
+            return ()
+        return (str(self._cache.headers),)
 
     def holds(self, request: BuildRequest) -> bool:
         """Whether `build` would answer at once, from the cache."""
         try:
-            return self._cache.load(request.key(self._toolchain)) is not None
+            return self._cache.load(request.under_common_name().key(self._toolchain)) is not None
         except OSError:
             return False
 
@@ -97,40 +128,27 @@ class Builder:
 
     def _compile(self, request: BuildRequest, key: str) -> Entry:
         todo = plan(request, self._toolchain)
-        with _work_folder() as folder:
+        with work_folder() as folder:
             for file in request.sources + request.headers:
                 (folder / file.name).write_text(file.text, encoding="utf-8", newline="")
-            results = self._run_plan(todo, folder)
+            execution = Execution(request, key, folder, self._env(folder), self._runner, self._fast, self._timeout_s)
+            results = execution.carry_out(todo)
             shared_object: bytes | None = None
             category = self._category(request, todo, results)
             output = "\n".join(text for _, result in results if (text := result.output.replace(f"{folder}/", "").strip()))
             if category is None and todo.link is not None:
-                shared_object = _read_object(folder / todo.link.output)
+                shared_object = read_object(folder / todo.link.output)
         if category is Category.NO_TOOLCHAIN and todo.lacking:
             output = f"this machine lacks {todo.lacking}\n{output}"
-        return Entry(self._evidence(request, key, category, output), shared_object)
+        return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object)
 
-    def _run_plan(self, todo: Plan, folder: Path) -> list[tuple[Command, CommandResult]]:
-        """Run the compiles side by side, then the link if all went well; in the order of the plan."""
-        deadline = time.monotonic() + self._timeout_s
-        env = {"PATH": self._toolchain.search_path, "LC_ALL": "C", "HOME": "/tmp", "TMPDIR": str(folder)}
+    def _run_in(self, argv: tuple[str, ...], folder: Path) -> CommandResult:
+        return self._runner(argv, folder, self._env(folder), PREPARATION_TIMEOUT_S)
 
-        def run(command: Command) -> tuple[Command, CommandResult]:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return command, CommandResult(None, timed_out=True, output="")
-            result = self._runner(command.argv, folder, env, left_s)
-            if result.code == 0 and (fault := _fault_of(folder / command.output)):
-                result = CommandResult(1, timed_out=False, output=f"{result.output}\n{command.output} {fault}\n")
-            return command, result
+    def _env(self, folder: Path) -> dict[str, str]:
+        return {"PATH": self._toolchain.search_path, "LC_ALL": "C", "HOME": "/tmp", "TMPDIR": str(folder)}
 
-        with ThreadPoolExecutor(max(1, min(len(todo.compiles), os.cpu_count() or 1))) as pool:
-            results = list(pool.map(run, todo.compiles))
-        if todo.link is not None and all(result.code == 0 for _, result in results):
-            results.append(run(todo.link))
-        return results
-
-    def _category(self, request: BuildRequest, todo: Plan, results: Sequence[tuple[Command, CommandResult]]) -> Category | None:
+    def _category(self, request: BuildRequest, todo: Plan, results: Sequence[Ran]) -> Category | None:
         """Why the build failed; None where it did not."""
         exists = header_finder(self._toolchain.include_dirs(cuda=True))
         failures = [
@@ -146,7 +164,9 @@ class Builder:
             failures.append(Category.NO_TOOLCHAIN)
         return first_fault(failures) if failures else None
 
-    def _evidence(self, request: BuildRequest, key: str, category: Category | None, output: str) -> BuildEvidence:
+    def _evidence(
+        self, request: BuildRequest, key: str, category: Category | None, output: str, attempts: tuple[BuildAttempt, ...] = ()
+    ) -> BuildEvidence:
         return BuildEvidence(
             name=request.name,
             key=key,
@@ -155,11 +175,18 @@ class Builder:
             uses_cuda=request.uses_cuda,
             output=_cap(output),
             diagnostics=parse(output),
+            attempts=attempts,
         )
 
 
+def _renamed(evidence: BuildEvidence, old: str, new: str) -> BuildEvidence:
+    """The evidence of a build under another name, as if it had been built under this one."""
+    diagnostics = tuple(item.model_copy(update={"message": item.message.replace(old, new)}) for item in evidence.diagnostics)
+    return evidence.model_copy(update={"name": new, "output": evidence.output.replace(old, new), "diagnostics": diagnostics})
+
+
 @contextmanager
-def _work_folder() -> Iterator[Path]:
+def work_folder() -> Iterator[Path]:
     """A fresh folder which a confined compiler, who may be another user, can write in, and nobody else can find."""
     parent = Path(tempfile.mkdtemp(prefix="assay-build-"))
     try:
@@ -172,26 +199,6 @@ def _work_folder() -> Iterator[Path]:
         shutil.rmtree(parent, ignore_errors=True)
         if parent.exists():
             log.warning("%s could not be removed", parent)
-
-
-def _fault_of(path: Path) -> str | None:
-    """What keeps a command's product from being used, which is the doing of the request's flags; None where nothing does."""
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return "was not made"
-    if not stat.S_ISREG(status.st_mode):
-        return "is not a plain file"
-    return f"is larger than {MAX_OBJECT_BYTES} bytes" if status.st_size > MAX_OBJECT_BYTES else None
-
-
-def _read_object(path: Path) -> bytes:
-    """The linker's product, whatever happened to it since it was looked at. Raises OSError for all but a plain file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path.name} is not a plain file")
-        return file.read(MAX_OBJECT_BYTES)
 
 
 def _cap(text: str) -> str:

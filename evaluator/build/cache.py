@@ -7,20 +7,24 @@ it is complete:
     1 and the shared object, or 0
 """
 
+import contextlib
 import fcntl
 import hashlib
 import logging
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.result import BuildEvidence
 
 MAGIC = b"ASSAYBL1"
+DEFAULT_LIMIT_BYTES = 16 << 30
+TRIM_SHARE = 1 / 64
+"""Of the limit: when so much has been stored since the last look, it is time for another."""
 _HEAD_BYTES = len(MAGIC) + 32
 _LOCK_POLL_S = 0.05
 
@@ -46,8 +50,15 @@ def default_root() -> Path:
 class Cache:
     """Entries below `root`, which is made when first needed. Instances hold no open file and can be pickled."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        """Beyond `limit_bytes`, what was not used for longest is dropped. The bound is kept to within TRIM_SHARE for each process."""
+        self.root, self.limit_bytes = root, limit_bytes
+        self._unseen_bytes = limit_bytes
+
+    @property
+    def headers(self) -> Path:
+        """Folder of what `evaluator.build.prepared` keeps: in it a folder for each toolchain, in that one for each thing made."""
+        return self.root / "headers"
 
     def load(self, key: str) -> Entry | None:
         """The entry, or None. An entry that is damaged is dropped, so that it is built again."""
@@ -72,13 +83,16 @@ class Cache:
         descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(_encode(entry))
+                self._unseen_bytes += file.write(_encode(entry))
             Path(temporary).rename(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+        if self._unseen_bytes > self.limit_bytes * TRIM_SHARE:
+            self.trim(self.limit_bytes)
+            self._unseen_bytes = 0
 
-    @contextmanager
+    @contextlib.contextmanager
     def lock(self, key: str, timeout_s: float) -> Iterator[None]:
         """Hold `key` against all other threads and processes. The kernel frees it when its holder dies.
 
@@ -98,19 +112,32 @@ class Cache:
             os.close(descriptor)
 
     def trim(self, limit_bytes: int) -> int:
-        """Drop the entries that were not used for longest until at most `limit_bytes` are left. Returns the number of bytes freed."""
-        found = sorted(((file.stat(), file) for file in self.root.glob("builds/*/*")), key=lambda item: item[0].st_mtime)
-        excess = sum(status.st_size for status, _ in found) - limit_bytes
+        """Drop what was not used for longest until at most `limit_bytes` are left. Returns the number of bytes freed."""
+        found = sorted((*map(_item, self.root.glob("builds/*/*")), *map(_item, self.headers.glob("*/*/"))), key=lambda item: item[0])
+        excess = sum(size for _, size, _ in found) - limit_bytes
         freed = 0
-        for status, file in found:
+        for _, size, path in found:
             if freed >= excess:
                 break
-            file.unlink(missing_ok=True)
-            freed += status.st_size
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+            freed += size
         return freed
 
     def _path(self, key: str) -> Path:
         return self.root / "builds" / key[:2] / key
+
+
+def _item(path: Path) -> tuple[float, int, Path]:
+    """When a file, or any file of a folder, was used last, and what it takes; nothing where it is gone meanwhile."""
+    used_at, size = 0.0, 0
+    for file in path.rglob("*") if path.is_dir() else [path]:
+        with contextlib.suppress(FileNotFoundError):
+            status = file.stat()
+            used_at, size = max(used_at, status.st_mtime), size + status.st_size
+    return used_at, size, path
 
 
 def _acquire(descriptor: int, key: str, deadline: float) -> None:

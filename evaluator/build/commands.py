@@ -66,23 +66,38 @@ def plan(request: BuildRequest, toolchain: Toolchain) -> Plan:
     return Plan(tuple(compiles), link, lacking)
 
 
-def _common(request: BuildRequest, toolchain: Toolchain) -> list[str]:
-    flags = [f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H", *toolchain.torch.abi_flags]
-    for path in toolchain.include_dirs(request.uses_cuda):
+def header_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
+    """The flags that decide what PyTorch's headers say, for the C++ compiler and nvcc alike."""
+    flags = ["-DTORCH_API_INCLUDE_EXTENSION_H", *toolchain.torch.abi_flags]
+    for path in toolchain.include_dirs(cuda):
         flags += ["-isystem", str(path)]
     return flags
 
 
+def cpp_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
+    """Those of every C++ source, before the request's own."""
+    return [*header_flags(toolchain, cuda), "-fPIC", f"-std={toolchain.torch.standard}"]
+
+
+def _name_flag(request: BuildRequest) -> str:
+    return f"-DTORCH_EXTENSION_NAME={request.name}"
+
+
 def _compile_cpp(request: BuildRequest, source: SourceFile, compiler: Compiler, toolchain: Toolchain) -> Command:
     output = f"{source.name}.o"
-    flags = [*_common(request, toolchain), "-fPIC", f"-std={toolchain.torch.standard}", *request.extra_cflags]
+    flags = [_name_flag(request), *cpp_flags(toolchain, request.uses_cuda), *request.extra_cflags]
     return Command(Step.CPP, (*compiler.command, *flags, "-c", source.name, "-o", output), output)
 
 
 def _compile_cuda(request: BuildRequest, source: SourceFile, compiler: Compiler, toolchain: Toolchain) -> Command:
     output = f"{source.name}.o"
     flags = ["-ccbin", toolchain.host_compiler] if toolchain.host_compiler else []
-    flags += [*_common(request, toolchain), *NVCC_FLAGS, *_arch_flags(request.extra_cuda_cflags, toolchain.arch)]
+    flags += [
+        _name_flag(request),
+        *header_flags(toolchain, request.uses_cuda),
+        *NVCC_FLAGS,
+        *_arch_flags(request.extra_cuda_cflags, toolchain.arch),
+    ]
     flags += ["--compiler-options", "-fPIC", *_without_native(request.extra_cuda_cflags)]
     if not any(flag.startswith(("-std=", "--std")) for flag in request.extra_cuda_cflags):
         flags.append(f"-std={toolchain.torch.standard}")

@@ -24,6 +24,10 @@ SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu")
 HEADER_SUFFIXES = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 """Starts with neither dot nor dash: no hidden file, no parent folder, nothing that a compiler takes for an option."""
+COMMON_PREFIX = "assay_build_"
+"""Begins the names of `under_common_name`; a worker tells by it that the module is to get another."""
+_OWN_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\s*,")
+_NAMING = re.compile(r"TORCH_EXTENSION_NAME|PYBIND11_(?:EMBEDDED_)?MODULE|PyInit")
 EXTENSION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
 
@@ -128,10 +132,24 @@ class BuildRequest(_Untrusted):
         return self.with_cuda or any(source.is_cuda for source in self.sources)
 
     def key(self, toolchain: Toolchain) -> str:
-        """SHA-256, in hex, of all that decides what the build makes and what is said about it.
+        """SHA-256, in hex, of all that decides what the build makes and what is said about it."""
+        return self._digest((EVALUATOR_VERSION, *toolchain.identity, self.name))
 
-        Every field is preceded by its length and every list by its count, so that no byte can move from one field to the next unseen.
+    def under_common_name(self) -> "BuildRequest":
+        """The same request under a name that follows from its content, so that the same kernel is built once, whatever it is called.
+
+        The request itself where the name is more than that of the module which PYBIND11_MODULE makes.
         """
+        texts = [file.text for file in self.sources + self.headers]
+        flags = " ".join(self.extra_cflags + self.extra_cuda_cflags + self.extra_ldflags)
+        modules = sum(len(_OWN_MODULE.findall(text)) for text in texts)
+        named = any(_NAMING.search(_OWN_MODULE.sub("", text)) for text in texts) or _NAMING.search(flags)
+        if modules != 1 or named:
+            return self
+        return self.model_copy(update={"name": f"{COMMON_PREFIX}{self._digest(())[:16]}"})
+
+    def _digest(self, facts: tuple[str, ...]) -> str:
+        """Every field is preceded by its length and every list by its count, so that no byte can move from one field to the next unseen."""
         digest = hashlib.sha256()
 
         def field(text: str) -> None:
@@ -143,9 +161,7 @@ class BuildRequest(_Untrusted):
             for text in texts:
                 field(text)
 
-        field(EVALUATOR_VERSION)
-        fields(toolchain.identity)
-        field(self.name)
+        fields(facts)
         for files in (self.sources, self.headers):
             fields(tuple(part for file in files for part in (file.name, file.text)))
         for flags in (self.extra_cflags, self.extra_cuda_cflags, self.extra_ldflags):

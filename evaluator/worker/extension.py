@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,6 +24,9 @@ from torch.utils import cpp_extension  # noqa: E402
 from evaluator.worker.ablation import Ablation  # noqa: E402
 
 HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
+
+COMMON_PREFIX = "assay_build_"
+"""Begins the name of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
 
 BuildReply = tuple[bool, str, int | None]
 """ok, the compilers' output, and the descriptor of the shared object."""
@@ -88,11 +92,14 @@ def _load(name: str, descriptor: int, is_python_module: bool) -> ModuleType | No
     if not is_python_module:
         ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
         return None
-    loader = importlib.machinery.ExtensionFileLoader(name, path)
-    spec = importlib.util.spec_from_loader(name, loader)
+    built_as = os.readlink(path).removeprefix("/memfd:").removesuffix(" (deleted)")  # noqa: PTH115 - a descriptor's link names no path
+    built_as = built_as if built_as.startswith(COMMON_PREFIX) else name
+    loader = importlib.machinery.ExtensionFileLoader(built_as, path)
+    spec = importlib.util.spec_from_loader(built_as, loader)
     if spec is None:
         raise ImportError(f"no module specification for {name}")
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
+    module.__name__ = name
     sys.modules.setdefault(name, module)
     return module

@@ -121,6 +121,17 @@ def test_failure_is_cached_with_its_diagnostics(bare: Toolchain, tmp_path: Path)
     assert second.evidence.diagnostics == first.evidence.diagnostics
 
 
+def test_cache_is_kept_within_its_bound(bare: Toolchain, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache", limit_bytes=40_000)
+    builder = Builder(cache, bare)
+    for number in range(6):
+        content(builder.build(request(f"int answer(void) {{ return {number}; }}")))
+    kept = sum(path.stat().st_size for path in cache.root.glob("builds/*/*"))
+    assert 0 < kept <= 40_000
+    assert builder.build(request("int answer(void) { return 5; }")).evidence.cached
+    assert not builder.build(request("int answer(void) { return 0; }")).evidence.cached
+
+
 def test_damaged_entry_is_built_again(bare: Toolchain, tmp_path: Path) -> None:
     builder = Builder(Cache(tmp_path / "cache"), bare)
     whole = content(builder.build(request()))
@@ -228,15 +239,34 @@ def test_pytorch_extension_is_built_and_imported(machine: Toolchain, tmp_path: P
     outcome = Builder(Cache(tmp_path / "cache"), machine).build(request(ADD, "main.cpp", name="adder"))
     assert outcome.object_fd is not None, outcome.evidence.output
     code = f"""
-import importlib.machinery, importlib.util, torch
-loader = importlib.machinery.ExtensionFileLoader("adder", "/proc/self/fd/{outcome.object_fd}")
-module = importlib.util.module_from_spec(importlib.util.spec_from_loader("adder", loader))
-loader.exec_module(module)
-print(module.twice(torch.tensor([3.0])).item())
+import sys, torch
+from evaluator.worker.extension import _load
+module = _load("adder", {outcome.object_fd}, True)
+print(module.twice(torch.tensor([3.0])).item(), module.__name__, sys.modules["adder"] is module)
 """
     done = subprocess.run([sys.executable, "-c", code], pass_fds=[outcome.object_fd], capture_output=True, text=True, timeout=120)
     os.close(outcome.object_fd)
-    assert done.stdout == "6.0\n", done.stderr
+    assert done.stdout == "6.0 adder True\n", done.stderr
+
+
+@pytest.mark.build
+def test_the_same_kernel_under_another_name_is_a_hit(machine: Toolchain, tmp_path: Path) -> None:
+    builder = Builder(Cache(tmp_path / "cache"), machine)
+    first, second = (builder.build(request(ADD, "main.cpp", name=name)) for name in ("adder", "other"))
+    assert (first.evidence.cached, second.evidence.cached) == (False, True)
+    assert (first.evidence.name, second.evidence.name) == ("adder", "other")
+    assert content(first) == content(second)
+
+
+def test_what_the_compiler_says_speaks_of_the_name_that_was_asked_for(bare: Toolchain, tmp_path: Path) -> None:
+    text = "int TORCH_EXTENSION_NAME = wrong; // PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)\n"
+    broken = request(text.replace("int TORCH_EXTENSION_NAME", "int x"), name="mine")
+    assert broken.under_common_name().name != "mine"
+    shouting = tmp_path / "shouting-cc"
+    shouting.write_text('for word; do case $word in -DTORCH_EXT*) echo "answer.c:1:1: error: ${word#*=} is wrong";; esac; done; exit 1\n')
+    evidence = Builder(Cache(tmp_path / "cache"), replace(bare, cxx=Compiler(("/bin/sh", str(shouting)), "1"))).build(broken).evidence
+    assert (evidence.name, evidence.output) == ("mine", "answer.c:1:1: error: mine is wrong")
+    assert evidence.diagnostics[0].message == "mine is wrong"
 
 
 @pytest.mark.build

@@ -130,6 +130,30 @@ def test_trim_drops_what_was_used_least_recently(cache: Cache) -> None:
     assert cache.trim(10 * size) == 0
 
 
+def test_trim_drops_shared_headers_as_a_whole(cache: Cache) -> None:
+    for age, name in enumerate(("old", "new")):
+        folder = cache.headers / "key" / name
+        folder.mkdir(parents=True)
+        for part in ("a", "b"):
+            (folder / part).write_bytes(b"x" * 1000)
+            os.utime(folder / part, (1000 + age, 1000 + age))
+    cache.store(KEY, entry())
+    assert cache.trim(2500) == 2000
+    assert [path.name for path in (cache.headers / "key").iterdir()] == ["new"]
+    assert cache.load(KEY) is not None
+
+
+def test_storing_keeps_the_bound(tmp_path: Path) -> None:
+    bounded = Cache(tmp_path / "cache", limit_bytes=5000)
+    for number in range(10):
+        key = f"{number:02x}" * 32
+        bounded.store(key, entry(key, b"x" * 1000))
+        os.utime(file_of(bounded, key), (1000 + number, 1000 + number))
+    kept = [bounded.load(f"{number:02x}" * 32) is not None for number in range(10)]
+    assert kept[-1]
+    assert not any(kept[:5])
+
+
 def test_default_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
     monkeypatch.delenv("ASSAY_CACHE", raising=False)

@@ -2,6 +2,7 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,17 @@ m.def("thrice", thrice, "thrice");
         assert (outcome.object_fd is None) == (category is not None)
         if outcome.object_fd is not None:
             os.close(outcome.object_fd)
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("text", ["__global__ void k(const float* x) { float* y = x; }", '#include "nowhere.h"', "__global__ void k() {}"])
+def test_second_attempt_is_not_in_the_way_of_the_first(text: str, zygote: Zygote, machine: Toolchain, tmp_path: Path) -> None:
+    if machine.nvcc is None:
+        pytest.skip("no CUDA toolkit on this machine")
+    request = BuildRequest.model_validate({"name": "x", "sources": [{"name": "cuda.cu", "text": text}]})
+    cpu_only = replace(machine, torch=replace(machine.torch, cuda=None))
+    fast = Builder(Cache(tmp_path / "fast"), cpu_only, zygote).build(request).evidence
+    stock = Builder(Cache(tmp_path / "stock"), cpu_only, zygote, stock_only=True).build(request).evidence
+    assert (fast.category, fast.output) == (stock.category, stock.output)
+    assert "Permission denied" not in fast.output
+    assert len(fast.attempts) == (1 if fast.ok else 2)

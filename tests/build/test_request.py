@@ -155,3 +155,36 @@ def test_key_sees_the_toolchain(toolchain: Toolchain) -> None:
         replace(toolchain, torch=replace(toolchain.torch, abi_flags=())),
     ]
     assert len({request().key(other) for other in [toolchain, *others]}) == 7
+
+
+MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n"
+
+
+def named(text: str, name: str = "kernel", **changes: Any) -> BuildRequest:
+    return BuildRequest.model_validate({"name": name, "sources": [{"name": "main.cpp", "text": text}], **changes})
+
+
+def test_name_is_no_part_of_a_request_whose_module_alone_bears_it() -> None:
+    first, second = (named(MODULE, name).under_common_name() for name in ("one", "two"))
+    assert first == second
+    assert first.name.startswith("assay_build_")
+    assert first.name != named(MODULE + "int x;").under_common_name().name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int x;",
+        MODULE + MODULE,
+        MODULE + "TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}",
+        "PYBIND11_MODULE(kernel, m) {}",
+        MODULE + "PYBIND11_MODULE(kernel, m) {}",
+        MODULE + 'extern "C" void* PyInit_kernel();',
+    ],
+)
+def test_name_stays_where_it_means_more(text: str) -> None:
+    assert named(text).under_common_name().name == "kernel"
+
+
+def test_name_stays_where_flags_speak_of_it() -> None:
+    assert named(MODULE, extra_cflags=["-DTORCH_EXTENSION_NAME=other"]).under_common_name().name == "kernel"

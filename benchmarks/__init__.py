@@ -1,0 +1,1 @@
+"""Measurements of the judge itself; each module is a program."""

@@ -1,0 +1,138 @@
+"""Carries out the commands of one build: each the fast way where there is one, and the stock way where that fails."""
+
+import logging
+import os
+import stat
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluator.build.commands import Command, Plan
+from evaluator.build.fast import FastWay
+from evaluator.build.request import BuildRequest
+from evaluator.build.runner import CommandResult, Runner
+from evaluator.result import BuildAttempt
+
+MAX_OBJECT_BYTES = 512 << 20
+STOCK = "stock"
+
+log = logging.getLogger(__name__)
+
+Ran = tuple[Command, CommandResult]
+
+
+@dataclass
+class Execution:
+    """One build, in a folder that holds the request's files."""
+
+    request: BuildRequest
+    key: str
+    folder: Path
+    env: dict[str, str]
+    runner: Runner
+    fast: FastWay | None
+    timeout_s: float
+    """For all that is done the stock way together, and for all that is done the fast way, so that what is fast takes no time from the
+    other."""
+    attempts: list[BuildAttempt] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._fast_deadline = time.monotonic() + self.timeout_s
+        self._stock_deadline: float | None = None
+
+    def carry_out(self, todo: Plan) -> list[Ran]:
+        """Run the compiles side by side, then the link if all went well; in the order of the plan. Raises OSError as the runner does."""
+        results, quick = self._compile(todo.compiles, self.fast)
+        if todo.link is None or any(result.code != 0 for _, result in results):
+            return results
+        linked = self._stock(todo.link)
+        if linked.code != 0 and quick:
+            self._remove(*todo.compiles, todo.link)
+            results, _ = self._compile(todo.compiles, None)
+            if any(result.code != 0 for _, result in results):
+                return results
+            linked = self._stock(todo.link)
+        return [*results, (todo.link, linked)]
+
+    def _compile(self, commands: Iterable[Command], fast: FastWay | None) -> tuple[list[Ran], bool]:
+        """The results, and whether any of them came about the fast way."""
+        commands = tuple(commands)
+
+        def one(command: Command) -> tuple[CommandResult, bool]:
+            quick = self._quickly(command, fast) if fast else None
+            if quick is not None and quick.code == 0:
+                return quick, True
+            result = self._stock(command)
+            if fast and quick is not None and result.code == 0:
+                fast.doubt()
+            return result, False
+
+        with ThreadPoolExecutor(max(1, min(len(commands), os.cpu_count() or 1))) as pool:
+            done = list(pool.map(one, commands))
+        return [(command, result) for command, (result, _) in zip(commands, done, strict=True)], any(quick for _, quick in done)
+
+    def _quickly(self, command: Command, fast: FastWay) -> CommandResult | None:
+        """The result of the fast way, which means something only where it is a success; None where there is no fast way."""
+        start = time.monotonic()
+        # Process numbers repeat in a sandbox, and with them the names of nvcc's temporary files, which every run owns by itself.
+        scratch = self.folder / f".fast-{command.output}"
+        scratch.mkdir(exist_ok=True)
+        scratch.chmod(0o777)
+        env = {**self.env, "TMPDIR": str(scratch)}
+        tried = fast.compile(self.request, command, self.key, self.folder, lambda argv: self._run(argv, self._fast_deadline, env))
+        if tried is None:
+            return None
+        result = self._checked(command, tried.result)
+        if result.code == 0 and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
+            result = CommandResult(1, timed_out=False, output="")
+        if result.code != 0:
+            self._remove(command)
+        self._note(command, tried.way, result.code == 0, start)
+        return result
+
+    def _stock(self, command: Command) -> CommandResult:
+        start = time.monotonic()
+        if self._stock_deadline is None:
+            self._stock_deadline = start + self.timeout_s
+        result = self._checked(command, self._run(command.argv, self._stock_deadline, self.env))
+        self._note(command, STOCK, result.code == 0, start)
+        return result
+
+    def _run(self, argv: tuple[str, ...], deadline: float, env: dict[str, str]) -> CommandResult:
+        left_s = deadline - time.monotonic()
+        return self.runner(argv, self.folder, env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
+
+    def _remove(self, *commands: Command) -> None:
+        """Take away what was made, so that another command, which may be another user, can make it anew."""
+        for command in commands:
+            (self.folder / command.output).unlink(missing_ok=True)
+
+    def _checked(self, command: Command, result: CommandResult) -> CommandResult:
+        if result.code == 0 and (fault := _fault_of(self.folder / command.output)):
+            return CommandResult(1, timed_out=False, output=f"{result.output}\n{command.output} {fault}\n")
+        return result
+
+    def _note(self, command: Command, way: str, ok: bool, start: float) -> None:
+        self.attempts.append(BuildAttempt(output=command.output, way=way, ok=ok, duration_s=round(time.monotonic() - start, 3)))
+
+
+def _fault_of(path: Path) -> str | None:
+    """What keeps a command's product from being used, which is the doing of the request's flags; None where nothing does."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return "was not made"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a plain file"
+    return f"is larger than {MAX_OBJECT_BYTES} bytes" if status.st_size > MAX_OBJECT_BYTES else None
+
+
+def read_object(path: Path) -> bytes:
+    """A command's product, whatever happened to it since it was looked at. Raises OSError for all but a plain file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path.name} is not a plain file")
+        return file.read(MAX_OBJECT_BYTES)

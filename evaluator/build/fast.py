@@ -1,0 +1,119 @@
+"""The fast way to compile a source: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
+
+It may fail where the stock way does not, so that its failures mean nothing: whatever does not succeed here is compiled again the stock way.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.build.commands import Command, Step
+from evaluator.build.lean_headers import SourceHeaders, UnknownHeadersError
+from evaluator.build.passes import read_dryrun, script
+from evaluator.build.prepared import Preparations, Prepared, RunIn
+from evaluator.build.request import BuildRequest, SourceFile
+from evaluator.build.runner import CommandResult
+from evaluator.build.words import read_words
+
+Run = Callable[[tuple[str, ...]], CommandResult]
+"""Runs a command in the folder of the build."""
+CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
+_BEGINS_WITH_EXTENSION = re.compile(r"\A(?>\s+|//[^\n]*\n|/\*(?>.*?\*/))*+#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)
+MAX_READ_CHARS = 256 << 10
+"""Longer sources go without cut-down headers: reading them word by word would take its time, in the builder's own process."""
+_TELLING_FLAG = re.compile(
+    r"-[DU](?!__CUDA_NO_)|define-macro|-include|-imacros|-isystem|-iquote|-idirafter|-nostdinc|options-file|-optf|^@"
+)
+"""Flags that may change what PyTorch's headers say, or bring in others."""
+
+
+@dataclass(frozen=True)
+class FastResult:
+    """What came of a source that was compiled the fast way."""
+
+    way: str
+    """As in "lean+passes": what was fast about it."""
+    result: CommandResult
+    headers: SourceHeaders | None
+    """The cut-down headers that it was compiled with."""
+
+
+class FastWay:
+    """Compiles sources of one toolchain the fast way, where there is one."""
+
+    def __init__(self, preparations: Preparations, run_in: RunIn) -> None:
+        self._preparations, self._run_in = preparations, run_in
+
+    def compile(self, request: BuildRequest, command: Command, key: str, folder: Path, run: Run) -> FastResult | None:
+        """Run `command` of the plan, in other words. None where there is no fast way. Raises OSError as the runner does."""
+        source = next(source for source in request.sources if command.output == f"{source.name}.o")
+        if command.step is Step.CUDA:
+            return self._compile_cuda(request, source, command, key, folder, run)
+        if source.suffix not in CPP_SUFFIXES:
+            return None
+        prepared = self._preparations.headers(self._run_in)
+        headers = self._headers(prepared, request, source, request.extra_cflags)
+        if prepared is None or headers is None:
+            return None
+        argv = _with_headers(command.argv, prepared, _place(folder, source, headers))
+        binding = self._binding(request, source)
+        if binding is not None:
+            argv = (argv[0], "-include", str(binding), *argv[1:])
+        return FastResult("lean" if binding is None else "lean+precompiled", run(argv), headers)
+
+    def doubt(self) -> None:
+        """Look at what was prepared again before it is used again: something failed with it."""
+        self._preparations.doubt()
+
+    def _compile_cuda(
+        self, request: BuildRequest, source: SourceFile, command: Command, key: str, folder: Path, run: Run
+    ) -> FastResult | None:
+        prepared = self._preparations.headers(self._run_in)
+        headers = self._headers(prepared, request, source, request.extra_cuda_cflags)
+        argv = command.argv
+        if prepared is not None and headers is not None:
+            argv = _with_headers(argv, prepared, _place(folder, source, headers))
+        listed = run((argv[0], "--dryrun", *argv[1:]))
+        passes = read_dryrun(listed.output, argv) if listed.code == 0 else None
+        if passes is not None:
+            argv = ("/bin/sh", "-c", script(passes, key, source.name))
+        elif headers is None:
+            return None
+        ways = [*(["lean"] if headers else []), *(["passes"] if passes else [])]
+        return FastResult("+".join(ways), run(argv), headers)
+
+    def _headers(
+        self, prepared: Prepared | None, request: BuildRequest, source: SourceFile, flags: tuple[str, ...]
+    ) -> SourceHeaders | None:
+        """Cut-down headers that mean the same to `source`; None where that is not sure."""
+        if prepared is None or any(map(_TELLING_FLAG.search, flags)):
+            return None
+        texts = [source.text, *(header.text for header in request.headers)]
+        if sum(map(len, texts)) > MAX_READ_CHARS:
+            return None
+        try:
+            return prepared.vocabulary.headers_for(read_words(texts), prepared.cutter)
+        except (OSError, UnknownHeadersError):
+            return None
+
+    def _binding(self, request: BuildRequest, source: SourceFile) -> Path | None:
+        if not _BEGINS_WITH_EXTENSION.match(source.text):
+            return None
+        return self._preparations.binding(request.uses_cuda, request.extra_cflags, self._run_in)
+
+
+def _place(folder: Path, source: SourceFile, headers: SourceHeaders) -> str:
+    """The name of a folder below `folder` with these headers. No file of a request is called so: its names begin with no dot."""
+    place = f".lean-{source.name}"
+    for name, text in headers.files.items():
+        path = folder / place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for path in (folder / place, *(folder / place).rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return place
+
+
+def _with_headers(argv: tuple[str, ...], prepared: Prepared, place: str) -> tuple[str, ...]:
+    return (argv[0], "-isystem", place, "-isystem", str(prepared.base), *argv[1:])

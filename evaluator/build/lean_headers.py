@@ -1,0 +1,248 @@
+"""PyTorch's headers at a fraction of their cost to a compiler: the same declarations, cut down to what a source can reach.
+
+What costs is the number of declarations, so that these headers hold only the operators whose names the source uses. Their text is cut out
+of the installed headers: a `Tensor` whose methods are all declared, but of which only the named ones have their (inline) definition; the
+functions `at::NAME` and factories `torch::NAME` of the named operators. Everything else is PyTorch's own file, included as it is.
+
+They come in two layers, searched before PyTorch's own: the base, the same for all sources, and the files of one source.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from evaluator.build.words import Words
+
+_METHOD = re.compile(
+    r"^(?://[^\n]*\n)?inline [^\n(]*? Tensor::(?P<name>\w+)\([^\n]*\{\n +return at::_ops::(?P<operator>\w+)::call\([^\n]*\n\}\n",
+    re.MULTILINE,
+)
+_ALL_METHODS = "#include <ATen/MethodOperators.h>\n"
+_STRUCT = re.compile(r"^struct TORCH_API (\w+) \{", re.MULTILINE)
+_FACTORY = re.compile(r"^inline at::Tensor (?P<name>\w+)\((?:[^{};]|\{\})*\) \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+_MAKE_VARIABLE = "autograd::make_variable("
+_SUFFIXES = ("_outf", "_out", "_symint", "_")
+_TENSOR_METHOD = re.compile(rb"_ZNKR?2at6Tensor(\d{1,3})(\w+)")
+
+_NEEDS = {
+    "Generator": "ATen/core/Generator.h",
+    "Reduction": "ATen/core/Reduction.h",
+    "ITensorListRef": "ATen/core/IListRef.h",
+    "Dimname": "ATen/core/Dimname.h",
+}
+"""What the signatures of some operators need whole."""
+
+_ATEN = """#pragma once
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/core/Tensor.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/TensorOptions.h>
+#include <c10/util/Exception.h>
+"""
+_TORCH = """#pragma once
+#include <assay/aten.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <functional>
+#include <optional>
+namespace assay_lean {
+// What make_variable does with a tensor that was made just now, by way of exported functions: its own needs half of autograd's headers.
+inline at::Tensor make_variable(at::Tensor data, bool requires_grad) {
+  if (!data.defined()) return at::Tensor();
+  c10::intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl> impl;
+  if (data.use_count() == 1 && data.getIntrusivePtr()->unique_version()) {
+    impl = data.unsafeReleaseIntrusivePtr();
+  } else {
+    impl = data.getIntrusivePtr()->shallow_copy_and_detach(0, true);
+  }
+  impl->set_allow_tensor_metadata_change(true);
+  impl->set_autograd_meta(nullptr);
+  at::Tensor variable(std::move(impl));
+  if (requires_grad) variable.set_requires_grad(true);
+  return variable;
+}
+}
+namespace torch {
+using namespace at;
+using std::nullopt;
+using std::optional;
+using Dtype = at::ScalarType;
+using Deleter = std::function<void(void*)>;
+using at::MemoryFormat;
+"""
+BINDING_HEADER = "assay/binding.h"
+"""Of the base: what a binding file needs of it, to be precompiled."""
+SOURCE_HEADER = "torch/extension.h"
+"""Of a source's own files, and PyTorch's."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A header of PyTorch's which the cut-down ones leave out unless a word calls for it."""
+
+    header: str
+    python: bool = False
+    """Whether `torch/extension.h` alone brings it."""
+    words: tuple[str, ...] = ()
+    """Words that call for it besides the macros and functions that it declares, which the compiler is asked for."""
+
+
+PARTS = (
+    Part("ATen/Dispatch.h"),
+    Part("ATen/Parallel.h"),
+    Part("ATen/TensorIndexing.h", words=("indexing", "TensorIndex", "Slice", "Ellipsis", "index_put_")),
+    Part("ATen/DeviceGuard.h", words=("DeviceGuard", "OptionalDeviceGuard")),
+    Part("torch/library.h"),
+    Part("torch/csrc/utils/pybind.h", python=True, words=("py", "pybind11", "PYBIND11_MODULE")),
+    Part("torch/csrc/Exceptions.h", python=True, words=("wrap_pybind_function",)),
+)
+PART_OF_WORD = {word: number for number, part in enumerate(PARTS) for word in part.words}
+
+
+class UnknownHeadersError(RuntimeError):
+    """PyTorch's headers look other than expected, so that they can't be cut."""
+
+
+@dataclass(frozen=True)
+class SourceHeaders:
+    """Headers for one source."""
+
+    files: dict[str, str] = field(repr=False)
+    """Text by path, as in "torch/extension.h"."""
+    undefined: frozenset[str] = field(repr=False)
+    """Names of Tensor's methods that are declared and have no definition."""
+
+    def left_undefined(self, object_file: bytes) -> bool:
+        """Whether an object compiled with these headers refers to a method that has no definition."""
+        found = ((int(size), name.decode()) for size, name in _TENSOR_METHOD.findall(object_file))
+        return any(name[:size] in self.undefined for size, name in found)
+
+
+class HeaderCutter:
+    """Cuts headers of the PyTorch whose include folder is `include`, reading them when they are first needed.
+
+    Everything here raises OSError where a header is missing, and UnknownHeadersError where one can't be read.
+    """
+
+    def __init__(self, include: Path) -> None:
+        self._include = include
+
+    def base(self) -> dict[str, str]:
+        """The files of the base, by path."""
+        folder = self._include / "ATen" / "ops"
+        names = sorted(path.name.removesuffix("_ops.h") for path in folder.glob("*_ops.h"))
+        files = {f"ATen/ops/{name}.h": self._operator(name) for name in names if (folder / f"{name}.h").exists()}
+        return files | {
+            "ATen/core/TensorBody.h": self._tensor_body(),
+            "assay/aten.h": _ATEN,
+            "assay/torch.h": f"{_TORCH}{self._dtypes()}}}\n",
+            BINDING_HEADER: "#pragma once\n" + _include(["assay/torch.h", *(part.header for part in PARTS if part.python)]),
+        }
+
+    def has_operator(self, word: str) -> bool:
+        """Whether `at::word` comes with the headers for a source which uses that word."""
+        return self._operator_of(word) is not None
+
+    def for_source(self, words: Words, parts: Iterable[int]) -> SourceHeaders:
+        """The files for a source of these words, with those of PARTS that are listed."""
+        chosen = [PARTS[number] for number in sorted(set(parts))]
+        wanted = words.used | {word for part in chosen for word in re.findall(r"\b[a-z_]\w*", self._read(part.header))}
+        operators = sorted({name for word in words.named if (name := self._operator_of(word))})
+        methods = [match for match in self._methods if match["name"] in wanted - self._own_methods]
+        aten = [*(f"ATen/ops/{name}.h" for name in operators), *self._files_of(methods)]
+        factories = "".join(self._factories(frozenset(operators)))
+        once = "#pragma once\n"
+        files = {
+            "assay/source_aten.h": f"{once}{_include(['assay/aten.h', *aten])}namespace at {{\n{_texts(methods)}}}\n"
+            + _include(part.header for part in chosen if not part.python),
+            "assay/source_torch.h": f"{once}{_include(['assay/torch.h', 'ATen/ATen.h'])}namespace torch {{\n{factories}}}\n",
+            "ATen/ATen.h": once + _include(["assay/source_aten.h"]),
+            "torch/types.h": once + _include(["assay/source_torch.h"]),
+            "torch/all.h": once + _include(["torch/types.h"]),
+            "torch/torch.h": once + _include(["torch/all.h"]),
+            SOURCE_HEADER: once + _include(["torch/all.h", *(part.header for part in chosen if part.python)]),
+        }
+        return SourceHeaders(files, frozenset(match["name"] for match in self._methods) - wanted - self._own_methods)
+
+    @cached_property
+    def _tensor(self) -> str:
+        return self._read("ATen/core/TensorBody.h")
+
+    @cached_property
+    def _methods(self) -> list[re.Match[str]]:
+        found = list(_METHOD.finditer(self._tensor))
+        if not found or _ALL_METHODS not in self._tensor:
+            raise UnknownHeadersError("TensorBody.h defines no methods that can be told apart")
+        return found
+
+    @cached_property
+    def _own_methods(self) -> frozenset[str]:
+        """Methods that the class's own inline functions call, and PyTorch's operators on tensors."""
+        rest = _METHOD.sub("", self._tensor)
+        bodies = re.findall(r"\) const (?:&+ )?\{(.*?)^  \}", rest, re.MULTILINE | re.DOTALL)
+        called = re.findall(r"\b(\w+)\(", "".join([*bodies, self._read("ATen/TensorOperators.h")]))
+        return frozenset(called) & {match["name"] for match in self._methods}
+
+    @cached_property
+    def _file_of_struct(self) -> dict[str, str]:
+        """The header of each operator's class."""
+        paths = (self._include / "ATen" / "ops").glob("*_ops.h")
+        return {name: f"ATen/ops/{path.name}" for path in paths for name in _STRUCT.findall(path.read_text(encoding="utf-8"))}
+
+    def _files_of(self, methods: Iterable[re.Match[str]]) -> list[str]:
+        try:
+            return sorted({self._file_of_struct[match["operator"]] for match in methods})
+        except KeyError as error:
+            raise UnknownHeadersError(f"no header declares at::_ops::{error.args[0]}") from error
+
+    def _tensor_body(self) -> str:
+        kept = [match for match in self._methods if match["name"] in self._own_methods]
+        text = _METHOD.sub(lambda match: match[0] if match["name"] in self._own_methods else "", self._tensor)
+        return text.replace(_ALL_METHODS, _include(["ATen/core/ATen_fwd.h", *self._files_of(kept)]))
+
+    def _dtypes(self) -> str:
+        """PyTorch's names of dtypes."""
+        text = self._read("torch/csrc/api/include/torch/types.h")
+        return "".join(f"{line}\n" for line in re.findall(r"^constexpr auto k\w+ = [\w:]+;$", text, re.MULTILINE))
+
+    def _operator_of(self, word: str) -> str | None:
+        stems = [word, *(word.removesuffix(suffix) for suffix in _SUFFIXES if word.endswith(suffix))]
+        return next((stem for stem in stems if stem in self._operators), None)
+
+    @cached_property
+    def _operators(self) -> frozenset[str]:
+        folder = self._include / "ATen" / "ops"
+        return frozenset(path.name.removesuffix("_ops.h") for path in folder.glob("*_ops.h"))
+
+    def _operator(self, name: str) -> str:
+        """The functions of an operator without the headers that its file includes for their sake: not one of them needs those."""
+        text = self._read(f"ATen/ops/{name}.h")
+        start, end = text.find("namespace at {"), text.find("\n#else")
+        if start < 0:
+            return text
+        body = text[start : text.rindex("}", start, end if end > 0 else None) + 1]
+        needs = [header for word, header in _NEEDS.items() if re.search(rf"\b{word}", body)]
+        return f"#pragma once\n{_include(['ATen/core/Tensor.h', *needs, f'ATen/ops/{name}_ops.h'])}{body}\n"
+
+    @cached_property
+    def _all_factories(self) -> list[re.Match[str]]:
+        return list(_FACTORY.finditer(self._read("torch/csrc/autograd/generated/variable_factories.h")))
+
+    def _factories(self, operators: frozenset[str]) -> Iterator[str]:
+        for match in self._all_factories:
+            if match["name"].removesuffix("_symint") in operators:
+                yield match[0].replace(_MAKE_VARIABLE, "assay_lean::make_variable(")
+
+    def _read(self, name: str) -> str:
+        return (self._include / name).read_text(encoding="utf-8")
+
+
+def _include(names: Iterable[str]) -> str:
+    return "".join(f"#include <{name}>\n" for name in names)
+
+
+def _texts(methods: Iterable[re.Match[str]]) -> str:
+    return "".join(match[0] for match in methods)

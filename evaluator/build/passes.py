@@ -1,0 +1,112 @@
+"""nvcc's passes side by side, where nvcc runs them in a row.
+
+nvcc itself says what it would run (`--dryrun`). The host's half (preprocessor, cudafe++) and the device's (preprocessor, cicc, ptxas) share
+nothing but a name for the file, which cudafe++ would write and cicc read: here it is written beforehand. They are put into one shell
+script, so that a single confined program runs them all.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_VARIABLE = re.compile(r"(?P<name>PATH|LD_LIBRARY_PATH|CICC_PATH|NVVMIR_LIBRARY_DIR)=(?P<value>.*)")
+_INTERNAL = re.compile(r"[A-Z_]+=")
+_MODULE_ID = re.compile(r'--gen_module_id_file --module_id_file_name ("[^"$`\\]+") ')
+_IN_SEPARATE_PARTS = re.compile(r"(?:^|[\s=])(?:-rdc|--relocatable-device-code|-dc|--device-c|-dlto|--dlink)")
+_KINDS = (
+    ("host preprocessor", re.compile(r"^[^\s\"]+ (?!.*-D__CUDA_ARCH__=).*-E -x c\+\+ ")),
+    ("device preprocessor", re.compile(r"^[^\s\"]+ .*-D__CUDA_ARCH__=\d.* -E -x c\+\+ ")),
+    ("cudafe++", re.compile(r"^cudafe\+\+ ")),
+    ("cicc", re.compile(r'^"\$CICC_PATH/cicc" ')),
+    ("ptxas", re.compile(r"^ptxas ")),
+    ("fatbinary", re.compile(r"^fatbinary ")),
+    ("rm", re.compile(r"^rm ")),
+    ("host compiler", re.compile(r"^[^\s\"]+ .*-c -x c\+\+ ")),
+)
+_HOST = ("host preprocessor", "cudafe++")
+_DEVICE = ("device preprocessor", "cicc", "ptxas")
+_JOIN = ("fatbinary", "host compiler")
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What nvcc would run, as shell commands in its order."""
+
+    variables: tuple[tuple[str, str], ...]
+    """Environment of all passes."""
+    module_id_file: str
+    """Quoted for a shell."""
+    host: tuple[str, ...]
+    device: tuple[str, ...]
+    """All architectures, one after another: they write some files of the same name."""
+    join: tuple[str, ...]
+
+
+def read_dryrun(output: str, argv: Sequence[str]) -> Passes | None:
+    """The passes that `nvcc --dryrun` listed for `argv`. None where there is anything in them that is not known from here."""
+    if _IN_SEPARATE_PARTS.search(" ".join(argv)):
+        return None
+    variables: list[tuple[str, str]] = []
+    steps: list[tuple[str, str]] = []
+    for line in output.splitlines():
+        text = line.removeprefix("#$ ")
+        if text == line:
+            return None
+        if variable := _VARIABLE.match(text):
+            variables.append((variable["name"], variable["value"].strip()))
+        elif not _INTERNAL.match(text):
+            kind = next((name for name, pattern in _KINDS if pattern.match(text)), None)
+            if kind is None:
+                return None
+            steps.append((kind, text.strip()))
+    return _arranged(variables, steps)
+
+
+def _arranged(variables: list[tuple[str, str]], steps: list[tuple[str, str]]) -> Passes | None:
+    kinds = [kind for kind, _ in steps]
+    host, device, join = ([text for kind, text in steps if kind in group] for group in (_HOST, _DEVICE, _JOIN))
+    in_order = [kind for kind in kinds if kind in _HOST] == list(_HOST) and kinds[-1:] == ["host compiler"]
+    whole = in_order and kinds.count("host compiler") == 1 and kinds.count("fatbinary") == 1 and "cicc" in kinds
+    named = _MODULE_ID.search(host[1]) if whole else None
+    if named is None or not all(named[1] in text for kind, text in steps if kind == "cicc"):
+        return None
+    cudafe = host[1].replace(named[0], f"--module_id_file_name {named[1]} ")
+    return Passes(tuple(variables), named[1], (host[0], cudafe), tuple(device), tuple(join))
+
+
+_SCRIPT = """
+{variables}
+printf %s {module_id} > {module_id_file} || exit 125
+lane() {{ log=$1; shift; for step; do eval "exec $step" > "$log.step" 2>&1 & echo $! > "$log.pid"; wait $!; code=$?
+cat "$log.step" >> "$log"; [ $code -eq 0 ] || return $code; done; }}
+lane {device_log} {device} & device=$!
+lane {host_log} {host}; code=$?
+if [ $code -ne 0 ]; then cat {host_log}; kill $device $(cat {device_log}.pid) 2> {device_log}.kill; exit $code; fi
+wait $device; code=$?
+cat {host_log} {device_log}
+[ $code -eq 0 ] || exit $code
+{join}
+"""
+
+
+def script(passes: Passes, key: str, name: str) -> str:
+    """A shell script that runs `passes` in its working folder. It ends with the code of the first that failed, the host's before the
+    device's as with nvcc, and prints what nvcc would print.
+
+    `key` and the source's `name` make up the name that internal symbols of the file are told apart by.
+    """
+    digest = hashlib.sha256(f"{key}/{name}".encode()).hexdigest()
+    plain_name = re.sub(r"\W", "_", name)
+    logs = f".passes-{digest[:16]}"
+    return _SCRIPT.format(
+        variables="\n".join(f"export {variable}={shlex.quote(value)}" for variable, value in passes.variables),
+        module_id=f"_{digest[:8]}_{len(plain_name)}_{plain_name}_{digest[8:16]}",
+        module_id_file=passes.module_id_file,
+        host=" ".join(map(shlex.quote, passes.host)),
+        device=" ".join(map(shlex.quote, passes.device)),
+        host_log=f"{logs}-host",
+        device_log=f"{logs}-device",
+        join="\n".join(f"{step} || exit" for step in passes.join),
+    )

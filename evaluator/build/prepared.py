@@ -1,0 +1,258 @@
+"""What is made once for a toolchain and then shared by all builds: cut-down headers, what they lack, and precompiled ones.
+
+It lies in the cache folder, readable by confined compilers, which may be other users. Nobody waits for it: while one process makes it,
+others build without.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import shutil
+import tempfile
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.build import lean_headers, vocabulary
+from evaluator.build.cache import Cache
+from evaluator.build.commands import cpp_flags
+from evaluator.build.lean_headers import BINDING_HEADER, PARTS, HeaderCutter, UnknownHeadersError
+from evaluator.build.runner import CommandResult
+from evaluator.build.toolchain import Toolchain
+from evaluator.build.vocabulary import Vocabulary, compare, read_files, read_preprocessed, relative_to
+
+RunIn = Callable[[tuple[str, ...], Path], CommandResult]
+"""Runs a command in a folder. Raises OSError where it can't."""
+Scratch = Callable[[], contextlib.AbstractContextManager[Path]]
+"""A fresh folder that compilers can write in."""
+STANDING_FLAGS = re.compile(r"-O[0-3sg]?|-Ofast|-std=c\+\+\d\d|-fopenmp|-march=native|-ffast-math|-funroll-loops")
+"""Flags that a precompiled header has to share with what it is used for."""
+PASSING_FLAGS = re.compile(r"-W(?!p,|a,|l,)[\w=+-]*|-w|-I.+")
+"""Flags that it need not share."""
+MAX_STANDING_FLAGS = 4
+HEADERS_WAIT_S = 10.0
+"""How long to wait for another process that makes the headers: it takes less, and a build without them takes longer. For a precompiled
+header nobody waits, since making it takes longer than a build without."""
+_CHECKSUM = "checksum"
+_VOCABULARY = "vocabulary.json"
+_USED = "assay/aten.h"
+"""A file whose time tells when the headers were used last."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Cut-down headers of one toolchain."""
+
+    base: Path
+    """Folder to be searched before PyTorch's own."""
+    vocabulary: Vocabulary
+    cutter: HeaderCutter
+
+
+class Preparations:
+    """Made on demand, kept below `cache.root`/headers. Safe to use from several threads and processes."""
+
+    def __init__(self, cache: Cache, toolchain: Toolchain, scratch: Scratch) -> None:
+        self._cache, self._toolchain, self._scratch = cache, toolchain, scratch
+        self._cutter = HeaderCutter(toolchain.torch.root / "include")
+        sources = [Path(str(module.__file__)).read_bytes() for module in (lean_headers, vocabulary)]
+        facts = (*(fact.encode() for fact in toolchain.identity), *sources)
+        self._key = hashlib.sha256(b"".join(len(fact).to_bytes(8, "big") + fact for fact in facts)).hexdigest()
+        self._folder = cache.headers / self._key
+        self._prepared: Prepared | None = None
+        self._preparing = threading.Lock()
+        self._given_up: set[str] = set()
+        self._verified: dict[Path, tuple[int, int]] = {}
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is a GNU C++ compiler, which the headers are looked through with."""
+        cxx = self._toolchain.cxx
+        return cxx is not None and len(cxx.command) == 1 and "clang" not in cxx.version
+
+    def headers(self, run: RunIn) -> Prepared | None:
+        """The cut-down headers, made if need be. None where another process is making them, or they can't be made."""
+        with self._preparing:
+            if self._prepared is None and self.possible:
+                self._prepared = self._load()
+            if self._prepared is None and self.possible and self._once("headers", lambda: self._make(run), HEADERS_WAIT_S):
+                self._prepared = self._load()
+            return self._prepared
+
+    def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn) -> Path | None:
+        """A header of which a precompiled form for these flags of the request's lies beside it; None as above, or for other flags."""
+        standing = tuple(flag for flag in flags if not PASSING_FLAGS.fullmatch(flag))
+        prepared = self.headers(run)
+        if prepared is None or len(standing) > MAX_STANDING_FLAGS or not all(map(STANDING_FLAGS.fullmatch, standing)):
+            return None
+        variant = hashlib.sha256("\0".join((str(cuda), *standing)).encode()).hexdigest()[:16]
+        folder = self._folder / variant
+        if not self._is_whole(folder):
+            made = self._once(variant, lambda: self._precompile(prepared, cuda, standing, folder, run), 0.0)
+            if not made or not self._is_whole(folder):
+                return None
+        header = folder / Path(BINDING_HEADER).name
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(_precompiled(header))
+        return header
+
+    def doubt(self) -> None:
+        """Read everything again before it is used again: something failed with it that did not fail without."""
+        self._verified.clear()
+        self._prepared = None
+
+    def _once(self, name: str, make: Callable[[], None], wait_s: float) -> bool:
+        """Whether `make` was carried out, by nobody else at the same time. Having failed, it is not tried again in this process."""
+        if name in self._given_up:
+            return False
+        try:
+            with self._cache.lock(hashlib.sha256(f"{self._key} {name}".encode()).hexdigest(), wait_s):
+                make()
+        except TimeoutError:
+            return False
+        except (OSError, ValueError, UnknownHeadersError):
+            self._given_up.add(name)
+            log.warning("%s could not be prepared; builds go on without", name, exc_info=True)
+            return False
+        return True
+
+    def _load(self) -> Prepared | None:
+        base = self._folder / "base"
+        try:
+            found = Vocabulary.model_validate_json((self._folder / _VOCABULARY).read_bytes())
+            if (self._folder / _CHECKSUM).read_text() != _checksum(
+                {str(path.relative_to(base)): path.read_bytes() for path in _files(base)}
+            ):
+                raise ValueError("checksum")
+            os.utime(base / _USED)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            log.warning("headers in %s are damaged", self._folder)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return None
+        return Prepared(base, found, self._cutter)
+
+    def _make(self, run: RunIn) -> None:
+        """Raises OSError, UnknownHeadersError, and ValueError where a compiler refuses the headers."""
+        if self._load() is not None:
+            return
+        files = self._cutter.base()
+        with self._scratch() as folder:
+            _write(folder / "base", files)
+            found = self._look_through(folder, run)
+        self._cache.headers.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=self._cache.headers) as made:
+            made_path = Path(made)
+            _write(made_path / "base", files)
+            (made_path / _VOCABULARY).write_text(found.model_dump_json())
+            (made_path / _CHECKSUM).write_text(_checksum({name: text.encode() for name, text in files.items()}))
+            (made_path / "base").chmod(0o755)
+            target = self._folder
+            target.mkdir(mode=0o755, exist_ok=True)
+            for name in ("base", _CHECKSUM, _VOCABULARY):
+                (made_path / name).rename(target / name)
+
+    def _look_through(self, folder: Path, run: RunIn) -> Vocabulary:
+        cuda = self._toolchain.nvcc is not None
+        before = ["#include <assay/torch.h>\n"]
+        texts = {"stock": "#include <torch/extension.h>\n", "base": before[0]}
+        texts |= {str(number): f"{before[0]}#include <{part.header}>\n" for number, part in enumerate(PARTS)}
+
+        def preprocess(name: str) -> str:
+            (folder / f"{name}.cpp").write_text(texts[name])
+            own = ["-dD"] if name == "stock" else ["-isystem", "base"]
+            self._compile(run, folder, [*own, *cpp_flags(self._toolchain, cuda), "-E", f"{name}.cpp", "-o", f"{name}.ii"])
+            include = self._toolchain.torch.root / "include"
+            folders = ("base", str(include / "torch" / "csrc" / "api" / "include"), str(include))
+            return relative_to(folders, (folder / f"{name}.ii").read_text(encoding="utf-8", errors="replace"))
+
+        with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
+            stock, base, *parts = pool.map(preprocess, texts)
+        with_part = {number: read_files(text) for number, text in enumerate(parts)}
+        return compare(read_preprocessed(stock), read_files(base), with_part)
+
+    def _precompile(self, prepared: Prepared, cuda: bool, flags: tuple[str, ...], target: Path, run: RunIn) -> None:
+        if self._is_whole(target):
+            return
+        with self._scratch() as folder:
+            header = folder / Path(BINDING_HEADER).name
+            header.write_text(f"#include <{BINDING_HEADER}>\n")
+            common = ["-isystem", str(prepared.base), *cpp_flags(self._toolchain, cuda), *flags]
+            self._compile(run, folder, [*common, "-x", "c++-header", header.name, "-o", _precompiled(header).name])
+            (folder / "probe.cpp").write_text("int probe;\n")
+            strict = ["-Winvalid-pch", "-Werror=invalid-pch", "-DTORCH_EXTENSION_NAME=probe"]
+            self._compile(run, folder, ["-include", header.name, *common, *strict, "-fsyntax-only", "probe.cpp"])
+            shutil.rmtree(target, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=self._folder) as made:
+                made_path = Path(made) / "whole"
+                made_path.mkdir(mode=0o755)
+                for path in (header, _precompiled(header)):
+                    shutil.copyfile(path, made_path / path.name)
+                    (made_path / path.name).chmod(0o644)
+                (made_path / _CHECKSUM).write_text(_checksum_of(_precompiled(made_path / header.name)))
+                made_path.chmod(0o755)
+                made_path.rename(target)
+
+    def _compile(self, run: RunIn, folder: Path, arguments: list[str]) -> None:
+        """Raises ValueError with the compiler's output where it fails."""
+        cxx = self._toolchain.cxx
+        assert cxx is not None
+        result = run((*cxx.command, *arguments), folder)
+        if result.code != 0:
+            raise ValueError(f"{' '.join(arguments)}: {result.output[:2000]}")
+
+    def _is_whole(self, folder: Path) -> bool:
+        """Whether the precompiled header in `folder` is what was made; read once in the life of a process, unless it changes."""
+        path = _precompiled(folder / Path(BINDING_HEADER).name)
+        try:
+            status = path.stat()
+            state = (status.st_ino, status.st_size)
+            if self._verified.get(path) != state:
+                if (folder / _CHECKSUM).read_text() != _checksum_of(path):
+                    log.warning("%s is damaged", path)
+                    return False
+                self._verified[path] = state
+        except FileNotFoundError:
+            return False
+        return True
+
+
+def _precompiled(header: Path) -> Path:
+    return header.with_name(f"{header.name}.gch")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _checksum(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
+    return digest.hexdigest()
+
+
+def _checksum_of(path: Path) -> str:
+    """Against accidents, not against anybody: the folder is the builder's own, and these files are large."""
+    total = 0
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            total = zlib.crc32(chunk, total)
+    return f"{total:08x} {path.stat().st_size}"

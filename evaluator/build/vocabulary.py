@@ -1,0 +1,120 @@
+"""What PyTorch's `torch/extension.h` declares that the cut-down headers don't.
+
+A source that names such a thing may mean something else without it: an `#ifdef` takes the other branch, a call finds another overload, a
+name that was a macro is a variable. So a word of it either brings in the part that declares it or rules the cut-down headers out.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from evaluator.build.lean_headers import PART_OF_WORD, PARTS, HeaderCutter, SourceHeaders
+from evaluator.build.words import Words
+
+NEVER = -1
+"""In place of the number of a part: no part declares it."""
+OUR_WORDS = frozenset(("AT_PER_OPERATOR_HEADERS", "assay_lean"))
+"""Names that the cut-down headers define and PyTorch's own don't."""
+NAMESPACES = frozenset(("at", "c10", "torch"))
+
+_MARK = re.compile(r'^# \d+ "(?P<file>[^"]*)"', re.MULTILINE)
+_ITEM = re.compile(
+    r"""^\#\ \d+\ "(?P<file>[^"]*)".*$
+      | ^\#define\ (?P<macro>\w+).*$
+      | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+      | \b(?P<keyword>namespace)\b\s*(?P<name>[\w:]*)[^{;=]*(?P<open>[{;=])
+      | \bextern\ "C"\s*(?P<linkage>\{)
+      | (?P<brace>[{}])
+      | (?<=[\w&*>]\ )(?P<function>\w+)\s*\((?P<arguments>[^(){};]*)
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+
+_KEYWORDS = frozenset(("alignas", "constexpr", "decltype", "noexcept", "operator", "requires", "throw", "void", "__attribute__"))
+
+
+class Vocabulary(BaseModel):
+    """Words that PyTorch's own header gives a meaning which the cut-down ones don't, with the part that does, or NEVER."""
+
+    model_config = ConfigDict(frozen=True)
+
+    macros: dict[str, int]
+    functions: dict[str, int]
+    """Those of NAMESPACES: what a call with PyTorch's arguments finds without being told where to look."""
+
+    def headers_for(self, words: Words, cutter: HeaderCutter) -> SourceHeaders | None:
+        """Headers that mean the same to a source of these words as PyTorch's own, if it compiles with them; None where that is not sure."""
+        if words.hidden or words.opens_namespace or words.early_macros or words.used & OUR_WORDS:
+            return None
+        found = [self.macros[word] for word in words.used & self.macros.keys()]
+        found += [self.functions[word] for word in words.called & self.functions.keys() if not cutter.has_operator(word)]
+        found += [PART_OF_WORD[word] for word in words.used & PART_OF_WORD.keys()]
+        return None if NEVER in found else cutter.for_source(words, found)
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """What one run of the preprocessor (-E -dD) over PyTorch's header said."""
+
+    macros: dict[str, set[str]]
+    """Names, with the files that define them."""
+    functions: dict[str, dict[str, set[str]]]
+    """Names, with the beginnings of their lists of arguments, which tell overloads from repetitions, with the files that declare those."""
+
+
+def read_preprocessed(text: str) -> Preprocessed:
+    """Macros and functions by the header that declares them; functions of NAMESPACES alone, not of namespaces inside these."""
+    macros: dict[str, set[str]] = defaultdict(set)
+    functions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    scopes: list[str] = []
+    file = ""
+    for match in _ITEM.finditer(text):
+        if (named := match["file"]) is not None:
+            file = named
+        elif macro := match["macro"]:
+            macros[macro].add(file)
+        elif match["keyword"]:
+            if match["open"] == "{":
+                scopes.append(match["name"] or "(anonymous)")
+        elif match["linkage"]:
+            scopes.append("")
+        elif brace := match["brace"]:
+            if brace == "{":
+                scopes.append("{")
+            elif scopes:
+                scopes.pop()
+        elif (name := match["function"]) and name not in _KEYWORDS and "".join(scopes) in NAMESPACES:
+            functions[name]["".join(match["arguments"].split())].add(file)
+    return Preprocessed(macros, functions)
+
+
+def read_files(text: str) -> frozenset[str]:
+    """The headers in preprocessed text."""
+    return frozenset(_MARK.findall(text))
+
+
+def compare(stock: Preprocessed, base: frozenset[str], with_part: dict[int, frozenset[str]]) -> Vocabulary:
+    """What `stock` has beyond the headers in `base`. `with_part` has for each of PARTS the headers that are read with it."""
+
+    def part_of(declarations: Collection[set[str]]) -> int | None:
+        if all(files & base for files in declarations):
+            return None
+        return next((number for number in range(len(PARTS)) if all(files & with_part[number] for files in declarations)), NEVER)
+
+    # A macro that several files define may be another in each.
+    macros = {word: part_of([{file} for file in files]) for word, files in stock.macros.items()}
+    functions = {word: part_of(overloads.values()) for word, overloads in stock.functions.items()}
+    return Vocabulary(
+        macros={word: part for word, part in macros.items() if part is not None},
+        functions={word: part for word, part in functions.items() if part is not None},
+    )
+
+
+def relative_to(folders: Iterable[str], text: str) -> str:
+    """`text` with the paths of the headers in these folders made relative."""
+    for folder in folders:
+        text = text.replace(f'"{folder}/', '"')
+    return text

@@ -1,0 +1,82 @@
+"""Which words a C++ or CUDA source uses, read without a compiler."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""//[^\n]*
+      | /\*.*?(?:\*/|\Z)
+      | (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)
+      | (?:u8|[uUL])?"(?:\\.|[^"\\\n])*(?:"|$)
+      | (?:u8|[uUL])?'(?:\\.|[^'\\\n])*(?:'|$)
+      | \.?\d(?:'?[\w.])*
+      | (?P<token>[^\W\d]\w*|->|::|\#\#|%:|\S)
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_SPLICE = re.compile(r"\\[^\S\n]*\n")
+_INCLUDE = re.compile(r"""^[^\S\n]*\#[^\S\n]*include[^\S\n]*[<"](?:torch|ATen|c10|caffe2|pybind11)/""", re.MULTILINE)
+_DEFINE = re.compile(r"^[^\S\n]*\#[^\S\n]*(?:define|undef)[^\S\n]+(?!\w+_(?:H|HH|HPP|CUH)_*\b)\w", re.MULTILINE)
+FOREIGN_NAMESPACES = frozenset(("std", "cooperative_groups", "nvcuda", "cub", "thrust", "cute", "cutlass"))
+"""To use one of these whole brings in nothing of PyTorch's."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Identifiers of some texts, without those in comments and literals."""
+
+    used: frozenset[str]
+    """All of them, those in preprocessor lines too."""
+    named: frozenset[str]
+    """Those that are not only members, as `size` is in `x.size(0)`, or of `std::`."""
+    called: frozenset[str]
+    """Those of `named` that stand before a `(` or `<`, or behind a `::`."""
+    hidden: bool
+    """Whether words may come into being that are not among `used`: pasted together, or spelled with escapes."""
+    opens_namespace: bool
+    """Whether there is a `using namespace` of a namespace that is neither in FOREIGN_NAMESPACES nor defined in the texts."""
+    early_macros: bool
+    """Whether a macro, other than a guard, is defined above an include of PyTorch's, whose text it may change."""
+
+
+def read_words(texts: Iterable[str]) -> Words:
+    """The words of all `texts` together."""
+    used: set[str] = set()
+    named: set[str] = set()
+    called: set[str] = set()
+    opened: set[str] = set()
+    defined: set[str] = set()
+    aliases: set[str] = set()
+    hidden = early_macros = False
+    pastes = 0
+    for text in texts:
+        includes = [match.start() for match in _INCLUDE.finditer(text)]
+        early_macros = early_macros or bool(includes and _DEFINE.search(text, 0, includes[-1]))
+        before, last = "", ""
+        for token in _tokens(text):
+            if token[0].isalpha() or token[0] == "_":
+                used.add(token)
+                standard = last == "::" and before == "std"
+                if last not in (".", "->") and not standard:
+                    named.add(token)
+                if last == "::" and not standard:
+                    called.add(token)
+                if last == "namespace":
+                    (opened if before == "using" else defined).add(token)
+            elif token in ("(", "<") and last in named and before not in (".", "->"):
+                called.add(last)
+            elif token == "=" and before == "namespace":
+                aliases.add(last)
+            # `##__VA_ARGS__` drops a comma and makes no word.
+            pastes += (token == "##") - (last == "##" and token == "__VA_ARGS__")
+            hidden = hidden or token in ("%:", "\\")
+            before, last = last, token
+    known = FOREIGN_NAMESPACES | (defined - aliases)
+    return Words(frozenset(used), frozenset(named), frozenset(called), hidden or pastes > 0, not opened <= known, early_macros)
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for match in _TOKEN.finditer(_SPLICE.sub("", text)):
+        if token := match["token"]:
+            yield token

@@ -1,0 +1,103 @@
+"""The shipped submissions' extensions, built the fast way and the stock way: verdicts have to be the same, and what is computed.
+
+A stock build takes the better part of a minute on a small machine, so that only a handful is built, unless ASSAY_WHOLE_CORPUS is set in
+the environment or the tests that need a GPU are asked for.
+"""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from benchmarks.extensions import FOLDER, Extension, shipped_extensions
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
+from evaluator.build.toolchain import Toolchain
+from evaluator.result import BuildEvidence
+from tests.shipped import ROOT, expectations
+
+HANDFUL = ("leaky_relu/cpp_parallel.py", "leaky_relu/cpp_undeclared.py", "softmax/cluster.py", "softmax/const_pointer.py")
+_FOUND = {extension.label: extension for extension in shipped_extensions()}
+
+
+CHOSEN = list(_FOUND.values()) if os.environ.get("ASSAY_WHOLE_CORPUS") else [_FOUND[label] for label in HANDFUL]
+each_chosen = pytest.mark.parametrize("extension", CHOSEN, ids=[extension.label for extension in CHOSEN])
+
+
+@pytest.fixture(scope="module")
+def fast(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    return Builder(Cache(tmp_path_factory.mktemp("fast")), machine)
+
+
+def compare(extension: Extension, fast: Builder, stock: Builder) -> None:
+    found, expected = evidence_of(fast, extension), evidence_of(stock, extension)
+    assert (found.ok, found.category) == (expected.ok, expected.category), extension.label
+    assert found.ok or found.diagnostics == expected.diagnostics, extension.label
+
+
+def evidence_of(builder: Builder, extension: Extension) -> BuildEvidence:
+    outcome = builder.build(extension.request)
+    if outcome.object_fd is not None:
+        os.close(outcome.object_fd)
+    return outcome.evidence
+
+
+@pytest.mark.build
+@each_chosen
+def test_verdict_is_the_same_both_ways(extension: Extension, fast: Builder, machine: Toolchain, tmp_path: Path) -> None:
+    if extension.request.uses_cuda and machine.nvcc is None:
+        pytest.skip("no CUDA toolkit on this machine")
+    compare(extension, fast, Builder(Cache(tmp_path), machine, stock_only=True))
+
+
+@pytest.mark.build
+@each_chosen
+def test_what_is_right_is_built_the_fast_way(extension: Extension, fast: Builder, machine: Toolchain) -> None:
+    if extension.request.uses_cuda and machine.nvcc is None:
+        pytest.skip("no CUDA toolkit on this machine")
+    evidence = evidence_of(fast, extension)
+    ways = [attempt.way for attempt in evidence.attempts if attempt.output.endswith(".o") and attempt.ok]
+    assert not evidence.ok or all("lean" in way for way in ways)
+
+
+def digests(name: str, folder: Path, way: str, device: str) -> list[str]:
+    command = [sys.executable, "-m", "tests.build.answers", str(FOLDER / name), str(folder / way), way, device]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=850, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("name", ["softmax/cpp_parallel.py"])
+def test_answers_on_the_cpu_are_the_same_bit_for_bit(name: str, tmp_path: Path) -> None:
+    fast, stock = digests(name, tmp_path, "fast", "cpu"), digests(name, tmp_path, "stock", "cpu")
+    assert fast == stock
+    assert len(set(fast)) == 2
+
+
+@pytest.mark.gpu
+def test_verdict_on_every_shipped_extension_is_the_same(machine: Toolchain, fast: Builder, tmp_path: Path) -> None:
+    stock = Builder(Cache(tmp_path), machine, stock_only=True)
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 4)) as pool:
+        for done in [pool.submit(compare, extension, fast, stock) for extension in _FOUND.values()]:
+            done.result()
+
+
+RIGHT_ON_CUDA = sorted(name for (name, block), verdicts in expectations("cuda").items() if block is None and verdicts == {"correct/ok"})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name.removeprefix("submissions/") for name in RIGHT_ON_CUDA])
+def test_answers_on_a_gpu_are_the_same_bit_for_bit(name: str, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        fast, stock = pool.map(lambda way: digests(name, tmp_path, way, "cuda"), ("fast", "stock"))
+    assert fast == stock
+    assert len(set(fast)) == 2
+
+
+def test_there_are_many_of_both_kinds() -> None:
+    assert sum(extension.request.uses_cuda for extension in _FOUND.values()) > 30
+    assert sum(not extension.request.uses_cuda for extension in _FOUND.values()) > 10

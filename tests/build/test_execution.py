@@ -1,0 +1,135 @@
+"""The fast way against the stock one, with compilers that are shell scripts: what succeeds where is then up to the test."""
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.build.builder import Builder, BuildOutcome
+from evaluator.build.cache import Cache
+from evaluator.build.fast import CPP_SUFFIXES
+from evaluator.build.request import BuildRequest
+from evaluator.build.toolchain import Compiler, Toolchain
+from evaluator.category import Category
+from tests.build.conftest import DATA
+
+NVCC = """#!/bin/sh
+echo "$@" >> {root}/calls
+case " $* " in
+*" --dryrun "*) cat {root}/dryrun >&2; exit 0;;
+esac
+{stock}
+"""
+DRYRUN = """#$ PATH=/usr/bin:/bin
+#$ gcc -E -x c++ cuda.cu
+#$ cudafe++ --gen_module_id_file --module_id_file_name "id" cuda.ii
+#$ gcc -D__CUDA_ARCH__=900 -E -x c++ cuda.cu
+#$ "$CICC_PATH/cicc" --module_id_file_name "id"
+#$ fatbinary x
+#$ gcc -c -x c++ y
+"""
+OBJECT = 'for last; do :; done; echo object > "$last"'
+
+
+def passes(root: Path, code: int = 0) -> str:
+    """A dryrun whose passes are tools that leave a line each, and an object in the end."""
+    tools = root / "tools"
+    tools.mkdir()
+    for name in ("gcc", "cudafe++", "cicc", "fatbinary"):
+        ended = f"exit {code}" if name == "cudafe++" else ""
+        (tools / name).write_text(f'#!/bin/sh\necho {name} >> {root}/passes\n{ended}\ncase "$*" in *-c*) echo object > cuda.cu.o;; esac\n')
+        (tools / name).chmod(0o755)
+    return DRYRUN.replace("PATH=", f"PATH={tools}:", 1).replace("#$ gcc", f"#$ CICC_PATH={tools}\n#$ gcc", 1)
+
+
+def machine_with(root: Path, base: Toolchain, dryrun: str, stock: str) -> Toolchain:
+    (root / "dryrun").write_text(dryrun)
+    nvcc = root / "nvcc"
+    nvcc.write_text(NVCC.format(root=root, stock=stock))
+    nvcc.chmod(nvcc.stat().st_mode | stat.S_IXUSR)
+    cpu_only = replace(base.torch, cuda=None, root=root)
+    # Two words for the C++ compiler: nothing is prepared with it.
+    return replace(base, nvcc=Compiler((str(nvcc),), "V1"), cxx=Compiler(("/bin/sh", "nothing"), "1"), torch=cpu_only)
+
+
+def build(toolchain: Toolchain, tmp_path: Path, **options: Any) -> BuildOutcome:
+    request = BuildRequest.model_validate({"name": "x", "sources": [{"name": "cuda.cu", "text": ""}]})
+    return Builder(Cache(tmp_path / "cache"), toolchain, **options).build(request)
+
+
+def stock_calls(root: Path) -> int:
+    return sum("--dryrun" not in line for line in (root / "calls").read_text().splitlines())
+
+
+def test_passes_that_succeed_need_no_nvcc(toolchain: Toolchain, tmp_path: Path) -> None:
+    outcome = build(machine_with(tmp_path, toolchain, passes(tmp_path), OBJECT), tmp_path)
+    assert outcome.evidence.ok, outcome.evidence.output
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("passes", True)]
+    assert stock_calls(tmp_path) == 0
+    assert sorted((tmp_path / "passes").read_text().split()) == ["cicc", "cudafe++", "fatbinary", "gcc", "gcc", "gcc"]
+
+
+def test_passes_that_fail_decide_nothing(toolchain: Toolchain, tmp_path: Path) -> None:
+    outcome = build(machine_with(tmp_path, toolchain, passes(tmp_path, 1), OBJECT), tmp_path)
+    assert outcome.evidence.ok, outcome.evidence.output
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("passes", False), ("stock", True)]
+    assert all(attempt.duration_s >= 0 for attempt in outcome.evidence.attempts)
+
+
+def test_a_failure_is_told_in_nvccs_words_alone(toolchain: Toolchain, tmp_path: Path) -> None:
+    stock = 'echo "cuda.cu(3): error: identifier \\"x\\" is undefined"; exit 2'
+    evidence = build(machine_with(tmp_path, toolchain, passes(tmp_path, 1), stock), tmp_path).evidence
+    assert evidence.category is Category.UNDECLARED_IDENTIFIER
+    assert evidence.output == 'cuda.cu(3): error: identifier "x" is undefined'
+    assert [attempt.way for attempt in evidence.attempts] == ["passes", "stock"]
+
+
+def test_passes_that_are_not_known_are_left_to_nvcc(toolchain: Toolchain, tmp_path: Path) -> None:
+    listed = (DATA / "dryrun" / "ptx.txt").read_text()
+    outcome = build(machine_with(tmp_path, toolchain, listed, OBJECT), tmp_path)
+    assert outcome.evidence.ok, outcome.evidence.output
+    assert [attempt.way for attempt in outcome.evidence.attempts] == ["stock"]
+
+
+def test_time_that_the_fast_way_takes_is_not_the_stock_ones(toolchain: Toolchain, tmp_path: Path) -> None:
+    slow = passes(tmp_path).replace("#$ fatbinary x", "#$ fatbinary x; sleep 30")
+    outcome = build(machine_with(tmp_path, toolchain, slow, OBJECT), tmp_path, timeout_s=1.0)
+    assert outcome.evidence.ok, outcome.evidence.output
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("passes", False), ("stock", True)]
+
+
+def test_stock_only_tries_nothing_else(toolchain: Toolchain, tmp_path: Path) -> None:
+    outcome = build(machine_with(tmp_path, toolchain, passes(tmp_path), OBJECT), tmp_path, stock_only=True)
+    assert [attempt.way for attempt in outcome.evidence.attempts] == ["stock"]
+    assert not (tmp_path / "passes").exists()
+
+
+ONLY_STOCK = """#include <torch/extension.h>
+// Reaches for something of PyTorch's by a name that no list of words knows.
+using Registry = torch::OrderedDict<std::string, torch::Tensor>;
+int64_t count(torch::Tensor x) { Registry found; found.insert("x", x); return static_cast<int64_t>(found.size()); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("count", &count); }
+"""
+
+
+@pytest.mark.build
+def test_a_source_that_only_compiles_the_stock_way_is_right(machine: Toolchain, tmp_path: Path) -> None:
+    assert ".cpp" in CPP_SUFFIXES
+    request = BuildRequest.model_validate({"name": "dict", "sources": [{"name": "main.cpp", "text": ONLY_STOCK}]})
+    outcome = Builder(Cache(tmp_path / "cache"), machine).build(request)
+    assert outcome.object_fd is not None, outcome.evidence.output
+    os.close(outcome.object_fd)
+    assert [attempt.way for attempt in outcome.evidence.attempts if attempt.output == "main.cpp.o"][-1] == "stock"
+
+
+@pytest.mark.build
+def test_a_failure_is_told_as_the_stock_way_tells_it(machine: Toolchain, tmp_path: Path) -> None:
+    text = "#include <torch/extension.h>\ntorch::Tensor f(torch::Tensor x) { return y + x; }\n"
+    request = BuildRequest.model_validate({"name": "wrong", "sources": [{"name": "main.cpp", "text": text}]})
+    fast = Builder(Cache(tmp_path / "fast"), machine).build(request).evidence
+    stock = Builder(Cache(tmp_path / "stock"), machine, stock_only=True).build(request).evidence
+    assert (fast.category, fast.output, fast.diagnostics) == (stock.category, stock.output, stock.diagnostics)
+    assert [(attempt.way, attempt.ok) for attempt in fast.attempts] == [("lean+precompiled", False), ("stock", False)]

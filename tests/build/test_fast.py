@@ -1,0 +1,118 @@
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.build.commands import Command, plan
+from evaluator.build.fast import MAX_READ_CHARS, FastResult, FastWay
+from evaluator.build.lean_headers import HeaderCutter
+from evaluator.build.prepared import Prepared, RunIn
+from evaluator.build.request import BuildRequest
+from evaluator.build.runner import CommandResult
+from evaluator.build.toolchain import Toolchain
+from evaluator.build.vocabulary import Vocabulary
+from tests.build.conftest import DATA
+
+EXTENSION = "#include <torch/extension.h>\n"
+
+
+class Shelf:
+    """Headers that are there already, and a precompiled one that goes with every set of flags."""
+
+    def __init__(self, machine: Toolchain, base: Path) -> None:
+        self.prepared = Prepared(base, Vocabulary(macros={}, functions={}), HeaderCutter(machine.torch.root / "include"))
+        self.asked: list[tuple[bool, tuple[str, ...]]] = []
+
+    def headers(self, _run: RunIn) -> Prepared:
+        return self.prepared
+
+    def binding(self, cuda: bool, flags: tuple[str, ...], _run: RunIn) -> Path:
+        self.asked.append((cuda, flags))
+        return self.prepared.base / "binding.h"
+
+    def doubt(self) -> None:
+        raise AssertionError("nothing has failed")
+
+
+def compile_one(machine: Toolchain, folder: Path, file: str, text: str, **changes: Any) -> tuple[FastResult | None, list[tuple[str, ...]]]:
+    """The result, and the commands that were run; nvcc lists its passes, and everything else succeeds."""
+    request = BuildRequest.model_validate({"name": "x", "sources": [{"name": file, "text": text}], **changes})
+    ran: list[tuple[str, ...]] = []
+
+    def run(argv: tuple[str, ...]) -> CommandResult:
+        ran.append(argv)
+        listed = (DATA / "dryrun" / "one.txt").read_text() if "--dryrun" in argv else ""
+        return CommandResult(0, timed_out=False, output=listed)
+
+    def nowhere(argv: tuple[str, ...], where: Path) -> CommandResult:
+        raise AssertionError("nothing has to be prepared")
+
+    (command,) = _compiles(request, machine)
+    way = FastWay(Shelf(machine, folder / "base"), nowhere)  # type: ignore[arg-type]
+    return way.compile(request, command, "key", folder, run), ran
+
+
+def _compiles(request: BuildRequest, machine: Toolchain) -> tuple[Command, ...]:
+    return plan(request, machine).compiles
+
+
+def test_binding_file_gets_the_precompiled_header_first(machine: Toolchain, tmp_path: Path) -> None:
+    result, (argv,) = compile_one(machine, tmp_path, "main.cpp", f"// a comment\n/* another */\n{EXTENSION}")
+    assert result is not None
+    assert result.way == "lean+precompiled"
+    assert argv[1:7] == ("-include", str(tmp_path / "base" / "binding.h"), "-isystem", ".lean-main.cpp", "-isystem", str(tmp_path / "base"))
+    assert (tmp_path / ".lean-main.cpp" / "torch" / "extension.h").is_file()
+
+
+@pytest.mark.parametrize("text", ["#include <vector>\n" + EXTENSION, "int x;\n" + EXTENSION, "/* " + EXTENSION + " */", ""])
+def test_other_files_do_not(text: str, machine: Toolchain, tmp_path: Path) -> None:
+    result, (argv,) = compile_one(machine, tmp_path, "main.cpp", text)
+    assert result is not None
+    assert result.way == "lean"
+    assert "-include" not in argv
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"extra_cflags": ["-DNDEBUG"]},
+        {"extra_cflags": ["-include", "x.h"]},
+        {"extra_cflags": ["-isystem", "."]},
+        {"headers": [{"name": "x.h", "text": "using namespace torch;"}]},
+        {"headers": [{"name": "x.h", "text": " " * MAX_READ_CHARS}]},
+    ],
+)
+def test_where_the_meaning_is_not_sure_cpp_has_no_fast_way(changes: dict[str, Any], machine: Toolchain, tmp_path: Path) -> None:
+    assert compile_one(machine, tmp_path, "main.cpp", EXTENSION, **changes) == (None, [])
+
+
+def test_c_sources_have_no_fast_way(machine: Toolchain, tmp_path: Path) -> None:
+    assert compile_one(machine, tmp_path, "main.c", "int x;") == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("flags", "way"),
+    [
+        (["-O3", "--use_fast_math"], "lean+passes"),
+        (["-U__CUDA_NO_HALF_OPERATORS__"], "lean+passes"),
+        (["-DN=4"], "passes"),
+        (["-dc"], "lean"),
+    ],
+)
+def test_cuda_sources_get_what_is_sure(flags: list[str], way: str, machine: Toolchain, tmp_path: Path) -> None:
+    if machine.nvcc is None:
+        pytest.skip("no CUDA toolkit on this machine")
+    result, ran = compile_one(machine, tmp_path, "cuda.cu", EXTENSION, extra_cuda_cflags=flags)
+    assert result is not None
+    assert result.way == way
+    assert "--dryrun" in ran[0]
+    assert (ran[1][0] == "/bin/sh") == ("passes" in way)
+    assert any(".lean-cuda.cu" in word for word in ran[0]) == ("lean" in way)
+
+
+@pytest.mark.parametrize("text", [" " * 50_000 + "x", "/**/" * 20_000 + "x", "/*" * 20_000, '"' * 50_001, "\\\n" * 50_000])
+def test_hostile_texts_take_no_time_to_read(text: str, machine: Toolchain, tmp_path: Path) -> None:
+    start = time.monotonic()
+    compile_one(machine, tmp_path, "main.cpp", text)
+    assert time.monotonic() - start < 5

@@ -1,0 +1,144 @@
+import os
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.builder import work_folder
+from evaluator.build.cache import Cache
+from evaluator.build.prepared import Preparations
+from evaluator.build.runner import CommandResult, plain_runner
+from evaluator.build.toolchain import Compiler, Toolchain
+
+
+def run_in(argv: tuple[str, ...], folder: Path) -> CommandResult:
+    return plain_runner(argv, folder, {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(folder)}, 300)
+
+
+def refuse(argv: tuple[str, ...], folder: Path) -> CommandResult:
+    raise AssertionError("a compiler was run")
+
+
+@pytest.fixture(scope="module")
+def made(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which everything has been prepared."""
+    root = tmp_path_factory.mktemp("prepared")
+    assert Preparations(Cache(root), machine, work_folder).binding(False, (), run_in) is not None
+    return root
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path) -> Path:
+    """A copy of it; the files are shared until they are replaced."""
+    return Path(shutil.copytree(made, tmp_path / "cache", copy_function=os.link))
+
+
+def preparations(root: Path, machine: Toolchain) -> Preparations:
+    return Preparations(Cache(root), machine, work_folder)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    path.unlink()
+    path.write_bytes(data)
+
+
+@pytest.mark.build
+def test_what_was_made_is_found_without_a_compiler(root: Path, machine: Toolchain) -> None:
+    again = preparations(root, machine)
+    prepared = again.headers(refuse)
+    assert prepared is not None
+    assert (prepared.base / "assay" / "torch.h").exists()
+    assert prepared.vocabulary.macros["AT_DISPATCH_FLOATING_TYPES"] >= 0
+    header = again.binding(False, ("-Wall", "-I/somewhere"), refuse)
+    assert header is not None
+    assert header.with_name("binding.h.gch").stat().st_size > 1 << 20
+
+
+@pytest.mark.build
+def test_everybody_may_read_it(root: Path) -> None:
+    for path in (root / "headers").rglob("*"):
+        assert path.stat().st_mode & 0o055 == (0o055 if path.is_dir() else 0o044), path
+
+
+@pytest.mark.build
+def test_a_damaged_precompiled_header_is_made_again(root: Path, machine: Toolchain) -> None:
+    (precompiled,) = root.rglob("*.gch")
+    half = precompiled.read_bytes()[: precompiled.stat().st_size // 2]
+    replace_file(precompiled, half)
+    header = preparations(root, machine).binding(False, (), run_in)
+    assert header is not None
+    assert header.with_name("binding.h.gch").stat().st_size > 1.5 * len(half)
+
+
+@pytest.mark.build
+def test_damaged_headers_are_made_again(root: Path, machine: Toolchain) -> None:
+    (file,) = root.glob("headers/*/base/assay/torch.h")
+    replace_file(file, b"")
+    prepared = preparations(root, machine).headers(run_in)
+    assert prepared is not None
+    assert "assay_lean" in (prepared.base / "assay" / "torch.h").read_text()
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("flags", [("-include", "x.h"), ("-fno-rtti",), ("-DNDEBUG",), ("-O1", "-O2", "-O3", "-O0", "-Ofast")])
+def test_flags_that_are_not_known_get_no_precompiled_header(flags: tuple[str, ...], root: Path, machine: Toolchain) -> None:
+    assert preparations(root, machine).binding(False, flags, refuse) is None
+
+
+@pytest.mark.build
+def test_nobody_waits_for_a_precompiled_header_that_is_being_made(made: Path, machine: Toolchain) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def slow(argv: tuple[str, ...], folder: Path) -> CommandResult:
+        entered.set()
+        release.wait(20)
+        return CommandResult(1, timed_out=False, output="enough")
+
+    maker = preparations(made, machine)
+    thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow))
+    thread.start()
+    assert entered.wait(20)
+    assert preparations(made, machine).binding(False, ("-O1",), refuse) is None
+    release.set()
+    thread.join()
+
+
+def test_a_compiler_that_fails_is_not_asked_twice(machine: Toolchain, tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def fail(argv: tuple[str, ...], folder: Path) -> CommandResult:
+        calls.append(argv[-1])
+        return CommandResult(1, timed_out=False, output="no")
+
+    broken = preparations(tmp_path / "cache", machine)
+    assert broken.headers(fail) is None
+    asked = len(calls)
+    assert asked > 0
+    assert broken.headers(fail) is None
+    assert len(calls) == asked
+    assert not list((tmp_path / "cache").glob("headers/*/base"))
+
+
+def test_without_a_gnu_compiler_nothing_is_made(machine: Toolchain, tmp_path: Path) -> None:
+    for compiler in (None, Compiler(("/usr/bin/clang++",), "clang version 18"), Compiler(("ccache", "g++"), "g++ 12")):
+        assert preparations(tmp_path, replace(machine, cxx=compiler)).headers(refuse) is None
+
+
+@pytest.mark.build
+def test_the_precompiled_header_changes_no_object(root: Path, machine: Toolchain, tmp_path: Path) -> None:
+    from evaluator.build.commands import cpp_flags
+
+    ready = preparations(root, machine)
+    prepared, header = ready.headers(refuse), ready.binding(False, (), refuse)
+    assert prepared is not None
+    assert header is not None
+    text = '#include <assay/binding.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("n", [](at::Tensor x) { return x.numel(); }); }\n'
+    (tmp_path / "main.cpp").write_text(text)
+    common = ["-DTORCH_EXTENSION_NAME=x", "-isystem", str(prepared.base), *cpp_flags(machine, False), "-c", "main.cpp"]
+    assert machine.cxx is not None
+    subprocess.run([*machine.cxx.command, *common, "-o", "plain.o"], cwd=tmp_path, check=True, timeout=300)
+    subprocess.run([*machine.cxx.command, "-include", str(header), *common, "-o", "quick.o"], cwd=tmp_path, check=True, timeout=300)
+    assert (tmp_path / "plain.o").read_bytes() == (tmp_path / "quick.o").read_bytes()
