@@ -38,7 +38,6 @@ ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
 they would have written does not end."""
-ENDED_WITHIN_S = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -209,8 +208,7 @@ class Attempt:
     def _run_ablation(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first."""
         for other in self._workers:
-            other.confined.kill()
-            other.confined.wait(ENDED_WITHIN_S)
+            other.end()
         self._memory.close()
         worker = self._start("ablation")
 
@@ -230,9 +228,8 @@ class Attempt:
         worker = self._candidate
         if worker is None:
             return
-        worker.confined.kill()
         with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost is gone too, and has been told of
-            worker.confined.wait(10)
+            worker.end()
         stdout, stderr = worker.confined.output()
         self._note(
             stage=worker.stage,

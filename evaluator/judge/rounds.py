@@ -170,14 +170,22 @@ def reveal(
 ) -> list[torch.Tensor]:
     """Have the worker copy its last answer into `outputs`; what is there when it says that it has, in the order of the reference's."""
     shapes = [tensor for _, tensor in tensors_of(expected)]
-    views: list[dict[str, Any] | None] = [None] * count
-    for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True):
-        allocation.bytes.fill_(0xFF)  # NaN of every floating-point type
-        views[claim.number] = describe(allocation, 0, tensor)
+    views = views_into(outputs, [claim.number for claim in claims], count, shapes)
     if outputs:
         synchronize(outputs[0].bytes.device)
     worker.request("reveal", deadline_s, outputs=views)
     return snapshot(outputs, shapes)
+
+
+def views_into(
+    outputs: Sequence[Allocation], numbers: Sequence[int], count: int, shapes: Sequence[torch.Tensor]
+) -> list[dict[str, Any] | None]:
+    """Where each of the `count` tensors that a worker describes goes; `numbers` places those wanted. `outputs` are filled with NaN first."""
+    views: list[dict[str, Any] | None] = [None] * count
+    for number, allocation, tensor in zip(numbers, outputs, shapes, strict=True):
+        allocation.bytes.fill_(0xFF)  # NaN of every floating-point type
+        views[number] = describe(allocation, 0, tensor)
+    return views
 
 
 def snapshot(outputs: Sequence[Allocation], shapes: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -31,6 +31,8 @@ MAX_BUILDS_OUTPUT_CHARS = 256 << 10
 KEPT_DIAGNOSTICS = 5
 MAX_REASON_CHARS = 4000
 """Kept of why a build request is not valid; the names of its fields are the worker's."""
+GONE_WITHIN_S = 10.0
+"""How long a worker that has been killed may take to be gone."""
 EXIT_GRACE_S = 5.0
 """How long a worker that closed its channel may take to end."""
 
@@ -122,6 +124,11 @@ class Worker:
         if self.exit:
             return f"ended in {self.exit.stage}: {self.exit.signal or self.exit.code}"
         return self.protocol_error
+
+    def end(self) -> None:
+        """Kill the worker and wait until nothing of it is left; its record and its output stay. Raises SandboxUnavailable."""
+        self.confined.kill()
+        self.confined.wait(GONE_WITHIN_S)
 
     def close(self) -> None:
         """Kill the worker and give back all that it held."""

@@ -10,7 +10,6 @@ from evaluator.result import StarvingEvidence
 
 FAIR_SHARE = 0.5
 """Of the device's memory: what the processes of a submission may hold before it is theirs that the judge lacks."""
-ENDED_WITHIN_S = 10.0
 
 _SHORTAGE = re.compile(r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator")
 _ASKED = re.compile(r"Tried to allocate (?P<count>[\d.]+) (?P<unit>bytes|KiB|MiB|GiB)")
@@ -44,8 +43,7 @@ def blame(error: BaseException, submission: Iterable[Worker], device: torch.devi
         return None
     free_before, total_bytes = torch.cuda.mem_get_info(device)
     for worker in submission:
-        worker.confined.kill()
-        worker.confined.wait(ENDED_WITHIN_S)
+        worker.end()
     free_bytes, _ = torch.cuda.mem_get_info(device)
     return judged(StarvingEvidence(held_bytes=max(free_bytes - free_before, 0), total_bytes=total_bytes), asked_bytes(error), free_bytes)
 

@@ -21,9 +21,9 @@ import torch
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
 from evaluator.judge.inputs import InputSet, fresh_seed
-from evaluator.judge.memory import Allocation, Memory, describe
+from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, snapshot, synchronize
+from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, snapshot, synchronize, views_into
 from evaluator.judge.session import Worker
 from evaluator.judge.side import LEAST_MS, Flush, Side
 from evaluator.problem import ProblemCase
@@ -54,7 +54,6 @@ SETS_BYTES = 1 << 30
 """Memory for sets of inputs beyond the first."""
 BURSTS = 7
 """Of each side, a call over every set."""
-GONE_WITHIN_S = 10.0
 MIN_WATCHES = 5
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
@@ -257,16 +256,11 @@ class Timing:
 
     def _views(self, side: Side, outputs: list[Allocation]) -> list[dict[str, Any] | None]:
         """Where each tensor of an answer goes, in the order in which this side's worker describes them."""
-        views: list[dict[str, Any] | None] = [None] * side.described
-        for number, allocation, (_, tensor) in zip(side.numbers, outputs, tensors_of(self._form), strict=True):
-            allocation.bytes.fill_(0xFF)
-            views[number] = describe(allocation, 0, tensor)
-        return views
+        return views_into(outputs, side.numbers, side.described, [tensor for _, tensor in tensors_of(self._form)])
 
     def _baseline_alone(self, talk_ms: float) -> tuple[float, ...]:
         """Samples of the baseline with the candidate gone."""
-        self._candidate.worker.confined.kill()
-        self._candidate.worker.confined.wait(GONE_WITHIN_S)
+        self._candidate.worker.end()
         alone = Side(self._baseline.worker, self._deadline_s, self._baseline.flush)
         for _ in range(ALONE_CALLS):
             self._refresh()
