@@ -180,7 +180,7 @@ def reveal(
 def views_into(
     outputs: Sequence[Allocation], numbers: Sequence[int], count: int, shapes: Sequence[torch.Tensor]
 ) -> list[dict[str, Any] | None]:
-    """Where each of the `count` tensors that a worker describes goes; `numbers` places those wanted. `outputs` are filled with NaN first."""
+    """Where each of the `count` tensors that a worker describes goes; `numbers` places those wanted. `outputs` are filled with NaN."""
     views: list[dict[str, Any] | None] = [None] * count
     for number, allocation, tensor in zip(numbers, outputs, shapes, strict=True):
         allocation.bytes.fill_(0xFF)  # NaN of every floating-point type
