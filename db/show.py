@@ -109,6 +109,7 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
         table.add_row(*map(cell, (name, *figures, len(side.samples_ms), f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
     yield table
     charged = {
+        "is computed before the call": timing.ahead_ms,
         "arrives late": timing.deferred_ms,
         "is computed after the answer": timing.background_ms,
         "the claims leave out": timing.unclaimed_ms,

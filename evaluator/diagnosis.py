@@ -242,14 +242,26 @@ def _deferred(evidence: Evidence) -> Verdict | None:
     One that is only slow to copy, for the way it is laid out, pays for it in its time.
     """
     timing = evidence.timing
-    if timing is None or not timing.deferred_ms or min(len(side.reveal_ms) for side in (timing.candidate, timing.baseline)) < 2:
+    if timing is None or timing.alone is None or not timing.deferred_ms:
         return None
-    late_ms = _usual(timing.candidate) - _usual(timing.baseline)
+    if min(len(side.reveal_ms) for side in (timing.candidate, timing.alone)) < 2:
+        return None
+    late_ms = _usual(timing.candidate) - _usual(timing.alone)
     took_ms = timing.candidate.work_ms
     if late_ms <= DEFERRED_FACTOR * took_ms + DEFERRED_MS:
         return None
     message = f"an answer takes {took_ms:.3g} ms, and then {late_ms:.3g} ms longer to arrive than the baseline's"
     return Verdict(Category.DEFERRED_WORK, message)
+
+
+def _ahead(evidence: Evidence) -> Verdict | None:
+    """Processors that compute, each time, while inputs arrive for a call that has not been asked for yet."""
+    timing = evidence.timing
+    if timing is None or timing.ahead_ms <= max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms):
+        return None
+    took_ms = timing.candidate.work_ms
+    message = f"a call takes {took_ms:.3g} ms, and its processes compute for {timing.ahead_ms:.3g} ms before it is asked for"
+    return Verdict(Category.TIMING_TAMPERING, message)
 
 
 def _background(evidence: Evidence) -> Verdict | None:
@@ -322,6 +334,7 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _failed_round,
     _wrong_when_timed,
     _deferred,
+    _ahead,
     _background,
     _unexplained_time,
     _implausible,

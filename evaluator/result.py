@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.2.0"
+EVALUATOR_VERSION = "0.3.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 DISTURBED_SHARE = 0.1
 """A baseline that was slower by more than this while the candidate lived counts as it is without."""
@@ -139,6 +139,9 @@ class TimingSide(Record):
     """The judge's own clock over each call's request: the talk and the L2 flush are in it."""
     busy_ms: tuple[float, ...] = ()
     """Processor time of the worker's process over each call's request, as the kernel counts it; none on a GPU."""
+    ahead_ms: tuple[float, ...] = ()
+    """Processor time of the worker's processes while inputs were copied into memory that they see, each time, before the call was asked
+    for; none on a GPU."""
     reveal_ms: tuple[float, ...] = ()
     """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
     processor time of it."""
@@ -163,18 +166,21 @@ class WrongTimedAnswer(Record):
 
 
 class TimingEvidence(Record):
-    """Candidate and baseline, timed in alternation on the same inputs."""
+    """Candidate and baseline, timed in alternation, and the baseline alone."""
 
     clock: str
     """cuda_event (device time, checked against the judge's clock) or judge_wall (the judge's monotonic clock)."""
     calls: int
     candidate: TimingSide
     baseline: TimingSide
-    baseline_alone_ms: tuple[float, ...] = ()
-    """Samples of the baseline after the candidate had been killed."""
+    alone: TimingSide | None = None
+    """The baseline after the candidate had been killed: what the candidate's figures are held against. None in older records."""
     deferred_ms: float = 0.0
     """How much longer the candidate's answers take to arrive than the baseline's, where that is more than the clock's spread: put off, or
     laid out so that copying is slow."""
+    ahead_ms: float = 0.0
+    """Processor time that the candidate takes before a call is asked for, while its inputs arrive, beyond the baseline's, where that is
+    more than bookkeeping."""
     background_ms: float = 0.0
     """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
     unexplained_ms: float | None = None
@@ -189,20 +195,20 @@ class TimingEvidence(Record):
     @property
     def runtime_ms(self) -> float:
         """The candidate's time: the median of its calls, and what it left out of them."""
-        return self.candidate.median_ms + self.deferred_ms + self.background_ms + self.unclaimed_ms
+        return self.candidate.median_ms + self.ahead_ms + self.deferred_ms + self.background_ms + self.unclaimed_ms
 
     @property
     def baseline_ms(self) -> float:
         """The baseline's time: the median of its calls, or of those without the candidate where these are clearly faster."""
-        return statistics.median(self.baseline_alone_ms) if self.disturbed else self.baseline.median_ms
+        return self.alone.median_ms if self.alone and self.disturbed else self.baseline.median_ms
 
     @property
     def disturbed(self) -> bool:
         """Whether the baseline was slower while the candidate lived: by a tenth in the median, and beyond both spreads."""
-        if len(self.baseline_alone_ms) < 2:
+        if self.alone is None:
             return False
-        _, median_ms, upper_ms = statistics.quantiles(self.baseline_alone_ms, n=4)
-        return self.baseline.median_ms > (1 + DISTURBED_SHARE) * median_ms and self.baseline.lower_quartile_ms > upper_ms
+        slower = self.baseline.median_ms > (1 + DISTURBED_SHARE) * self.alone.median_ms
+        return slower and self.baseline.lower_quartile_ms > self.alone.upper_quartile_ms
 
 
 class FloorEvidence(Record):

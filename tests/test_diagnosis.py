@@ -78,6 +78,7 @@ def timing(
         calls=3,
         candidate=sides[0],
         baseline=sides[1],
+        alone=sides[1],
         unexplained_ms=unexplained_ms,
         deferred_ms=late_ms,
     )
@@ -212,6 +213,16 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"background_ms": 3.4})},
         Category.DEFERRED_WORK,
         "then compute for 3.4 ms more",
+    ),
+    "processes that compute while inputs arrive": (
+        {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"ahead_ms": 3.4})},
+        Category.TIMING_TAMPERING,
+        "compute for 3.4 ms before it is asked for",
+    ),
+    "processes that are late to fall asleep": (
+        {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"ahead_ms": 0.2})},
+        Category.OK,
+        "",
     ),
     "a flush that was spoilt once": (
         {**GPU, "launches": (launch(),), "timing": timing().model_copy(update={"unflushed": 1, "calls": 30})},

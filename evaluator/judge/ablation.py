@@ -65,7 +65,7 @@ def _answer(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, d
     expected = oracle.expected(first)
     inputs, outputs = InputSet(memory, first), allocate_outputs(memory, expected)
     worker.hand_over([*inputs.allocations, *outputs], deadline_s)
-    worker.request("inputs", deadline_s, sets=[inputs.tree])
+    worker.request("inputs", deadline_s, sets=[inputs.tree(first)])
     synchronize(memory.device)
     worker.request("call", deadline_s, set=0)
     others = [plan.distribution for plan in plan_rounds(case, first, expected) if plan.distribution != "own"]
@@ -73,6 +73,7 @@ def _answer(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, d
         seed = fresh_seed()
         arguments = changed(case.inputs(seed, memory.device), distribution, seed)
         inputs.fill(arguments)
+        worker.request("inputs", deadline_s, sets=[inputs.tree(arguments)])
         answer = _asked(worker, case, oracle, arguments, outputs, memory, deadline_s)
         if answer.category is not None and (answer.informative or distribution == "own"):
             return answer

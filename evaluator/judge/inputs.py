@@ -22,12 +22,11 @@ def fresh_seed() -> int:
 
 
 class InputSet:
-    """One set of arguments in shared memory, refilled for each use."""
+    """Shared memory for one set of arguments, refilled for each use."""
 
     def __init__(self, memory: Memory, arguments: Sequence[Any]) -> None:
         """Memory for arguments of these shapes, holding their values."""
-        self._tensors = [tensor for _, tensor in tensors_of(list(arguments))]
-        self.allocations = [memory.allocate(tensor.nbytes) for tensor in self._tensors]
+        self.allocations = [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(list(arguments))]
         self.fill(arguments)
 
     def fill(self, arguments: Sequence[Any]) -> None:
@@ -35,9 +34,11 @@ class InputSet:
         fresh = [tensor for _, tensor in tensors_of(list(arguments))]
         for allocation, tensor in zip(self.allocations, fresh, strict=True):
             allocation.view(tensor.shape, tensor.dtype).copy_(tensor)
+
+    def tree(self, arguments: Sequence[Any]) -> Any:
+        """How a worker is told of these arguments: where each tensor is, or is going to be, and the values of everything else."""
         numbered = iter(self.allocations)
-        self.tree = structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
-        """How the worker is told of it."""
+        return structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
 
     def unchanged(self, arguments: Sequence[Any]) -> bool:
         """Whether the shared memory still holds these values, bit for bit."""
@@ -62,7 +63,7 @@ def construct(
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]
     worker.hand_over(allocations, deadline_s)
-    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree, parameters=packed.views, dtype=dtype)
+    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, dtype=dtype)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
 

@@ -140,7 +140,7 @@ class Rounds:
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
             self._inputs.fill(arguments)
-        self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree])
+        self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree(arguments)])
 
     def _poison(self, pattern: int | None) -> None:
         sizes = [allocation.requested for allocation in self._outputs]

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.activity import Activity
+from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.session import Worker
 from evaluator.result import TimingSide
@@ -22,6 +23,9 @@ LEAST_MS = 1e-3
 """Below the resolution of the judge's clock nothing is told apart."""
 FLUSH_BYTES = 192 << 20
 """Three times the L2 of an H200 (60 MB): writing it leaves nothing of the inputs there."""
+
+Given = Sequence[tuple[InputSet, list[Any]]]
+"""Sets, and the arguments that come into them."""
 
 
 class Flush:
@@ -53,9 +57,10 @@ class Side:
     deadline_s: float
     flush: Flush | None
     """None on the CPU."""
-    samples_ms: list[float] = field(default_factory=list)
     wall_ms: list[float] = field(default_factory=list)
+    claims_ms: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
+    ahead_ms: list[float] = field(default_factory=list)
     reveal_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
     background_ms: list[float] = field(default_factory=list)
@@ -71,36 +76,36 @@ class Side:
         self._activity = Activity(pid) if pid and self.flush is None else None
         """On the CPU only: a worker on a GPU waits awake."""
 
-    def call(self, position: int) -> tuple[float, float, Message]:
-        """One call over one set: wall time by the judge's clock and the worker's claim (0 on the CPU), both in ms, and the answer."""
+    def call(self, inputs: InputSet, arguments: list[Any]) -> tuple[float, float, Message]:
+        """One call: wall time by the judge's clock and the worker's claim (0 on the CPU), both in ms, and the answer."""
         if self.flush is None:
-            wall_ms, answer = self._ask("time", set=position)
+            wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0)
             return wall_ms, 0.0, answer
-        wall_ms, answer = self._ask("time", set=position, flush=self.flush.order())
+        wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self.flush.order())
         return wall_ms, max(claimed_ms(answer), LEAST_MS), answer
 
-    def sample(self, position: int, talk_ms: float) -> tuple[float, Message]:
-        """One call that counts: its wall time, in ms, and the answer. On the CPU `talk_ms` of it is the talk's."""
+    def sample(self, inputs: InputSet, arguments: list[Any]) -> Message:
+        """One call that counts, and its answer."""
         before_ms = self._activity.main_ms() if self._activity else 0.0
-        wall_ms, claim_ms, answer = self.call(position)
+        wall_ms, claim_ms, answer = self.call(inputs, arguments)
         if self._activity:
             self.busy_ms.append(self._activity.main_ms() - before_ms)
         self.wall_ms.append(wall_ms)
-        self.samples_ms.append(max(wall_ms - talk_ms, LEAST_MS) if self.flush is None else claim_ms)
-        return wall_ms, answer
+        self.claims_ms.append(claim_ms)
+        return answer
 
     def check_flush(self) -> None:
         """See whether the last call was preceded by its flush. Looking takes a while: not before the answer has been revealed."""
         if self.flush is not None:
             self.unflushed += not self.flush.done()
 
-    def burst(self, positions: Sequence[int], outputs: Sequence[Any]) -> float:
+    def burst(self, given: Given, outputs: Sequence[Any]) -> float:
         """Calls back to back over these sets, each answer copied to its place in `outputs`: the wall time of all, in ms."""
-        return self._ask("burst", sets=list(positions), outputs=list(outputs))[0]
+        return self._ask("burst", given, sets=list(range(len(given))), outputs=list(outputs))[0]
 
     def ping(self) -> float:
         """What it costs to ask for nothing, in ms."""
-        return self._ask("ping")[0]
+        return self._ask("ping", [])[0]
 
     @contextmanager
     def revealing(self) -> Iterator[None]:
@@ -115,27 +120,56 @@ class Side:
         if self._activity is not None:
             self.background_ms.append(self._activity.after_answer_ms(longest_s))
 
-    def summary(self) -> TimingSide:
+    def samples_ms(self, talk_ms: float) -> list[float]:
+        """What each call took: by its claim on a GPU, and otherwise by the judge's clock, less what it takes to ask for nothing."""
+        return [max(wall_ms - talk_ms, LEAST_MS) for wall_ms in self.wall_ms] if self.flush is None else list(self.claims_ms)
+
+    def summary(self, talk_ms: float) -> TimingSide:
         """All samples, with the quartiles of the calls."""
-        lower, median, upper = quartiles(self.samples_ms)
+        samples_ms = self.samples_ms(talk_ms)
+        lower, median, upper = quartiles(samples_ms)
         return TimingSide(
             median_ms=median,
             lower_quartile_ms=lower,
             upper_quartile_ms=upper,
-            samples_ms=tuple(self.samples_ms),
+            samples_ms=tuple(samples_ms),
             wall_ms=tuple(self.wall_ms),
             busy_ms=tuple(self.busy_ms),
+            ahead_ms=tuple(self.ahead_ms),
             reveal_ms=tuple(self.reveal_ms),
             burst_ms=tuple(self.burst_ms),
             background_ms=tuple(self.background_ms),
         )
 
-    def _ask(self, kind: str, **fields: Any) -> tuple[float, Message]:
+    def _ask(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
+        """Ask for something to be done with inputs, which come into their memory no sooner than the clock runs; its time in ms, the answer.
+
+        On the CPU, where copying them takes about as long as a call may, and never the same, the clock runs from then on; what the worker
+        does meanwhile is counted by the kernel.
+        """
+        if given:
+            self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given])
         if self.flush is not None:
-            torch.cuda.synchronize(self.flush.allocation.bytes.device)  # nothing of the judge's own runs into the worker's time
+            return self._ask_on_device(self.flush.allocation.bytes.device, kind, given, fields)
+        with self._activity.shortly() if self._activity and given else nullcontext() as used_ms:
+            _fill(given)
+        self.ahead_ms += used_ms or []
         start = time.perf_counter()
-        answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S if self.flush is not None else 0.0, **fields)
+        answer = self.worker.request(kind, self.deadline_s, **fields)
         return (time.perf_counter() - start) * 1e3, answer
+
+    def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        torch.cuda.synchronize(device)  # nothing else of the judge's own runs into the worker's time
+        start = time.perf_counter()
+        _fill(given)
+        torch.cuda.synchronize(device)
+        answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
+        return (time.perf_counter() - start) * 1e3, answer
+
+
+def _fill(given: Given) -> None:
+    for inputs, arguments in given:
+        inputs.fill(arguments)
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:

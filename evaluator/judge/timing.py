@@ -1,34 +1,37 @@
-"""Time: candidate and baseline in two workers of the same kind, call by call, over inputs that neither has seen.
+"""Time: candidate and baseline in two workers of the same kind, call by call, over inputs that the candidate has not seen.
 
 Every timed call is one request. On a GPU the worker writes over the L2 cache, records an event, calls, records another, and waits for the
-device; what it says of the time between the events is precise, but a claim. The judge's own clock runs over the same request: beyond
-the device's time it holds the talk and the flush, which the baseline's requests tell, for its worker is trusted and does the same. So
-for an honest candidate the two differ by what they differ by for the baseline. Calls back to back, without flush or events, are the second
-witness: each can't take longer there than was claimed. What the claims leave out is added. On the CPU the time is the judge's, less
-the talk.
+device; what it says of the time between the events is precise, but a claim. The judge's own clock starts before the inputs are in memory
+that the worker can see, and runs until the answer. Calls back to back, without flush or events, are the second witness. On the CPU
+the time is the judge's, less the talk.
 
-After any call, unannounced, the judge has the answer revealed and compares it: who computes only some of its answers doesn't know which. Or
-it watches what the worker's processes go on doing. In the end the candidate is killed, and the baseline timed alone, undisturbed.
+After any call of the candidate's, unannounced, the judge has the answer revealed and compares it: who computes only some of its answers
+doesn't know which. Or it watches what the candidate's processes go on doing. In the end the candidate is killed, and the baseline goes
+through the same, alone and undisturbed: evaluator.judge.claims holds the candidate's figures against these.
 """
 
 import secrets
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
+from evaluator.judge.claims import compare
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, snapshot, synchronize, views_into
+from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, snapshot, views_into
 from evaluator.judge.session import Worker
-from evaluator.judge.side import LEAST_MS, Flush, Side
+from evaluator.judge.side import Flush, Side
 from evaluator.problem import ProblemCase
 from evaluator.result import TimingEvidence, WrongTimedAnswer
-from evaluator.worker.protocol import Message
+from evaluator.worker.protocol import ProtocolError
 
 MIN_CALLS = 30
 ENOUGH_S = 0.5
@@ -38,30 +41,23 @@ BUDGET_S = 2.0
 LEAST_CALLS = 5
 WARM_UP_CALLS = 4
 REVEAL_SHARE = 0.5
-"""Of all calls: how often the answer is copied out, by the clock, so that work put off is paid for."""
+"""Of the candidate's calls: how often the answer is copied out, by the clock, so that work put off is paid for."""
 CHECKS = 6
 """Answers compared of each candidate at the least, on average, whatever the number of calls."""
 CHECKS_S = 1.0
 """As many more are compared as fit into this time."""
 MIN_REVEALS = 2
-MAX_REVEALS = 24
-"""How often an answer that seems slow to arrive is asked for again: what was put off is slow every time, a busy machine is not."""
-REVEAL_SLACK_MS = 0.1
-REVEAL_SLACK_SHARE = 0.25
-"""What revealing an answer may take beyond what it takes the baseline before it counts."""
+MIN_WATCHES = 5
+SETTLED_REVEALS = 16
+SETTLING_S = 0.5
+"""As many answers are revealed as this, unless it takes longer: one that arrives late by chance must not pass for one that was put off."""
 MAX_SETS = 8
 SETS_BYTES = 1 << 30
 """Memory for sets of inputs beyond the first."""
 BURSTS = 7
 """Of each side, a call over every set."""
-MIN_WATCHES = 5
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
-BACKGROUND_SLACK_MS = 0.1
-"""Processor time after an answer, beyond the baseline's, that is not told from bookkeeping."""
-CLAIM_SLACK_MS = 0.02
-CLAIM_SLACK_SHARE = 0.05
-"""How far a claim may fall short of the judge's clock before the clock's figure stands; never by more than the claim itself."""
 ALONE_CALLS = 10
 
 _random = secrets.SystemRandom()
@@ -79,231 +75,217 @@ class BaselineFailedError(Exception):
     """The baseline's worker failed: no submission is to blame."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a worker says that it returned, and for what."""
+
+    inputs: InputSet
+    arguments: list[Any]
+    claimed: Any
+    described: int
+    """How many tensors the worker describes."""
+    call: int
+    """Which of the timed calls; 0 for one before them."""
+
+
 class Timing:
     """The timing of one candidate against its baseline."""
 
     def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
         self._on_device = memory.device.type == "cuda"
-        flush = Flush(memory) if self._on_device else None
-        self._candidate, self._baseline = self._sides = Side(candidate, deadline_s, flush), Side(baseline, deadline_s, flush)
+        self._flush = Flush(memory) if self._on_device else None
+        self._candidate, self._baseline = self._sides = Side(candidate, deadline_s, self._flush), Side(baseline, deadline_s, self._flush)
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
-        self._drawn: list[list[Any]] = []
-        self._sets = self._make_sets()
-        self._outputs: list[Allocation] = []
-        self._form: Any = None
+        self._arguments = self._draw()
+        """What the candidate was given last. The baseline is given the same after it, and so shows it nothing in the memory of both."""
+        expected = oracle.expected(self._arguments)
+        self._form = _form_of(expected)
         """What an answer looks like, its tensors without memory."""
+        self._sets = self._make_sets()
+        self._outputs = allocate_outputs(memory, expected)
+        """Memory for revealed answers. The baseline gets it once the candidate, who could find answers there, is gone."""
+        candidate.hand_over(self._outputs, deadline_s)
+        self._calls = 0
         self._check_s = 0.0
         """What it takes to compare an answer, the reference's own included."""
-        if flush is not None:
-            for side in self._sides:
-                side.worker.hand_over([flush.allocation], deadline_s)
 
     def run(self) -> TimingEvidence:
-        """Warm up, then time both until there are calls enough. Raises WrongAnswerError, WorkerError, ProtocolError."""
+        """Warm up, then time both until there are calls enough, then the baseline alone.
+
+        Raises WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+        """
         for _ in range(WARM_UP_CALLS):
             for side in self._sides:
-                side.call(0)
-        self._prepare_outputs()
-        talk_ms = statistics.median(self._baseline.ping() for _ in range(MIN_CALLS))
-        calls, spent_ms = 0, 0.0
-        while not self._done(calls, spent_ms / 1e3):
-            self._refresh()
-            for position in _random.sample(range(len(self._sets)), len(self._sets)):
-                spent_ms += self._pair(position, talk_ms)
-                calls += 1
-        self._settle_watches()
-        self._settle_reveals(calls)
-        if self._on_device:
-            self._run_bursts(talk_ms, calls)
-        return self._evidence(calls, self._baseline_alone(talk_ms))
+                self._call(side)
+        self._warm_reveal(self._candidate)
+        self._run_pairs()
+        self._settle()
+        places = self._make_places()
+        self._run_bursts(self._candidate, places)
+        self._candidate.worker.end()
+        alone = self._run_alone(places)
+        talk_ms = statistics.median(alone.ping() for _ in range(MIN_CALLS))
+        sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
+        return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed)
 
     def _make_sets(self) -> list[InputSet]:
-        self._drawn = [self._draw()]
-        first = InputSet(self._memory, self._drawn[0])
+        """Memory in which both workers see the inputs of calls, at places that change."""
+        first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
         count = max(1, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)))
-        self._drawn += [self._draw() for _ in range(count - 1)]
-        sets = [first, *(InputSet(self._memory, drawn) for drawn in self._drawn[1:])]
+        sets = [first, *(InputSet(self._memory, self._arguments) for _ in range(count - 1))]
+        shared = [allocation for one in sets for allocation in one.allocations]
+        if self._flush is not None:
+            shared.append(self._flush.allocation)
         for side in self._sides:
-            side.worker.hand_over([allocation for one in sets for allocation in one.allocations], self._deadline_s)
-            side.worker.request("inputs", self._deadline_s, sets=[one.tree for one in sets])
+            side.worker.hand_over(shared, self._deadline_s)
         return sets
+
+    def _make_places(self) -> list[list[Allocation]]:
+        """Memory for the answers of a burst, which both workers may see, one after the other. On the CPU there are no bursts."""
+        if not self._on_device:
+            return []
+        nbytes = max(sum(allocation.nbytes for allocation in self._outputs), 1)
+        length = max(1, min(len(self._sets), SETS_BYTES // nbytes))
+        more = [[self._memory.allocate(allocation.requested) for allocation in self._outputs] for _ in range(length - 1)]
+        self._candidate.worker.hand_over([allocation for outputs in more for allocation in outputs], self._deadline_s)
+        return [self._outputs, *more]
 
     def _draw(self) -> list[Any]:
         return self._case.inputs(fresh_seed(), self._memory.device)
 
-    def _refresh(self) -> None:
-        """New values in every set; the judge's own copies stay with it, for a worker could write over the others."""
-        for position, one in enumerate(self._sets):
-            self._drawn[position] = self._draw()
-            one.fill(self._drawn[position])
-        synchronize(self._memory.device)
+    def _call(self, side: Side, counts: bool = False) -> Answer:
+        """One call; of the baseline beside the candidate over what that was given last, and otherwise over new inputs."""
+        if side is not self._baseline:
+            self._arguments = []  # the memory is needed for the next ones
+            self._arguments = self._draw()
+        inputs = _random.choice(self._sets)
+        with self._blaming(side):
+            message = side.sample(inputs, self._arguments) if counts else side.call(inputs, self._arguments)[2]
+            return Answer(inputs, self._arguments, *read_claim(message), self._calls)
 
-    def _done(self, calls: int, spent_s: float) -> bool:
-        if calls < LEAST_CALLS:
+    @contextmanager
+    def _blaming(self, side: Side) -> Iterator[None]:
+        """Whatever the baseline's worker sends is not the candidate's fault."""
+        try:
+            yield
+        except ProtocolError as error:
+            if side is self._candidate:
+                raise
+            raise BaselineFailedError(f"the baseline's worker sent what it should not: {error}") from error
+
+    def _run_pairs(self) -> None:
+        """A call of each side, in an order drawn anew, until there are enough."""
+        while not self._done(sum(sum(side.wall_ms) for side in self._sides) / 1e3):
+            self._calls += 1
+            for side in _random.sample(self._sides, 2):
+                answer = self._call(side, counts=True)
+                if side is self._baseline:
+                    self._match(side, answer)
+                elif _random.random() < REVEAL_SHARE:
+                    self._reveal(side, answer)
+                else:
+                    self._match(side, answer)
+                    self._watch(side)
+                side.check_flush()
+
+    def _done(self, spent_s: float) -> bool:
+        if self._calls < LEAST_CALLS:
             return False
-        return spent_s >= BUDGET_S or (calls >= MIN_CALLS and spent_s >= ENOUGH_S)
-
-    def _pair(self, position: int, talk_ms: float) -> float:
-        """One call of each side over one set, in an order drawn anew; the time that both took, in ms."""
-        spent_ms = 0.0
-        for side in _random.sample(self._sides, 2):
-            wall_ms, answer = side.sample(position, talk_ms)
-            spent_ms += wall_ms
-            if _random.random() < REVEAL_SHARE:
-                self._reveal(side, position, answer, len(side.samples_ms))
-            else:
-                self._match(side, read_claim(answer)[0], len(side.samples_ms))
-                self._watch(side)
-            side.check_flush()
-        return spent_ms
+        return spent_s >= BUDGET_S or (self._calls >= MIN_CALLS and spent_s >= ENOUGH_S)
 
     def _watch(self, side: Side) -> None:
         """Leave the worker to itself for a while. One on a GPU waits awake for requests; there the bursts tell what is left for later."""
         if not self._on_device:
             shortest_s, longest_s = WATCH_S
-            side.watch(min(max(self._baseline.samples_ms[-1] / 1e3, shortest_s), longest_s) if self._baseline.samples_ms else shortest_s)
+            side.watch(min(max(self._baseline.wall_ms[-1] / 1e3, shortest_s), longest_s) if self._baseline.wall_ms else shortest_s)
 
-    def _settle_watches(self) -> None:
-        """Watch until each side has been watched often enough; the calls in between are no samples."""
-        while not self._on_device and min(len(side.background_ms) for side in self._sides) < MIN_WATCHES:
-            self._refresh()
-            for side in _random.sample(self._sides, 2):
-                side.call(0)
+    def _settle(self) -> None:
+        """Watch, and reveal, until that has been done often enough; these calls are no samples."""
+        side, deadline = self._candidate, time.monotonic() + SETTLING_S
+        while True:
+            reveals = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS
+            if len(side.reveal_ms) < reveals:
+                self._reveal(side, self._call(side), check=len(side.reveal_ms) < MIN_REVEALS)
+            elif len(side.background_ms) < MIN_WATCHES and not self._on_device:
+                self._match(side, self._call(side))
                 self._watch(side)
+            else:
+                return
 
-    def _prepare_outputs(self) -> None:
-        """Memory for revealed answers, shared by both workers, and one unrecorded reveal of each to warm the path."""
-        expected = self._oracle.expected(self._drawn[0])
-        self._outputs = allocate_outputs(self._memory, expected)
-        self._form = _form_of(expected)
-        for side in self._sides:
-            side.worker.hand_over(self._outputs, self._deadline_s)
-            self._reveal(side, 0, side.call(0)[2], 0, check=True)
-            side.reveal_ms.clear()
+    def _warm_reveal(self, side: Side) -> None:
+        """One reveal that does not count, to warm the path."""
+        self._reveal(side, self._call(side), check=side is self._candidate)
+        side.reveal_ms.clear()
 
-    def _reveal(self, side: Side, position: int, answer: Message, call: int, check: bool = False) -> None:
+    def _reveal(self, side: Side, answer: Answer, check: bool = False) -> None:
         """Have the last answer copied into the judge's memory, by the clock, and compare some of the candidate's.
 
         The reference runs afterwards: meanwhile the worker would have time for what it has put off.
         """
-        claimed, count = read_claim(answer)
-        claims = self._match(side, claimed, call)
-        side.numbers, side.described = [claim.number for claim in claims], count
+        claims = self._match(side, answer)
+        side.numbers, side.described = [claim.number for claim in claims], answer.described
         with side.revealing():
-            values = reveal(side.worker, self._outputs, claims, count, self._form, self._deadline_s)
-        if side is self._candidate and (check or _random.random() < self._check_share(call)):
-            self._check(values, position, call, claimed)
+            values = reveal(side.worker, self._outputs, claims, answer.described, self._form, self._deadline_s)
+        if side is self._candidate and (check or _random.random() < self._check_share()):
+            self._check(values, answer)
 
-    def _match(self, side: Side, claimed: Any, call: int) -> list[ClaimedTensor]:
+    def _match(self, side: Side, answer: Answer) -> list[ClaimedTensor]:
         """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at."""
         try:
-            return list(match(claimed, self._form, self._memory.device.type, plain_values=False))
+            return list(match(answer.claimed, self._form, self._memory.device.type, plain_values=False))
         except MismatchError as error:
-            if side is self._baseline:
-                raise BaselineFailedError(f"the baseline answered in another form than the reference: {error}") from error
-            raise WrongAnswerError(call, str(error)) from error
+            if side is self._candidate:
+                raise WrongAnswerError(answer.call, str(error)) from error
+            raise BaselineFailedError(f"the baseline answered in another form than the reference: {error}") from error
 
-    def _check_share(self, calls: int) -> float:
+    def _check_share(self) -> float:
         """Of the answers that are revealed: how many are compared, so that about CHECKS are, or what CHECKS_S is enough for."""
-        reveals = REVEAL_SHARE * max(MIN_CALLS, calls)
+        reveals = REVEAL_SHARE * max(MIN_CALLS, self._calls)
         return max(CHECKS, CHECKS_S / max(self._check_s, 1e-6)) / reveals
 
-    def _check(self, values: list[torch.Tensor], position: int, call: int, claimed: Any = None) -> None:
-        """Compare an answer's tensors, and where it is `claimed` whole its plain numbers too. Raises WrongAnswerError."""
+    def _check(self, values: list[torch.Tensor], answer: Answer) -> None:
+        """Compare an answer's tensors, and its plain numbers too. Raises WrongAnswerError."""
         start = time.monotonic()
-        arguments = self._drawn[position]
-        expected = self._oracle.expected(arguments)
+        expected = self._oracle.expected(answer.arguments)
         try:
-            if claimed is not None:
-                list(match(claimed, expected, self._memory.device.type))
+            list(match(answer.claimed, expected, self._memory.device.type))
         except MismatchError as error:
-            raise WrongAnswerError(call, str(error)) from error
-        judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
+            raise WrongAnswerError(answer.call, str(error)) from error
+        self._compare(values, answer.inputs, answer.arguments, expected)
         self._check_s = time.monotonic() - start
+
+    def _compare(self, values: list[torch.Tensor], inputs: InputSet, arguments: list[Any], expected: Any) -> None:
+        judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
         if judged.category is not None:
-            raise WrongAnswerError(call, judged.message)
-        if not self._sets[position].unchanged(arguments):
-            raise WrongAnswerError(call, "forward() changed its input", Category.MUTATED_INPUT)
+            raise WrongAnswerError(self._calls, judged.message)
+        if not inputs.unchanged(arguments):
+            raise WrongAnswerError(self._calls, "forward() changed its input", Category.MUTATED_INPUT)
 
-    def _settle_reveals(self, calls: int) -> None:
-        """Reveal until every side has been often enough, and until slow answers have had every chance to arrive faster."""
-        while min(len(side.reveal_ms) for side in self._sides) < (MAX_REVEALS if self._deferred_ms() else MIN_REVEALS):
-            self._refresh()
-            for side in _random.sample(self._sides, 2):
-                self._reveal(side, 0, side.call(0)[2], calls, check=len(side.reveal_ms) < MIN_REVEALS)
+    def _run_bursts(self, side: Side, places: list[list[Allocation]]) -> None:
+        """Calls back to back, each over a set of its own, in which nothing can be left for later; one answer of each burst is compared."""
+        shapes = [tensor for _, tensor in tensors_of(self._form)]
+        for _ in range(BURSTS if places else 0):
+            given = [(inputs, self._draw()) for inputs in _random.sample(self._sets, len(places))]
+            views = [views_into(outputs, side.numbers, side.described, shapes) for outputs in places]
+            side.burst_ms.append(side.burst(given, views) / len(places))
+            if side is self._candidate:
+                (inputs, arguments), outputs = _random.choice(list(zip(given, places, strict=True)))
+                self._compare(snapshot(outputs, shapes), inputs, arguments, self._oracle.expected(arguments))
 
-    def _run_bursts(self, talk_ms: float, calls: int) -> None:
-        """Calls back to back, each over a set of its own, in which nothing can be left for later; one of the answers is compared."""
-        nbytes = max(sum(allocation.nbytes for allocation in self._outputs), 1)
-        length = max(1, min(len(self._sets), SETS_BYTES // nbytes))
-        slots = [self._outputs, *(self._more_outputs() for _ in range(length - 1))]
-        for _ in range(BURSTS):
-            self._refresh()
-            for side in _random.sample(self._sides, 2):
-                order = _random.sample(range(len(self._sets)), length)
-                wall_ms = side.burst(order, [self._views(side, outputs) for outputs in slots])
-                side.burst_ms.append(max(wall_ms - talk_ms, LEAST_MS) / length)
-                if side is self._candidate:
-                    chosen = _random.randrange(length)
-                    self._check(snapshot(slots[chosen], [tensor for _, tensor in tensors_of(self._form)]), order[chosen], calls)
-
-    def _more_outputs(self) -> list[Allocation]:
-        more = [self._memory.allocate(allocation.requested) for allocation in self._outputs]
-        for side in self._sides:
-            side.worker.hand_over(more, self._deadline_s)
-        return more
-
-    def _views(self, side: Side, outputs: list[Allocation]) -> list[dict[str, Any] | None]:
-        """Where each tensor of an answer goes, in the order in which this side's worker describes them."""
-        return views_into(outputs, side.numbers, side.described, [tensor for _, tensor in tensors_of(self._form)])
-
-    def _baseline_alone(self, talk_ms: float) -> tuple[float, ...]:
-        """Samples of the baseline with the candidate gone."""
-        self._candidate.worker.end()
-        alone = Side(self._baseline.worker, self._deadline_s, self._baseline.flush)
-        for _ in range(ALONE_CALLS):
-            self._refresh()
-            alone.sample(_random.randrange(len(self._sets)), talk_ms)
-        return tuple(alone.samples_ms)
-
-    def _deferred_ms(self) -> float:
-        """How much later the candidate's answers arrive than the baseline's; 0 within the slack, or where there is no telling yet."""
-        if not all(side.reveal_ms for side in self._sides):
-            return 0.0
-        candidate_ms, baseline_ms = (statistics.median(side.reveal_ms) for side in self._sides)
-        late_ms = candidate_ms - baseline_ms
-        return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
-
-    def _evidence(self, calls: int, baseline_alone_ms: tuple[float, ...]) -> TimingEvidence:
-        return TimingEvidence(
-            clock="cuda_event" if self._on_device else "judge_wall",
-            calls=calls,
-            candidate=self._candidate.summary(),
-            baseline=self._baseline.summary(),
-            baseline_alone_ms=baseline_alone_ms,
-            deferred_ms=self._deferred_ms(),
-            background_ms=self._background_ms(),
-            unexplained_ms=_beyond_claims_ms(self._candidate) - _beyond_claims_ms(self._baseline) if self._on_device else None,
-            unclaimed_ms=self._unclaimed_ms() if self._on_device else 0.0,
-            unflushed=self._candidate.unflushed,
-        )
-
-    def _background_ms(self) -> float:
-        """Processor time that the candidate takes after an answer, beyond the baseline's; 0 within the slack."""
-        if not all(side.background_ms for side in self._sides):
-            return 0.0
-        candidate_ms, baseline_ms = (statistics.median(side.background_ms) for side in self._sides)
-        return candidate_ms - baseline_ms if candidate_ms - baseline_ms > BACKGROUND_SLACK_MS else 0.0
-
-    def _unclaimed_ms(self) -> float:
-        """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
-        claim_ms = statistics.median(self._candidate.samples_ms)
-        slack_ms = max(min(CLAIM_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
-        single_ms = _beyond_claims_ms(self._candidate) - _beyond_claims_ms(self._baseline)
-        in_bursts_ms = _burst_beyond_claims_ms(self._candidate) - _burst_beyond_claims_ms(self._baseline)
-        most_ms = max(single_ms, in_bursts_ms)
-        return most_ms if most_ms > slack_ms else 0.0
+    def _run_alone(self, places: list[list[Allocation]]) -> Side:
+        """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
+        alone = Side(self._baseline.worker, self._deadline_s, self._flush)
+        alone.worker.hand_over([allocation for outputs in places or [self._outputs] for allocation in outputs], self._deadline_s)
+        self._warm_reveal(alone)
+        for number in range(ALONE_CALLS):
+            answer = self._call(alone, counts=True)
+            if number % 2:
+                self._reveal(alone, answer)
+            else:
+                self._watch(alone)
+        self._run_bursts(alone, places)
+        return alone
 
 
 def _form_of(value: Any) -> Any:
@@ -315,17 +297,3 @@ def _form_of(value: Any) -> Any:
         items = [_form_of(item) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
     return value
-
-
-def _beyond_claims_ms(side: Side) -> float:
-    """What a request of this side costs beyond the time that its worker claims for the call, in ms.
-
-    The lower quartile: others on the machine delay some requests, and hasten none.
-    """
-    beyond_ms = [wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)]
-    return statistics.quantiles(beyond_ms, n=4)[0]
-
-
-def _burst_beyond_claims_ms(side: Side) -> float:
-    """How much longer a call takes back to back with others than its worker claims for one alone, where the host is the slower."""
-    return max(statistics.median(side.burst_ms) - statistics.median(side.samples_ms), 0.0)

@@ -175,7 +175,8 @@ class Worker:
         return {}
 
     def _inputs(self, request: Message, _: Sequence[int]) -> Message:
-        """Keep the sets of inputs that the coming calls name by their position."""
+        """Keep the sets of inputs that the coming calls name by their position, and let go of the last answer, while no clock runs."""
+        self._output = []
         self._sets = [structure.decode(tree, self._mappings.tensor) for tree in request["sets"]]
         return {}
 
@@ -224,7 +225,6 @@ class Worker:
     def _time(self, request: Message, _: Sequence[int]) -> Message:
         """One call over one set of inputs; on a GPU with cold L2 and between two events."""
         inputs = self._sets[request["set"]]
-        self._output = []
         with torch.no_grad():
             if self._device.type != "cuda":
                 return {"output": structure.encode(self._model(*inputs), self._describe)}

@@ -124,7 +124,7 @@ def full_evidence(text: str = "") -> Evidence:
             calls=3,
             candidate=side,
             baseline=side,
-            baseline_alone_ms=(0.5, 0.5, 0.5),
+            alone=side.model_copy(update={"median_ms": 0.5, "lower_quartile_ms": 0.5, "upper_quartile_ms": 0.5}),
             unexplained_ms=0.002,
             unclaimed_ms=0.375,
         ),

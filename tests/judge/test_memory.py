@@ -84,7 +84,7 @@ def test_a_set_of_inputs_reaches_the_worker_as_it_is() -> None:
         mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
     from evaluator.worker import structure
 
-    seen = structure.decode(inputs.tree, mappings.tensor)
+    seen = structure.decode(inputs.tree(arguments()), mappings.tensor)
     expected = arguments()
     assert torch.equal(seen[0], torch.arange(6.0).view(2, 3).t())
     assert (seen[1]["n"][0].tolist(), seen[1]["n"][1]) == ([True, False], 4)

@@ -30,8 +30,8 @@ class ModelNew(torch.nn.Module):
 
 
 @contextmanager
-def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[Side, Memory]]:
-    """A worker that has loaded `source` and holds one set for each of `inputs`."""
+def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[Side, list[InputSet], Memory]]:
+    """A worker that has loaded `source` and sees memory for each of `inputs`."""
     memory = Memory(torch.device("cpu"))
     lock = DeviceLock(bench.device.unique_id)
     program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
@@ -42,8 +42,7 @@ def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[t
         worker.request("construct", START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None)
         sets = [InputSet(memory, [tensor]) for tensor in inputs]
         worker.hand_over([allocation for one in sets for allocation in one.allocations], START_S)
-        worker.request("inputs", START_S, sets=[one.tree for one in sets])
-        yield Side(worker, START_S, None), memory
+        yield Side(worker, START_S, None), sets, memory
     finally:
         worker.close()
         memory.close()
@@ -52,21 +51,22 @@ def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[t
 
 def test_a_burst_copies_every_answer_to_its_place(bench: Bench) -> None:
     inputs = [torch.full((size,), float(size)) for size in (2, 3, 4)]
-    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (side, memory):
-        order = [2, 0, 1]
-        places = [memory.allocate(inputs[position].nbytes) for position in order]
+    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (side, sets, memory):
+        fresh = [tensor * 10 for tensor in inputs]
+        places = [memory.allocate(tensor.nbytes) for tensor in fresh]
         side.worker.hand_over(places, START_S)
-        wall_ms = side.burst(order, [[describe(place, 0, inputs[position])] for place, position in zip(places, order, strict=True)])
+        given = [(one, [tensor]) for one, tensor in zip(sets, fresh, strict=True)]
+        wall_ms = side.burst(given, [[describe(place, 0, tensor)] for place, tensor in zip(places, fresh, strict=True)])
         assert wall_ms > 0
-        for place, position in zip(places, order, strict=True):
-            assert torch.equal(place.view(inputs[position].shape, torch.float32), inputs[position] + 1)
+        for place, tensor in zip(places, fresh, strict=True):
+            assert torch.equal(place.view(tensor.shape, torch.float32), tensor + 1)
 
 
 @pytest.mark.parametrize(("work_s", "least_ms", "most_ms"), [(0.0, 0.0, 5.0), (0.05, 5.0, 100.0)])
 def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: float, most_ms: float) -> None:
-    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (side, _):
+    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (side, sets, _):
         for _ in range(5):
-            side.call(0)
+            side.call(sets[0], [torch.zeros(2)])
             side.watch(1.0)
         _, median_ms, _ = quartiles(side.background_ms)
         assert least_ms <= median_ms <= most_ms

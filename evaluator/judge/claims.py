@@ -1,0 +1,76 @@
+"""What the candidate's time leaves out, by every witness, held against the baseline alone.
+
+The baseline's worker is trusted and does the same as the candidate's, so that what its requests take beyond a call is what requests take:
+the talk, copying inputs and answers, the flush. It is measured after the candidate has been killed, who would gain if that looked long.
+"""
+
+import statistics
+from collections.abc import Sequence
+
+from evaluator.result import TimingEvidence, TimingSide
+
+REVEAL_SLACK_MS = 0.1
+REVEAL_SLACK_SHARE = 0.25
+"""What revealing an answer may take beyond what it takes the baseline before it counts."""
+PROCESSOR_SLACK_MS = 0.1
+"""Processor time before a call or after an answer, beyond the baseline's, that is not told from bookkeeping."""
+CLAIM_SLACK_MS = 0.02
+CLAIM_SLACK_SHARE = 0.05
+"""How far a claim may fall short of the judge's clock before the clock's figure stands; never by more than the claim itself."""
+
+
+def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int) -> TimingEvidence:
+    """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `unflushed` counts the candidate's calls that
+    no flush came before."""
+    return TimingEvidence(
+        clock="cuda_event" if on_device else "judge_wall",
+        calls=len(candidate.samples_ms),
+        candidate=candidate,
+        baseline=baseline,
+        alone=alone,
+        deferred_ms=deferred_ms(candidate, alone),
+        ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
+        background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
+        unexplained_ms=beyond_claims_ms(candidate) - beyond_claims_ms(alone) if on_device else None,
+        unclaimed_ms=unclaimed_ms(candidate, alone) if on_device else 0.0,
+        unflushed=unflushed,
+    )
+
+
+def deferred_ms(candidate: TimingSide, alone: TimingSide) -> float:
+    """How much later the candidate's answers arrive than the baseline's; 0 within the slack."""
+    baseline_ms = statistics.median(alone.reveal_ms)
+    late_ms = statistics.median(candidate.reveal_ms) - baseline_ms
+    return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
+
+
+def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -> float:
+    """Processor time that the candidate takes beyond the baseline, while nothing is asked of either; 0 within the slack."""
+    if not candidate_ms or not baseline_ms:
+        return 0.0  # on a GPU, where a worker waits awake
+    more_ms = statistics.median(candidate_ms) - statistics.median(baseline_ms)
+    return more_ms if more_ms > PROCESSOR_SLACK_MS else 0.0
+
+
+def unclaimed_ms(candidate: TimingSide, alone: TimingSide) -> float:
+    """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
+    claim_ms = candidate.median_ms
+    slack_ms = max(min(CLAIM_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
+    single_ms = beyond_claims_ms(candidate) - beyond_claims_ms(alone)
+    in_bursts_ms = _burst_beyond_claims_ms(candidate) - _burst_beyond_claims_ms(alone)
+    most_ms = max(single_ms, in_bursts_ms)
+    return most_ms if most_ms > slack_ms else 0.0
+
+
+def beyond_claims_ms(side: TimingSide) -> float:
+    """What a request of this side costs beyond the time that its worker claims for the call, in ms.
+
+    The lower quartile: others on the machine delay some requests, and hasten none.
+    """
+    beyond_ms = [wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)]
+    return statistics.quantiles(beyond_ms, n=4)[0]
+
+
+def _burst_beyond_claims_ms(side: TimingSide) -> float:
+    """How much longer a call takes back to back with others than its worker claims for one alone, where the host is the slower."""
+    return max(statistics.median(side.burst_ms) - side.median_ms, 0.0)
