@@ -6,7 +6,7 @@ import secrets
 import select
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from evaluator.category import Category
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
+from evaluator.judge.waiting import Budget, Once
 from evaluator.result import BuildEvidence, ExceptionEvidence, ExitEvidence
 from evaluator.sandbox import Confined, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
@@ -55,24 +56,6 @@ class _Failed(BaseModel):
     traceback: str = Field(max_length=100_000)
     line: int | None = Field(default=None, ge=0, lt=1 << 31)
     cuda_error: int | None = Field(default=None, ge=0, lt=1 << 31)
-
-
-class _Budget:
-    """The time that one request may still take, counted while it is `running`."""
-
-    def __init__(self, seconds: float) -> None:
-        self.left_s = seconds
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Spend time. Raises TimeoutError where none is left to begin with."""
-        if self.left_s <= 0:
-            raise TimeoutError
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            self.left_s -= time.monotonic() - start
 
 
 @dataclass
@@ -148,25 +131,41 @@ class Worker:
             building_s = self.stages_s.get("build", 0.0) - built_s
             self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start - building_s
 
-    def request(self, kind: str, deadline_s: float, descriptors: Sequence[int] = (), spin_s: float = 0.0, **fields: Any) -> Message:
+    def request(
+        self,
+        kind: str,
+        deadline_s: float,
+        descriptors: Sequence[int] = (),
+        spin_s: float = 0.0,
+        on_queued: Callable[[], None] | None = None,
+        **fields: Any,
+    ) -> Message:
         """Ask, serve the builds that are asked for meanwhile, whose time does not count, and return the answer.
 
-        It is waited for awake for the first spin_s seconds.
+        It is waited for awake for the first spin_s seconds. With `on_queued` the worker first says that what was asked for is queued; then
+        that is called, or when spin_s are over.
 
         Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
         """
         # Drawn, so that no answer can be on its way before its question, with the clock not yet running.
         self._sequence = secrets.randbits(48)
-        budget = _Budget(deadline_s)
+        budget = Budget(deadline_s)
+        queued = Once(on_queued)
         try:
             with budget.running():
                 self.channel.send({"kind": kind, "seq": self._sequence, **fields}, descriptors, timeout_s=budget.left_s)
             while True:
                 with budget.running():
-                    message = self._receive(budget.left_s, spin_s)
-                if message.get("kind") != "build":
+                    message = self._receive(budget.left_s, spin_s, queued)
+                if message.get("kind") == "build":
+                    self._build(message, budget)
+                elif message.get("kind") == "queued" and queued.expected:
+                    self._accept("queued", message)
+                    queued.hear()
+                elif message.get("kind") == kind and queued.expected:
+                    raise ProtocolError(f"an answer to {kind} that was never queued")
+                else:
                     return self._accept(kind, message)
-                self._build(message, budget)
         except TimeoutError:
             self._end(ExitEvidence(stage=self.stage, deadline_s=deadline_s))
         except ChannelClosedError:
@@ -195,12 +194,13 @@ class Worker:
         """Have the worker unmap allocations."""
         self.request("unmap", deadline_s, allocations=[allocation.number for allocation in allocations])
 
-    def _receive(self, timeout_s: float, spin_s: float) -> Message:
+    def _receive(self, timeout_s: float, spin_s: float, queued: Once) -> Message:
         """The next message; a worker that dies while others keep its socket open counts as gone."""
         deadline = time.monotonic() + timeout_s
         while True:
             with contextlib.suppress(TimeoutError):
                 return self.channel.receive(min(spin_s, timeout_s), spin_s)[0]
+            queued.call()
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError
@@ -220,7 +220,7 @@ class Worker:
             raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
         return message
 
-    def _build(self, message: Message, budget: "_Budget") -> None:
+    def _build(self, message: Message, budget: Budget) -> None:
         """Serve a request for a build. The compiling is not the request's time; waiting until the worker takes the answer is."""
         if len(self.builds) >= MAX_BUILDS:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from evaluator.judge.activity import Activity
-from evaluator.judge.inputs import InputSet
+from evaluator.judge.gate import Gate
+from evaluator.judge.inputs import Given, InputSet, fill
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.session import Worker
 from evaluator.result import TimingSide
@@ -23,9 +24,6 @@ LEAST_MS = 1e-3
 """Below the resolution of the judge's clock nothing is told apart."""
 FLUSH_BYTES = 192 << 20
 """Three times the L2 of an H200 (60 MB): writing it leaves nothing of the inputs there."""
-
-Given = Sequence[tuple[InputSet, list[Any]]]
-"""Sets, and the arguments that come into them."""
 
 
 class Flush:
@@ -57,6 +55,10 @@ class Side:
     deadline_s: float
     flush: Flush | None
     """None on the CPU."""
+    gate: Gate | None = None
+    """None on the CPU, and where the device knows no such thing."""
+    waits: bool = False
+    """Whether forward() has been seen to wait for the device."""
     wall_ms: list[float] = field(default_factory=list)
     claims_ms: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
@@ -100,8 +102,14 @@ class Side:
             self.unflushed += not self.flush.done()
 
     def burst(self, given: Given, outputs: Sequence[Any]) -> float:
-        """Calls back to back over these sets, each answer copied to its place in `outputs`: the wall time of all, in ms."""
-        return self._ask("burst", given, sets=list(range(len(given))), outputs=list(outputs))[0]
+        """Calls back to back over these sets, each answer copied to its place in `outputs`: the wall time of all, in ms.
+
+        Behind the gate, where there is one, it is the device's time and not the host's, except where forward() waits for the device.
+        """
+        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(outputs)}
+        if self.gate is None or self.waits:
+            return self._ask("burst", given, gate=None, **fields)[0]
+        return self._ask_behind(self.gate, given, fields)
 
     def ping(self) -> float:
         """What it costs to ask for nothing, in ms."""
@@ -148,11 +156,11 @@ class Side:
         does meanwhile is counted by the kernel.
         """
         if given:
-            self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given])
+            self._describe(given)
         if self.flush is not None:
             return self._ask_on_device(self.flush.allocation.bytes.device, kind, given, fields)
         with self._activity.shortly() if self._activity and given else nullcontext() as used_ms:
-            _fill(given)
+            fill(given)
         self.ahead_ms += used_ms or []
         start = time.perf_counter()
         answer = self.worker.request(kind, self.deadline_s, **fields)
@@ -161,15 +169,31 @@ class Side:
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         torch.cuda.synchronize(device)  # nothing else of the judge's own runs into the worker's time
         start = time.perf_counter()
-        _fill(given)
+        fill(given)
         torch.cuda.synchronize(device)
         answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
+    def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> float:
+        """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device."""
+        self._describe(given)
+        order = gate.close()
+        asked = opened = time.perf_counter()
 
-def _fill(given: Given) -> None:
-    for inputs, arguments in given:
-        inputs.fill(arguments)
+        def open_gate() -> None:
+            nonlocal opened
+            opened = time.perf_counter()
+            fill(given)
+            gate.open()
+
+        self.worker.request("burst", self.deadline_s, spin_s=SPIN_S, on_queued=open_gate, gate=order, **fields)
+        took_ms = (time.perf_counter() - opened) * 1e3
+        self.waits = opened - asked >= SPIN_S
+        return took_ms
+
+    def _describe(self, given: Given) -> None:
+        """Tell the worker where the inputs are going to be."""
+        self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given])
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:

@@ -23,6 +23,7 @@ import torch
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
 from evaluator.judge.claims import compare
+from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.oracle import Oracle
@@ -94,7 +95,8 @@ class Timing:
     def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
         self._on_device = memory.device.type == "cuda"
         self._flush = Flush(memory) if self._on_device else None
-        self._candidate, self._baseline = self._sides = Side(candidate, deadline_s, self._flush), Side(baseline, deadline_s, self._flush)
+        self._gate = _working_gate(memory) if self._on_device else None
+        self._candidate, self._baseline = self._sides = self._side(candidate, deadline_s), self._side(baseline, deadline_s)
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
         """What the candidate was given last. The baseline is given the same after it, and so shows it nothing in the memory of both."""
@@ -128,6 +130,9 @@ class Timing:
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
         return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed)
 
+    def _side(self, worker: Worker, deadline_s: float) -> Side:
+        return Side(worker, deadline_s, self._flush, self._gate)
+
     def _make_sets(self) -> list[InputSet]:
         """Memory in which both workers see the inputs of calls, at places that change."""
         first = InputSet(self._memory, self._arguments)
@@ -135,8 +140,7 @@ class Timing:
         count = max(1, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)))
         sets = [first, *(InputSet(self._memory, self._arguments) for _ in range(count - 1))]
         shared = [allocation for one in sets for allocation in one.allocations]
-        if self._flush is not None:
-            shared.append(self._flush.allocation)
+        shared += [judges.allocation for judges in (self._flush, self._gate) if judges is not None]
         for side in self._sides:
             side.worker.hand_over(shared, self._deadline_s)
         return sets
@@ -275,7 +279,7 @@ class Timing:
 
     def _run_alone(self, places: list[list[Allocation]]) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
-        alone = Side(self._baseline.worker, self._deadline_s, self._flush)
+        alone = self._side(self._baseline.worker, self._deadline_s)
         alone.worker.hand_over([allocation for outputs in places or [self._outputs] for allocation in outputs], self._deadline_s)
         self._warm_reveal(alone)
         for number in range(ALONE_CALLS):
@@ -286,6 +290,11 @@ class Timing:
                 self._watch(alone)
         self._run_bursts(alone, places)
         return alone
+
+
+def _working_gate(memory: Memory) -> Gate | None:
+    gate = Gate(memory)
+    return gate if gate.works() else None
 
 
 def _form_of(value: Any) -> Any:

@@ -22,7 +22,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
-from evaluator.worker.memory import Mappings
+from evaluator.worker.memory import Mappings, wait_for
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
@@ -238,12 +238,20 @@ class Worker:
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
 
     def _burst(self, request: Message, _: Sequence[int]) -> Message:
-        """Calls back to back, one over each of these sets, each answer copied into the judge's memory."""
+        """Calls back to back, one over each of these sets, each answer copied into the judge's memory.
+
+        They wait for the gate, where there is one: until it opens, there are no inputs. It opens when they have all been enqueued.
+        """
+        gate = request["gate"]
+        if gate is not None:
+            wait_for(self._mappings.tensor(gate["memory"]), gate["value"])
         for position, views in zip(request["sets"], request["outputs"], strict=True):
             self._output = []
             with torch.no_grad():
                 structure.encode(self._model(*self._sets[position]), self._describe)
                 self._copy_out(views)
+        if gate is not None:
+            self._channel.send({"kind": "queued", "seq": request["seq"]})
         synchronize(self._device)
         return {}
 

@@ -1,4 +1,4 @@
-"""A judge's bench on the CPU, with a zygote that knows the hostile workers too."""
+"""A judge's bench on the CPU, with a zygote that knows the tests' own workers too."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ def own_cpu() -> Device:
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
-    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile")) as zygote:
+    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile", "tests.judge.scripted_worker")) as zygote:
         yield make_bench(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 

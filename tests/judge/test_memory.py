@@ -7,7 +7,7 @@ import os
 import pytest
 import torch
 
-from evaluator.judge.inputs import InputSet, fresh_seed
+from evaluator.judge.inputs import InputSet, fill, fresh_seed
 from evaluator.judge.memory import Memory, describe
 from evaluator.worker.memory import Mappings
 
@@ -89,6 +89,16 @@ def test_a_set_of_inputs_reaches_the_worker_as_it_is() -> None:
     assert torch.equal(seen[0], torch.arange(6.0).view(2, 3).t())
     assert (seen[1]["n"][0].tolist(), seen[1]["n"][1]) == ([True, False], 4)
     assert (seen[2].item(), seen[3].shape, seen[4]) == (1.5, (0, 2), expected[4])
+    memory.close()
+
+
+def test_many_sets_are_filled_together() -> None:
+    memory = Memory(CPU)
+    values = [[torch.full((3,), float(n)), torch.full((2, 2), n).t(), 7, torch.empty(0), torch.tensor(n > 1)] for n in range(4)]
+    sets = [InputSet(memory, values[0]) for _ in values]
+    fill(list(zip(sets, values, strict=True)))
+    assert all(inputs.unchanged(arguments) for inputs, arguments in zip(sets, values, strict=True))
+    assert not sets[0].unchanged(values[1])
     memory.close()
 
 

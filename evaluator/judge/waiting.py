@@ -1,0 +1,41 @@
+"""What waiting for an answer takes: time that is counted, and something to do meanwhile."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Budget:
+    """The time that one request may still take, counted while it is `running`."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left_s = seconds
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Spend time. Raises TimeoutError where none is left to begin with."""
+        if self.left_s <= 0:
+            raise TimeoutError
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.left_s -= time.monotonic() - start
+
+
+class Once:
+    """What is to be called when the worker has queued what was asked for, or when it does not say so in time."""
+
+    def __init__(self, callback: Callable[[], None] | None) -> None:
+        self._callback = callback
+        self.expected = callback is not None
+        """Whether the worker has still to say that it has."""
+
+    def hear(self) -> None:
+        self.expected = False
+        self.call()
+
+    def call(self) -> None:
+        if self._callback is not None:
+            callback, self._callback = self._callback, None
+            callback()

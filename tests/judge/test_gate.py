@@ -1,0 +1,84 @@
+"""Bursts behind the judge's gate, on a GPU."""
+
+import pytest
+import torch
+
+from evaluator.judge.bench import Bench
+from evaluator.judge.gate import Gate
+from evaluator.judge.memory import Memory
+from evaluator.result import Result
+from evaluator.worker.memory import wait_for
+from tests.judge.conftest import Judge
+
+pytestmark = pytest.mark.gpu
+
+HOST_S = 0.004
+
+SOURCE = '''
+import time
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <torch/types.h>
+#include <c10/cuda/CUDAStream.h>
+
+__global__ void gelu_kernel(const float* x, float* y, int64_t n) {
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978845608028654f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
+}
+
+torch::Tensor gelu(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const int64_t n = x.numel();
+    gelu_kernel<<<(n + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+    return y;
+}
+"""
+extension = load_inline(name="gated", cpp_sources="torch::Tensor gelu(torch::Tensor x);", cuda_sources=CUDA, functions=["gelu"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+'''
+
+
+def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: Bench) -> None:
+    device = torch.device(gpu_bench.device.torch_device)
+    memory = Memory(device)
+    gate = Gate(memory)
+    assert gate.works()
+    value = gate.close()["value"]
+    done = torch.zeros(1, device=device)
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(stream):
+        wait_for(gate.allocation.view((1,), torch.int32), value)
+        done.fill_(1)
+    assert not stream.query()
+    gate.open()
+    torch.cuda.synchronize()
+    assert done.item() == 1
+    memory.close()
+
+
+def timed(judge: Judge, bench: Bench, *lines: str) -> Result:
+    result = judge(SOURCE + "".join(f"        {line}\n" for line in lines), "gelu_tanh", bench=bench, case="small")
+    assert result.status == "correct", result.message
+    return result
+
+
+def test_a_burst_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_bench: Bench) -> None:
+    result = timed(judge, gpu_bench, "y = extension.gelu(x)", f"time.sleep({HOST_S})", "return y")
+    timing = result.evidence.timing
+    assert timing is not None
+    assert max(timing.candidate.burst_ms) < HOST_S * 1e3
+    assert timing.unclaimed_ms == 0.0
+
+
+def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: Bench) -> None:
+    result = timed(judge, gpu_bench, "y = extension.gelu(x)", "torch.cuda.synchronize()", "return y")
+    timing = result.evidence.timing
+    assert timing is not None
+    assert timing.candidate.burst_ms
+    assert timing.runtime_ms < 1.0

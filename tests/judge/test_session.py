@@ -1,0 +1,70 @@
+"""The judge's end of a request that is queued first, with a worker that answers by a script."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator.judge.bench import Bench
+from evaluator.judge.lock import DeviceLock
+from evaluator.judge.session import Worker, WorkerError
+from evaluator.sandbox import Program
+from tests.judge import scripted_worker
+
+DEADLINE_S = 60.0
+OVERDUE_S = 0.2
+
+
+@pytest.fixture
+def worker(bench: Bench) -> Iterator[Worker]:
+    lock = DeviceLock(bench.device.unique_id)
+    program = Program(entry=scripted_worker.ENTRY, readonly=bench.readonly)
+    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=False)
+    worker.request("ready", DEADLINE_S, script=["ready"])
+    yield worker
+    worker.close()
+    lock.close()
+
+
+def ask(worker: Worker, *script: str | float) -> list[float]:
+    """When the judge was told, or thought it time, after asking, in seconds."""
+    start = time.monotonic()
+    called: list[float] = []
+    worker.request("burst", DEADLINE_S, spin_s=OVERDUE_S, on_queued=lambda: called.append(time.monotonic() - start), script=script)
+    return called
+
+
+def test_what_waits_for_the_queue_is_called_once_when_it_stands(worker: Worker) -> None:
+    (called_s,) = ask(worker, "queued", OVERDUE_S, "burst")
+    assert called_s < OVERDUE_S
+
+
+def test_what_waits_for_the_queue_does_not_wait_for_ever(worker: Worker) -> None:
+    (called_s,) = ask(worker, 3 * OVERDUE_S, "queued", "burst")
+    assert OVERDUE_S <= called_s < 3 * OVERDUE_S
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (["burst"], "an answer to burst that was never queued"),
+        ([2 * OVERDUE_S, "burst"], "an answer to burst that was never queued"),
+        (["queued", "queued", "burst"], "an answer of kind 'queued' where burst was asked"),
+    ],
+)
+def test_another_order_is_no_answer(worker: Worker, script: list[str | float], words: str) -> None:
+    with pytest.raises(WorkerError):
+        ask(worker, *script)
+    assert worker.protocol_error == words
+
+
+def test_nothing_is_queued_unless_it_was_asked_for(worker: Worker) -> None:
+    with pytest.raises(WorkerError):
+        worker.request("ping", DEADLINE_S, script=["queued", "ping"])
+    assert worker.protocol_error == "an answer of kind 'queued' where ping was asked"
+
+
+def test_an_exception_needs_no_queue(worker: Worker) -> None:
+    with pytest.raises(WorkerError):
+        ask(worker, "failed")
+    assert "validation error" in worker.protocol_error  # it was taken for a report, and is none
