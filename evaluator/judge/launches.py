@@ -6,6 +6,7 @@ The memory is shared with the worker, so every field is read as hostile bytes: l
 import fcntl
 import mmap
 import os
+import re
 import struct
 
 from evaluator.result import LaunchRecord
@@ -19,6 +20,10 @@ _RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
 BUILT_PREFIX = "/proc/self/fd/"
 INSTALLED = installed_folders()
 """The same in the judge as in its workers, which share its Python."""
+
+
+GENERATED = re.compile(r"triton_[a-z]+_fused_")
+"""How torch.compile names the kernels that it generates: no submission wrote them."""
 
 
 class LaunchTable:
@@ -45,12 +50,12 @@ class LaunchTable:
 
 def _record(snapshot: bytes, offset: int) -> LaunchRecord:
     count, first, shared_bytes, *shape, code, side_stream, api, kernel, shared_object = _RECORD.unpack_from(snapshot, offset)
-    path = _text(shared_object)
+    path, name = _text(shared_object), _text(kernel)
     return LaunchRecord(
         api=_text(api),
-        kernel=_text(kernel),
+        kernel=name,
         object="extension" if path.startswith(BUILT_PREFIX) else path.rsplit("/", 1)[-1],
-        own=is_own(path, INSTALLED),
+        own=is_own(path, INSTALLED) and not GENERATED.match(name),
         count=count,
         grid=(shape[0], shape[1], shape[2]),
         block=(shape[3], shape[4], shape[5]),

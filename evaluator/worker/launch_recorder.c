@@ -4,6 +4,7 @@
  * memory (a memfd that the judge reads, also after a crash), it counts them there: one record for each kernel and place of launch.
  * Once `assay_recorder_ablate` has been called, launches from objects of the submission's own succeed without taking place.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
+ * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`).
  * The table's layout is read by evaluator/judge/launches.py.
  */
 #define _GNU_SOURCE
@@ -91,13 +92,25 @@ static int left_out(const void *caller) {
     return atomic_load_explicit(&ablating, memory_order_relaxed) && is_own(caller);
 }
 
+typedef void *(*lookup_t)(void *, const char *);
+
+/* The dlsym that is hidden by the one here. */
+static lookup_t real_dlsym(void) {
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    static lookup_t real;
+    for (size_t i = 0; !real && i < sizeof versions / sizeof *versions; ++i) real = (lookup_t)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    return real;
+}
+
 static void copy(char *to, size_t size, const char *from) {
     strncpy(to, from ? from : "?", size - 1);
 }
 
 static const char *mangled_name(const void *kernel, int driver_api) {
     typedef int (*get_name_t)(const char **, const void *);
-    get_name_t get_name = (get_name_t)dlsym(RTLD_DEFAULT, driver_api ? "cuFuncGetName" : "cudaFuncGetName");
+    /* The driver is loaded by the runtime for itself alone. */
+    void *library = driver_api ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : RTLD_DEFAULT;
+    get_name_t get_name = (get_name_t)real_dlsym()(library ? library : RTLD_DEFAULT, driver_api ? "cuFuncGetName" : "cudaFuncGetName");
     const char *name = NULL;
     return get_name && get_name(&name, kernel) == 0 ? name : NULL;
 }
@@ -107,7 +120,7 @@ typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
 /* PyTorch loads the C++ library for itself alone, so that it is not among the default symbols; NULL before it is there. */
 static demangle_t demangler(void) {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    return library ? (demangle_t)dlsym(library, "__cxa_demangle") : NULL;
+    return library ? (demangle_t)real_dlsym()(library, "__cxa_demangle") : NULL;
 }
 
 static void name_kernel(record_t *record, const void *kernel, int driver_api) {
@@ -161,7 +174,7 @@ static void note(const char *api, const void *kernel, const void *caller, int dr
 }
 
 static void *next(void **real, const char *name) {
-    if (!*real) *real = dlsym(RTLD_NEXT, name);
+    if (!*real) *real = real_dlsym()(RTLD_NEXT, name);
     return *real;
 }
 
@@ -203,12 +216,13 @@ typedef struct { extent_t grid, block; unsigned shared_bytes; void *stream; } dr
 RUNTIME_LAUNCH_EX(cudaLaunchKernelExC)
 RUNTIME_LAUNCH_EX(cudaLaunchKernelExC_ptsz)
 
+static void *driver_launch, *driver_launch_ex; /* the driver's own, once somebody has found them */
+
 int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
                    void *stream, void **arguments, void **extra) {
     if (left_out(__builtin_return_address(0))) return 0;
     typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
-    static void *real;
-    launch_t launch = (launch_t)next(&real, "cuLaunchKernel");
+    launch_t launch = (launch_t)next(&driver_launch, "cuLaunchKernel");
     int code = launch ? launch(kernel, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra) : NOT_FOUND;
     note("cuLaunchKernel", kernel, __builtin_return_address(0), 1, (extent_t){gx, gy, gz}, (extent_t){bx, by, bz}, shared_bytes, stream, code);
     return code;
@@ -217,10 +231,22 @@ int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned
 int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **arguments, void **extra) {
     if (left_out(__builtin_return_address(0))) return 0;
     typedef int (*launch_t)(const driver_config_t *, void *, void **, void **);
-    static void *real;
-    launch_t launch = (launch_t)next(&real, "cuLaunchKernelEx");
+    launch_t launch = (launch_t)next(&driver_launch_ex, "cuLaunchKernelEx");
     int code = launch ? launch(config, kernel, arguments, extra) : NOT_FOUND;
     if (config)
         note("cuLaunchKernelEx", kernel, __builtin_return_address(0), 1, config->grid, config->block, config->shared_bytes, config->stream, code);
     return code;
+}
+
+/* The launch here, in place of the driver's that was `found`, which it forwards to. */
+static void *instead(void *found, void **driver, void *here) {
+    if (!found) return NULL;
+    if (found != here) *driver = found;
+    return here;
+}
+
+void *dlsym(void *library, const char *name) {
+    if (strcmp(name, "cuLaunchKernel") == 0) return instead(real_dlsym()(library, name), &driver_launch, (void *)cuLaunchKernel);
+    if (strcmp(name, "cuLaunchKernelEx") == 0) return instead(real_dlsym()(library, name), &driver_launch_ex, (void *)cuLaunchKernelEx);
+    return real_dlsym()(library, name); /* a jump: what RTLD_NEXT means depends on who calls */
 }

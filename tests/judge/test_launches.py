@@ -59,6 +59,20 @@ def test_other_objects_are_not(table: LaunchTable, path: bytes) -> None:
     assert not table.read()[0].own
 
 
+@pytest.mark.parametrize(
+    ("kernel", "own"),
+    [
+        (b"triton_poi_fused_gelu_0", False),
+        (b"triton_red_fused__softmax_1", False),
+        (b"triton_softmax", True),
+        (b"my_triton_poi_fused_", True),
+    ],
+)
+def test_what_the_compiler_of_pytorch_generates_is_nobodys_own(table: LaunchTable, kernel: bytes, own: bool) -> None:
+    write(table, 1, record(kernel=kernel, path=b"/tmp/.triton/cache/launcher.so"))
+    assert table.read()[0].own is own
+
+
 @pytest.mark.parametrize("used", [2**64 - 1, 2**63, CAPACITY + 1])
 def test_a_count_of_records_beyond_the_table_is_bounded(table: LaunchTable, used: int) -> None:
     write(table, used)

@@ -24,6 +24,7 @@ int cuLaunchKernel(void *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 int cuLaunchKernelEx(const void *c, void *k, void **a, void **e) { ++launched; return 7; }
 """
 CALLER = """
+#include <dlfcn.h>
 #include <stddef.h>
 typedef struct { unsigned x, y, z; } extent_t;
 int cudaLaunchKernel(const void *, extent_t, extent_t, void **, size_t, void *);
@@ -43,6 +44,14 @@ int launch_all(void) {
     codes += cuLaunchKernel("k", 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
     codes += cuLaunchKernelEx(config, "k", NULL, NULL);
     return codes;
+}
+int launch_found(const char *path) {  /* as Triton's launchers find the driver's */
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    volatile int codes = 0;
+    codes += ((int (*)(const char *, int, int, int, int, int, int, int, void *, void *, void *))dlsym(library, "cuLaunchKernel"))
+        ("k", 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    codes += ((int (*)(const void *, const char *, void *, void *))dlsym(library, "cuLaunchKernelEx"))(config, "k", NULL, NULL);
+    return codes + (dlsym(library, "cuLaunchNothing") != NULL) + (dlsym(RTLD_NEXT, "getpid") == NULL);
 }
 """
 SCRIPT = """
@@ -64,7 +73,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     folder = tmp_path_factory.mktemp("recorder")
     for name, source, more in (("runtime", RUNTIME, []), ("caller", CALLER, [str(folder / "runtime.so")])):
         (folder / f"{name}.c").write_text(source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", *more, "-o", f"{name}.so"], cwd=folder, check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", *more, "-o", f"{name}.so", "-ldl"], cwd=folder, check=True)
     return compile_native(RECORDER, folder), folder / "runtime.so", folder / "caller.so"
 
 
@@ -77,6 +86,27 @@ def launch(recorder: Path, runtime: Path, caller: str) -> str:
 def test_launches_of_the_submissions_own_are_left_out(parts: tuple[Path, Path, Path]) -> None:
     recorder, runtime, caller = parts
     assert launch(recorder, runtime, str(caller)) == f"[([42, 42, 42], {3 * APIS}), ([0, 0, 0], {3 * APIS})]"
+
+
+def test_the_drivers_launches_are_seen_by_whatever_way_they_are_found(parts: tuple[Path, Path, Path]) -> None:
+    recorder, runtime, caller = parts
+    hidden = runtime.with_name("hidden.so")  # which nothing has linked
+    hidden.write_bytes(runtime.read_bytes())
+    script = f"""
+import ctypes, os, sys
+recorder, caller = ctypes.CDLL(None), ctypes.CDLL({str(caller)!r})
+table = os.memfd_create("table")
+os.ftruncate(table, 1 << 20)
+recorder.assay_recorder_attach(table, ctypes.c_size_t(1 << 20))
+codes = [caller.launch_found({str(hidden)!r}.encode())]
+recorder.assay_recorder_ablate()
+codes.append(caller.launch_found({str(hidden)!r}.encode()))
+print(*codes, ctypes.CDLL({str(hidden)!r}).launches(), int.from_bytes(os.pread(table, 8, 0), "little"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "LD_PRELOAD": str(recorder)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["14", "0", "2", "2"]
 
 
 def test_launches_of_others_take_place(parts: tuple[Path, Path, Path]) -> None:
