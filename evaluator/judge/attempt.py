@@ -3,7 +3,8 @@
 import contextlib
 import logging
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,10 @@ class Attempt:
         self._memory = Memory(self._device)
         self._lock = DeviceLock(bench.device.unique_id)
         self._workers: list[Worker] = []
+        """Those that the submission runs in."""
         self._candidate: Worker | None = None
         self._baseline: Worker | None = None
+        self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="baseline")
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
@@ -83,9 +86,8 @@ class Attempt:
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
         """The verdict where the judge or the machine failed; none where that is for a submission which holds the device's memory."""
-        submission = [worker for worker in self._workers if worker is not self._baseline]
         with contextlib.suppress(SandboxUnavailable, RuntimeError):  # a lost supervisor or a lost device: no submission is to blame
-            if (starving := blame(error, submission, self._device)) is not None:
+            if (starving := blame(error, self._workers, self._device)) is not None:
                 self._note(starving=starving)
                 return None
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
@@ -94,15 +96,24 @@ class Attempt:
         """Kill what runs, free what was allocated, let others have the device."""
         for worker in self._workers:
             worker.close()
+        self._leave_device()
+        self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+        if self._baseline:
+            self._baseline.close()
+        self._lock.close()
+
+    def _leave_device(self) -> None:
+        """Free what was allocated, and let others have the device."""
         self._memory.close()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
         self._lock.release()
-        self._lock.close()
 
     def _judge(self) -> None:
         candidate = self._candidate = self._start("start")
-        self._load(candidate, self._job.code, "ModelNew", {})
+        with self._stage(candidate, "load"):
+            self._load(candidate, self._job.code, "ModelNew", threads=self._threads)
+        baseline = self._aside.submit(self._start_baseline)
         with candidate.entering("wait"):
             self._lock.acquire()
         arguments = self._case.init_inputs(self._seed)
@@ -113,8 +124,10 @@ class Attempt:
             oracle = Oracle(model, self._case.rows_independent)
             passed = self._run_rounds(candidate, oracle)
         if passed:
+            with candidate.entering("baseline"):
+                ready = baseline.result()
             with self._stage(candidate, "timing"):
-                self._run_timing(candidate, oracle, arguments, model)
+                self._run_timing(candidate, ready, oracle, arguments, model)
                 self._note_floor(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:
@@ -126,7 +139,25 @@ class Attempt:
         return worker.entering(name)
 
     def _start(self, stage: str) -> Worker:
+        """A worker for the submission."""
         self._report(stage)
+        worker = self._fork()
+        self._workers.append(worker)
+        with worker.entering(stage):
+            self._greet(worker)
+        return worker
+
+    def _start_baseline(self) -> Worker:
+        """The baseline's worker, with its model's code loaded; in a thread, while the submission waits for the device or is in rounds."""
+        worker = self._baseline = self._fork()
+        self._greet(worker)
+        try:
+            self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
+        except WorkerError as error:
+            raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
+        return worker
+
+    def _fork(self) -> Worker:
         bench = self._bench
         program = Program(
             entry=WORKER_ENTRY,
@@ -137,11 +168,7 @@ class Attempt:
             preload=bench.recorder,
         )
         no_device = bench.device.kind == "cpu"
-        worker = Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=bench.recorder is not None)
-        self._workers.append(worker)
-        with worker.entering(stage):
-            self._greet(worker)
-        return worker
+        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=bench.recorder is not None)
 
     def _greet(self, worker: Worker) -> None:
         """Hear from the worker before it has seen anything of the submission: what fails until then is ours."""
@@ -151,17 +178,29 @@ class Attempt:
             stderr = worker.confined.output()[1].strip().splitlines()
             raise SandboxUnavailable(f"the worker did not start: {stderr[-1] if stderr else worker.failure}"[:1000]) from error
 
-    def _load(self, worker: Worker, source: str, class_name: str, constants: dict[str, Any]) -> None:
-        with self._stage(worker, "load"):
-            worker.load(
-                source,
-                LOAD_S,
-                **{"class": class_name},
-                device=self._bench.device.torch_device,
-                threads=cpu_count() if self._device.type == "cpu" else 1,
-                constants={name: structure.encode(value, _no_tensor) for name, value in constants.items()},
-                ablate=False,
-            )
+    @property
+    def _threads(self) -> int:
+        return cpu_count() if self._device.type == "cpu" else 1
+
+    def _load(
+        self,
+        worker: Worker,
+        source: str,
+        class_name: str,
+        *,
+        threads: int,
+        constants: Mapping[str, Any] | None = None,
+        ablate: bool = False,
+    ) -> None:
+        worker.load(
+            source,
+            LOAD_S,
+            **{"class": class_name},
+            device=self._bench.device.torch_device,
+            threads=threads,
+            constants={name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
+            ablate=ablate,
+        )
 
     def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
         construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, LOAD_S)
@@ -181,13 +220,10 @@ class Attempt:
         if self._bench.stands_in and not any(build.ok for build in candidate.builds):
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
-    def _run_timing(self, candidate: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
-        baseline = self._baseline = self._start("baseline")
+    def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
-            self._load(baseline, self._problem.source, "Model", self._case.constants)
             self._construct(baseline, arguments, model)
             timing = Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s)
-            self._report("timing")
             self._note(timing=timing.run())
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)
@@ -206,17 +242,22 @@ class Attempt:
             log.warning("too little memory to find the floor of %s: %s", self._job.problem, error)
 
     def _run_ablation(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
-        """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first."""
-        for other in self._workers:
-            other.end()
-        self._memory.close()
+        """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first.
+
+        While it starts and loads, others may have the device.
+        """
+        for other in (*self._workers, self._baseline):
+            if other is not None:
+                other.end()
+        self._leave_device()
         worker = self._start("ablation")
 
         def prepare() -> None:
             with worker.entering("load"):
-                load = {"class": "ModelNew", "device": self._bench.device.torch_device, "constants": {}, "ablate": True}
                 # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
-                worker.load(self._job.code, LOAD_S, **load, threads=1)
+                self._load(worker, self._job.code, "ModelNew", threads=1, ablate=True)
+            with worker.entering("wait"):
+                self._lock.acquire()
             with worker.entering("construct"):
                 self._construct(worker, arguments, model)
 

@@ -1,7 +1,7 @@
 # wants: a thread that looks every now and then at memory seen before, to have answers ready for inputs that lie there before they are asked about
 # problem: gelu_tanh
 # expect: cpu correct/ok | disqualified/deferred_work | disqualified/timing_tampering | disqualified/cached_output | incorrect/wrong_values | incorrect/nondeterministic
-# speedup: 1.5
+# speedup: 3
 
 from torch import nn
 from torch.utils.cpp_extension import load_inline
