@@ -1,10 +1,18 @@
+import os
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from evaluator.build.builder import Builder
+from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
+from evaluator.sandbox import Zygote, best_level
 
 DATA = Path(__file__).parent / "data"
+FLAGS = ("-O3", "-fopenmp")
+"""Flags of C++ sources for which `prepared` holds a precompiled header: those that the shipped submissions ask for."""
 
 
 @pytest.fixture
@@ -25,3 +33,37 @@ def toolchain() -> Toolchain:
 def machine() -> Toolchain:
     """The toolchain of the machine that the tests run on."""
     return Toolchain.find(None)
+
+
+@pytest.fixture(scope="session")
+def cuda_machine(machine: Toolchain) -> Toolchain:
+    """The same, for tests of what nvcc does."""
+    if machine.nvcc is None:
+        pytest.skip("no CUDA toolkit on this machine")
+    return machine
+
+
+@pytest.fixture(scope="session")
+def prepared(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds what builds share, made as the judge has it made: in the sandbox, where there is one. For all processes of a test
+    run, so that nobody may change it: tests take a copy."""
+    own = tmp_path_factory.getbasetemp()
+    root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "prepared"
+    with ExitStack() as stack:
+        zygote = stack.enter_context(Zygote.start(modules=())) if best_level() is not None else None
+        stack.enter_context(Cache(root).lock("tests", 600))
+        assert Builder(Cache(root), machine, zygote).prepare(False, FLAGS)
+    return root
+
+
+@pytest.fixture
+def warm(prepared: Path, tmp_path: Path) -> Path:
+    """A cache of the test's own, in which everything has been prepared."""
+    return copy_of(prepared, tmp_path / "warm")
+
+
+def copy_of(prepared: Path, root: Path) -> Path:
+    """A cache in `root` with the same headers; the files are shared until they are replaced. Locks are not, or tests that run at the same
+    time would wait for each other."""
+    shutil.copytree(prepared / "headers", root / "headers", copy_function=os.link)
+    return root

@@ -15,6 +15,7 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
 from evaluator.category import Category
 from evaluator.result import BuildEvidence
+from tests.build.conftest import FLAGS, copy_of
 
 ADD = """#include <torch/extension.h>
 torch::Tensor twice(torch::Tensor x) { return x + x; }
@@ -218,8 +219,8 @@ def test_work_folder_is_gone_afterwards(bare: Toolchain, tmp_path: Path, monkeyp
     assert str(scratch) not in outcome.evidence.output
 
 
-def _build_in_process(root: Path) -> BuildEvidence:
-    outcome = Builder(Cache(root / "cache"), bare_toolchain(root / "torch")).build(request())
+def _build_in_process(root: Path, toolchain: Toolchain) -> BuildEvidence:
+    outcome = Builder(Cache(root / "cache"), toolchain).build(request())
     assert outcome.object_fd is not None
     os.close(outcome.object_fd)
     return outcome.evidence
@@ -228,15 +229,30 @@ def _build_in_process(root: Path) -> BuildEvidence:
 def test_two_processes_with_one_key_compile_once(tmp_path: Path) -> None:
     toolchain = bare_toolchain(tmp_path / "torch")
     (toolchain.torch.root / "slow").touch()
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        found = pool.map(_build_in_process, [tmp_path, tmp_path], chunksize=1)
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(2, spawn.Barrier(2).wait) as pool:  # neither begins before both are there; each call of the compiler takes a second
+        found = pool.starmap(_build_in_process, [(tmp_path, toolchain)] * 2, chunksize=1)
     assert calls(toolchain) == 2
     assert sorted(evidence.cached for evidence in found) == [False, True]
 
 
+@pytest.fixture(scope="module")
+def builder(machine: Toolchain, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    """A builder for PyTorch's extensions, which keeps what it has built from one test to the next."""
+    return Builder(Cache(copy_of(prepared, tmp_path_factory.mktemp("builder") / "cache")), machine)
+
+
+@pytest.fixture(scope="module")
+def adder(builder: Builder) -> BuildEvidence:
+    """What came of the first build of ADD."""
+    outcome = builder.build(request(ADD, "main.cpp", name="adder", extra_cflags=FLAGS))
+    assert content(outcome)
+    return outcome.evidence
+
+
 @pytest.mark.build
-def test_pytorch_extension_is_built_and_imported(machine: Toolchain, tmp_path: Path) -> None:
-    outcome = Builder(Cache(tmp_path / "cache"), machine).build(request(ADD, "main.cpp", name="adder"))
+def test_pytorch_extension_is_built_and_imported(builder: Builder, adder: BuildEvidence) -> None:
+    outcome = builder.build(request(ADD, "main.cpp", name=adder.name, extra_cflags=FLAGS))
     assert outcome.object_fd is not None, outcome.evidence.output
     code = f"""
 import sys, torch
@@ -250,12 +266,11 @@ print(module.twice(torch.tensor([3.0])).item(), module.__name__, sys.modules["ad
 
 
 @pytest.mark.build
-def test_the_same_kernel_under_another_name_is_a_hit(machine: Toolchain, tmp_path: Path) -> None:
-    builder = Builder(Cache(tmp_path / "cache"), machine)
-    first, second = (builder.build(request(ADD, "main.cpp", name=name)) for name in ("adder", "other"))
-    assert (first.evidence.cached, second.evidence.cached) == (False, True)
-    assert (first.evidence.name, second.evidence.name) == ("adder", "other")
-    assert content(first) == content(second)
+def test_the_same_kernel_under_another_name_is_a_hit(builder: Builder, adder: BuildEvidence) -> None:
+    again, other = (builder.build(request(ADD, "main.cpp", name=name, extra_cflags=FLAGS)) for name in ("adder", "other"))
+    assert (adder.cached, other.evidence.cached) == (False, True)
+    assert (adder.name, other.evidence.name) == ("adder", "other")
+    assert content(again) == content(other)
 
 
 def test_what_the_compiler_says_speaks_of_the_name_that_was_asked_for(bare: Toolchain, tmp_path: Path) -> None:
@@ -270,12 +285,11 @@ def test_what_the_compiler_says_speaks_of_the_name_that_was_asked_for(bare: Tool
 
 
 @pytest.mark.build
-def test_cuda_source_compiles_without_a_gpu(machine: Toolchain, tmp_path: Path) -> None:
-    if machine.nvcc is None:
-        pytest.skip("no CUDA toolkit on this machine")
-    outcome = Builder(Cache(tmp_path / "cache"), machine).build(request(DOUBLE_CU, "cuda.cu", name="doubled"))
+def test_cuda_source_compiles_without_a_gpu(builder: Builder, cuda_machine: Toolchain) -> None:
+    outcome = builder.build(request(DOUBLE_CU, "cuda.cu", name="doubled"))
     assert outcome.evidence.ok, outcome.evidence.output
     assert outcome.evidence.uses_cuda
-    assert (outcome.object_fd is not None) == machine.links_cuda
+    assert [attempt.way for attempt in outcome.evidence.attempts if attempt.output == "cuda.cu.o"] == ["lean+passes"]
+    assert (outcome.object_fd is not None) == cuda_machine.links_cuda
     if outcome.object_fd is not None:
         os.close(outcome.object_fd)

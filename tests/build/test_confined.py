@@ -15,6 +15,7 @@ from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
 from evaluator.sandbox import Zygote, best_level
+from tests.build.conftest import FLAGS
 
 pytestmark = pytest.mark.skipif(
     best_level() is None, reason="this machine gives no level of confinement: python -m evaluator.sandbox check"
@@ -90,32 +91,39 @@ def test_commands_side_by_side_share_the_folder(runner: Runner, folder: Path) ->
 
 
 @pytest.mark.build
-def test_pytorch_extension_is_built_in_the_sandbox(zygote: Zygote, machine: Toolchain, tmp_path: Path) -> None:
+def test_pytorch_extension_is_built_in_the_sandbox(zygote: Zygote, machine: Toolchain, warm: Path) -> None:
     text = """#include <torch/extension.h>
 torch::Tensor twice(torch::Tensor x) { return x + x; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("twice", twice, "twice"); }
+"""
+    request = BuildRequest.model_validate({"name": "adder", "sources": [{"name": "main.cpp", "text": text}], "extra_cflags": FLAGS})
+    outcome = Builder(Cache(warm), machine, zygote).build(request)
+    assert outcome.object_fd is not None, outcome.evidence.output
+    os.close(outcome.object_fd)
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("lean+precompiled", True), ("stock", True)]
+
+
+@pytest.mark.build
+def test_failure_in_the_sandbox_is_the_sources_own(zygote: Zygote, machine: Toolchain, warm: Path) -> None:
+    text = """#include <pybind11/pybind11.h>
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-m.def("twice", twice, "twice");
 m.def("thrice", thrice, "thrice");
 }
 """
-    builder = Builder(Cache(tmp_path / "cache"), machine, zygote)
-    for source, category in ((text, Category.MISSING_BINDING), (text.replace('m.def("thrice", thrice, "thrice");', ""), None)):
-        request = BuildRequest.model_validate({"name": "adder", "sources": [{"name": "main.cpp", "text": source}]})
-        outcome = builder.build(request)
-        assert outcome.evidence.category is category, outcome.evidence.output
-        assert (outcome.object_fd is None) == (category is not None)
-        if outcome.object_fd is not None:
-            os.close(outcome.object_fd)
+    request = BuildRequest.model_validate({"name": "adder", "sources": [{"name": "main.cpp", "text": text}]})
+    outcome = Builder(Cache(warm), machine, zygote).build(request)
+    assert (outcome.evidence.category, outcome.object_fd) == (Category.MISSING_BINDING, None), outcome.evidence.output
+    assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("lean", False), ("stock", False)]
 
 
 @pytest.mark.build
 @pytest.mark.parametrize("text", ["__global__ void k(const float* x) { float* y = x; }", '#include "nowhere.h"', "__global__ void k() {}"])
-def test_second_attempt_is_not_in_the_way_of_the_first(text: str, zygote: Zygote, machine: Toolchain, tmp_path: Path) -> None:
-    if machine.nvcc is None:
-        pytest.skip("no CUDA toolkit on this machine")
+def test_second_attempt_is_not_in_the_way_of_the_first(
+    text: str, zygote: Zygote, cuda_machine: Toolchain, warm: Path, tmp_path: Path
+) -> None:
     request = BuildRequest.model_validate({"name": "x", "sources": [{"name": "cuda.cu", "text": text}]})
-    cpu_only = replace(machine, torch=replace(machine.torch, cuda=None))
-    fast = Builder(Cache(tmp_path / "fast"), cpu_only, zygote).build(request).evidence
+    cpu_only = replace(cuda_machine, torch=replace(cuda_machine.torch, cuda=None))
+    fast = Builder(Cache(warm), cpu_only, zygote).build(request).evidence
     stock = Builder(Cache(tmp_path / "stock"), cpu_only, zygote, stock_only=True).build(request).evidence
     assert (fast.category, fast.output) == (stock.category, stock.output)
     assert "Permission denied" not in fast.output

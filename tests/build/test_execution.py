@@ -14,7 +14,7 @@ from evaluator.build.fast import CPP_SUFFIXES
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.category import Category
-from tests.build.conftest import DATA
+from tests.build.conftest import DATA, FLAGS
 
 NVCC = """#!/bin/sh
 echo "$@" >> {root}/calls
@@ -116,20 +116,20 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("count", &count); }
 
 
 @pytest.mark.build
-def test_a_source_that_only_compiles_the_stock_way_is_right(machine: Toolchain, tmp_path: Path) -> None:
+def test_a_source_that_only_compiles_the_stock_way_is_right(machine: Toolchain, warm: Path) -> None:
     assert ".cpp" in CPP_SUFFIXES
-    request = BuildRequest.model_validate({"name": "dict", "sources": [{"name": "main.cpp", "text": ONLY_STOCK}]})
-    outcome = Builder(Cache(tmp_path / "cache"), machine).build(request)
+    request = BuildRequest.model_validate({"name": "dict", "sources": [{"name": "main.cpp", "text": ONLY_STOCK}], "extra_cflags": FLAGS})
+    outcome = Builder(Cache(warm), machine).build(request)
     assert outcome.object_fd is not None, outcome.evidence.output
     os.close(outcome.object_fd)
     assert [attempt.way for attempt in outcome.evidence.attempts if attempt.output == "main.cpp.o"][-1] == "stock"
 
 
 @pytest.mark.build
-def test_a_failure_is_told_as_the_stock_way_tells_it(machine: Toolchain, tmp_path: Path) -> None:
+def test_a_failure_is_told_as_the_stock_way_tells_it(machine: Toolchain, warm: Path, tmp_path: Path) -> None:
     text = "#include <torch/extension.h>\ntorch::Tensor f(torch::Tensor x) { return y + x; }\n"
-    request = BuildRequest.model_validate({"name": "wrong", "sources": [{"name": "main.cpp", "text": text}]})
-    fast = Builder(Cache(tmp_path / "fast"), machine).build(request).evidence
+    request = BuildRequest.model_validate({"name": "wrong", "sources": [{"name": "main.cpp", "text": text}], "extra_cflags": FLAGS})
+    fast = Builder(Cache(warm), machine).build(request).evidence
     stock = Builder(Cache(tmp_path / "stock"), machine, stock_only=True).build(request).evidence
     assert (fast.category, fast.output, fast.diagnostics) == (stock.category, stock.output, stock.diagnostics)
     assert [(attempt.way, attempt.ok) for attempt in fast.attempts] == [("lean+precompiled", False), ("stock", False)]

@@ -100,10 +100,8 @@ def test_c_sources_have_no_fast_way(machine: Toolchain, tmp_path: Path) -> None:
         (["-dc"], "lean"),
     ],
 )
-def test_cuda_sources_get_what_is_sure(flags: list[str], way: str, machine: Toolchain, tmp_path: Path) -> None:
-    if machine.nvcc is None:
-        pytest.skip("no CUDA toolkit on this machine")
-    result, ran = compile_one(machine, tmp_path, "cuda.cu", EXTENSION, extra_cuda_cflags=flags)
+def test_cuda_sources_get_what_is_sure(flags: list[str], way: str, cuda_machine: Toolchain, tmp_path: Path) -> None:
+    result, ran = compile_one(cuda_machine, tmp_path, "cuda.cu", EXTENSION, extra_cuda_cflags=flags)
     assert result is not None
     assert result.way == way
     assert "--dryrun" in ran[0]

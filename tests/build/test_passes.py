@@ -104,11 +104,10 @@ PLAIN_CU = "namespace { __global__ void twice(float* x) { x[threadIdx.x] *= 2; }
     "flags", [("-arch=sm_90a",), ("-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90", "-O1")]
 )
 @pytest.mark.parametrize("text", [PLAIN_CU, PLAIN_CU.replace("2;", "wrong;"), PLAIN_CU.replace(">>>(x)", ">>>(y)")])
-def test_real_passes_end_as_nvcc_does(text: str, flags: tuple[str, ...], machine: Toolchain, tmp_path: Path) -> None:
-    if machine.nvcc is None:
-        pytest.skip("no CUDA toolkit on this machine")
+def test_real_passes_end_as_nvcc_does(text: str, flags: tuple[str, ...], cuda_machine: Toolchain, tmp_path: Path) -> None:
+    assert cuda_machine.nvcc is not None
     (tmp_path / "cuda.cu").write_text(text)
-    argv = (*machine.nvcc.command, *flags, "-c", "cuda.cu", "-o", "cuda.o")
+    argv = (*cuda_machine.nvcc.command, *flags, "-c", "cuda.cu", "-o", "cuda.o")
     nvcc = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     made = (tmp_path / "cuda.o").read_bytes() if nvcc.returncode == 0 else b""
     dryrun = subprocess.run((argv[0], "--dryrun", *argv[1:]), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)

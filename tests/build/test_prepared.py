@@ -1,5 +1,3 @@
-import os
-import shutil
 import subprocess
 import threading
 from dataclasses import replace
@@ -12,6 +10,7 @@ from evaluator.build.cache import Cache
 from evaluator.build.prepared import Preparations
 from evaluator.build.runner import CommandResult, plain_runner
 from evaluator.build.toolchain import Compiler, Toolchain
+from tests.build.conftest import FLAGS
 
 
 def run_in(argv: tuple[str, ...], folder: Path) -> CommandResult:
@@ -20,20 +19,6 @@ def run_in(argv: tuple[str, ...], folder: Path) -> CommandResult:
 
 def refuse(argv: tuple[str, ...], folder: Path) -> CommandResult:
     raise AssertionError("a compiler was run")
-
-
-@pytest.fixture(scope="module")
-def made(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache in which everything has been prepared."""
-    root = tmp_path_factory.mktemp("prepared")
-    assert Preparations(Cache(root), machine, work_folder).binding(False, (), run_in) is not None
-    return root
-
-
-@pytest.fixture
-def root(made: Path, tmp_path: Path) -> Path:
-    """A copy of it; the files are shared until they are replaced."""
-    return Path(shutil.copytree(made, tmp_path / "cache", copy_function=os.link))
 
 
 def preparations(root: Path, machine: Toolchain) -> Preparations:
@@ -46,50 +31,50 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 @pytest.mark.build
-def test_what_was_made_is_found_without_a_compiler(root: Path, machine: Toolchain) -> None:
-    again = preparations(root, machine)
+def test_what_was_made_is_found_without_a_compiler(warm: Path, machine: Toolchain) -> None:
+    again = preparations(warm, machine)
     prepared = again.headers(refuse)
     assert prepared is not None
     assert (prepared.base / "assay" / "torch.h").exists()
     assert prepared.vocabulary.macros["AT_DISPATCH_FLOATING_TYPES"] >= 0
-    header = again.binding(False, ("-Wall", "-I/somewhere"), refuse)
+    header = again.binding(False, ("-Wall", "-I/somewhere", *FLAGS), refuse)
     assert header is not None
     assert header.with_name("binding.h.gch").stat().st_size > 1 << 20
 
 
 @pytest.mark.build
-def test_everybody_may_read_it(root: Path) -> None:
-    for path in (root / "headers").rglob("*"):
+def test_everybody_may_read_it(warm: Path) -> None:
+    for path in (warm / "headers").rglob("*"):
         assert path.stat().st_mode & 0o055 == (0o055 if path.is_dir() else 0o044), path
 
 
 @pytest.mark.build
-def test_a_damaged_precompiled_header_is_made_again(root: Path, machine: Toolchain) -> None:
-    (precompiled,) = root.rglob("*.gch")
+def test_a_damaged_precompiled_header_is_made_again(warm: Path, machine: Toolchain) -> None:
+    (precompiled,) = warm.rglob("*.gch")
     half = precompiled.read_bytes()[: precompiled.stat().st_size // 2]
     replace_file(precompiled, half)
-    header = preparations(root, machine).binding(False, (), run_in)
+    header = preparations(warm, machine).binding(False, FLAGS, run_in)
     assert header is not None
     assert header.with_name("binding.h.gch").stat().st_size > 1.5 * len(half)
 
 
 @pytest.mark.build
-def test_damaged_headers_are_made_again(root: Path, machine: Toolchain) -> None:
-    (file,) = root.glob("headers/*/base/assay/torch.h")
+def test_damaged_headers_are_made_again(warm: Path, machine: Toolchain) -> None:
+    (file,) = warm.glob("headers/*/base/assay/torch.h")
     replace_file(file, b"")
-    prepared = preparations(root, machine).headers(run_in)
+    prepared = preparations(warm, machine).headers(run_in)
     assert prepared is not None
     assert "assay_lean" in (prepared.base / "assay" / "torch.h").read_text()
 
 
 @pytest.mark.build
 @pytest.mark.parametrize("flags", [("-include", "x.h"), ("-fno-rtti",), ("-DNDEBUG",), ("-O1", "-O2", "-O3", "-O0", "-Ofast")])
-def test_flags_that_are_not_known_get_no_precompiled_header(flags: tuple[str, ...], root: Path, machine: Toolchain) -> None:
-    assert preparations(root, machine).binding(False, flags, refuse) is None
+def test_flags_that_are_not_known_get_no_precompiled_header(flags: tuple[str, ...], warm: Path, machine: Toolchain) -> None:
+    assert preparations(warm, machine).binding(False, flags, refuse) is None
 
 
 @pytest.mark.build
-def test_nobody_waits_for_a_precompiled_header_that_is_being_made(made: Path, machine: Toolchain) -> None:
+def test_nobody_waits_for_a_precompiled_header_that_is_being_made(warm: Path, machine: Toolchain) -> None:
     entered, release = threading.Event(), threading.Event()
 
     def slow(argv: tuple[str, ...], folder: Path) -> CommandResult:
@@ -97,11 +82,11 @@ def test_nobody_waits_for_a_precompiled_header_that_is_being_made(made: Path, ma
         release.wait(20)
         return CommandResult(1, timed_out=False, output="enough")
 
-    maker = preparations(made, machine)
+    maker = preparations(warm, machine)
     thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow))
     thread.start()
     assert entered.wait(20)
-    assert preparations(made, machine).binding(False, ("-O1",), refuse) is None
+    assert preparations(warm, machine).binding(False, ("-O1",), refuse) is None
     release.set()
     thread.join()
 
@@ -128,16 +113,16 @@ def test_without_a_gnu_compiler_nothing_is_made(machine: Toolchain, tmp_path: Pa
 
 
 @pytest.mark.build
-def test_the_precompiled_header_changes_no_object(root: Path, machine: Toolchain, tmp_path: Path) -> None:
+def test_the_precompiled_header_changes_no_object(warm: Path, machine: Toolchain, tmp_path: Path) -> None:
     from evaluator.build.commands import cpp_flags
 
-    ready = preparations(root, machine)
-    prepared, header = ready.headers(refuse), ready.binding(False, (), refuse)
+    ready = preparations(warm, machine)
+    prepared, header = ready.headers(refuse), ready.binding(False, FLAGS, refuse)
     assert prepared is not None
     assert header is not None
     text = '#include <assay/binding.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("n", [](at::Tensor x) { return x.numel(); }); }\n'
     (tmp_path / "main.cpp").write_text(text)
-    common = ["-DTORCH_EXTENSION_NAME=x", "-isystem", str(prepared.base), *cpp_flags(machine, False), "-c", "main.cpp"]
+    common = ["-DTORCH_EXTENSION_NAME=x", "-isystem", str(prepared.base), *cpp_flags(machine, False), *FLAGS, "-c", "main.cpp"]
     assert machine.cxx is not None
     subprocess.run([*machine.cxx.command, *common, "-o", "plain.o"], cwd=tmp_path, check=True, timeout=300)
     subprocess.run([*machine.cxx.command, "-include", str(header), *common, "-o", "quick.o"], cwd=tmp_path, check=True, timeout=300)
