@@ -105,9 +105,13 @@ class Attempt:
     def _leave_device(self) -> None:
         """Free what was allocated, and let others have the device."""
         self._memory.close()
+        self._empty_cache()
+        self._lock.release()
+
+    def _empty_cache(self) -> None:
+        """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
-        self._lock.release()
 
     def _judge(self) -> None:
         candidate = self._candidate = self._start("start")
@@ -213,6 +217,7 @@ class Attempt:
         if not self._rounds[-1].passed:
             return False
         rounds.close()
+        self._empty_cache()
         return True
 
     def _require_cpu_submission(self, candidate: Worker) -> None:
