@@ -29,19 +29,16 @@ class AblationFailedError(Exception):
     """The machine failed the worker: the submission is not to blame."""
 
 
-def ablate(
-    worker: Worker, prepare: Callable[[], None], case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float
-) -> AblationEvidence:
-    """What comes of asking `worker`, which `prepare` has load the submission and construct its model.
+def ablate(worker: Worker, prepare: Callable[[], None], answer: Callable[[], Judgement]) -> AblationEvidence:
+    """What comes of asking `worker`, which `prepare` has load the submission and construct its model, for its `answer`.
 
     Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
     protocol_error = ""
     try:
         prepare()
-        with worker.entering("rounds"):
-            answer = _answer(worker, case, oracle, memory, deadline_s)
-        return AblationEvidence(still_right=answer.category is None, category=answer.category, message=answer.message)
+        judged = answer()
+        return AblationEvidence(still_right=judged.category is None, category=judged.category, message=judged.message)
     except NeedsDeviceError as error:
         return AblationEvidence(still_right=False, category=Category.NO_DEVICE, message=str(error))
     except WorkerError:
@@ -54,7 +51,7 @@ def ablate(
     return AblationEvidence(still_right=False, category=end.category, message=end.message)
 
 
-def _answer(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> Judgement:
+def answer_without(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> Judgement:
     """The first wrong answer, or the last, of a worker whose model has been constructed: to inputs of the problem's own distribution, and
     of one that differs, for which a kernel that leaves the own ones as they are may be needed.
 

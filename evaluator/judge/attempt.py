@@ -13,14 +13,14 @@ import torch
 from evaluator.category import Category, Status
 from evaluator.devices import Device, cpu_count
 from evaluator.diagnosis import Verdict, diagnose
-from evaluator.judge.ablation import AblationFailedError, ablate
+from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.floor import find_floor
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
-from evaluator.judge.rounds import Rounds
+from evaluator.judge.rounds import Judgement, Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
@@ -135,8 +135,7 @@ class Attempt:
                 self._note_floor(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:
-                with candidate.entering("ablation"):
-                    self._run_ablation(oracle, arguments, model)
+                self._run_ablation(candidate, oracle, arguments, model)
 
     def _stage(self, worker: Worker, name: str) -> Any:
         self._report(name)
@@ -246,28 +245,33 @@ class Attempt:
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._job.problem, error)
 
-    def _run_ablation(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
+    def _run_ablation(self, candidate: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first.
 
         While it starts and loads, others may have the device.
         """
-        for other in (*self._workers, self._baseline):
-            if other is not None:
-                other.end()
-        self._leave_device()
-        worker = self._start("ablation")
+        with candidate.spending("reload"):
+            for other in (*self._workers, self._baseline):
+                if other is not None:
+                    other.end()
+            self._leave_device()
+            worker = self._start("ablation")
 
         def prepare() -> None:
-            with worker.entering("load"):
+            with worker.entering("load"), candidate.spending("reload"):
                 # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
                 self._load(worker, self._job.code, "ModelNew", threads=1, ablate=True)
-            with worker.entering("wait"):
+            with candidate.spending("reload"):
                 self._lock.acquire()
-            with worker.entering("construct"):
+            with worker.entering("construct"), candidate.spending("ablation"):
                 self._construct(worker, arguments, model)
 
+        def answer() -> Judgement:
+            with worker.entering("rounds"), candidate.spending("ablation"):
+                return answer_without(worker, self._case, oracle, self._memory, call_s)
+
         call_s = min(self._job.timeout_s, ABLATED_S + ABLATED_FACTOR * self.evidence.stages_s["rounds"])
-        self._note(ablation=ablate(worker, prepare, self._case, oracle, self._memory, call_s))
+        self._note(ablation=ablate(worker, prepare, answer))
 
     def _collect(self) -> None:
         """Take the workers' records into the evidence; what runs is killed first, so that its output is whole."""

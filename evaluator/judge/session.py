@@ -124,12 +124,21 @@ class Worker:
     def entering(self, stage: str) -> Iterator[None]:
         """Name the stage, and add the time spent in it, builds aside, to `stages_s`."""
         self.stage = stage
-        start, built_s = time.monotonic(), self.stages_s.get("build", 0.0)
+        built_s = self.stages_s.get("build", 0.0)
+        try:
+            with self.spending(stage):
+                yield
+        finally:
+            self.stages_s[stage] -= self.stages_s.get("build", 0.0) - built_s
+
+    @contextlib.contextmanager
+    def spending(self, stage: str) -> Iterator[None]:
+        """Add the time spent here to `stages_s`, whoever spends it."""
+        start = time.monotonic()
         try:
             yield
         finally:
-            building_s = self.stages_s.get("build", 0.0) - built_s
-            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start - building_s
+            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start
 
     def request(
         self,

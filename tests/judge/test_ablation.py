@@ -146,7 +146,7 @@ def test_own_work_that_the_answer_needs_is_ok(judge: Judge, name: str) -> None:
     assert result.evidence.ablation is not None
     assert not result.evidence.ablation.still_right
     assert result.evidence.ablation.category is not None
-    assert result.evidence.stage == "ablation"
+    assert result.evidence.stage == "timing"
 
 
 @pytest.mark.build
