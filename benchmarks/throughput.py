@@ -1,0 +1,314 @@
+"""How many verdicts a run comes to: the command line against the yardstick, side by side in one run; cold, then warm.
+
+    python -m benchmarks.throughput --part seeds --responses DIR [--json FILE]
+    python -m benchmarks.throughput --part variants [--variants N] [--yardsticks N]
+    python -m benchmarks.throughput --part devices [--variants N]
+    python -m benchmarks.throughput --part cpu [--limit N]
+
+The yardstick is benchmarks.stock_protocol, one submission after the other, cold: each with an empty folder of builds of its own; warm: with
+what was built there the first time. It judges all, or --yardsticks of them, drawn at random, which are then scaled to all. Ours is
+`pipeline.py` with an empty ASSAY_CACHE and a new database, then with another new database and the cache as it was left. Beforehand torch is
+imported once, so that neither pays for reading it from the disk. Submissions that are rejected unread cost the yardstick nothing here.
+
+--part may be repeated. After --budget seconds no further yardstick begins, and a run of ours is interrupted. The yardstick runs submissions
+unconfined: responses have to be trusted.
+"""
+
+import argparse
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import tables
+from benchmarks.pipeline_run import PipelineRun, Place, RunFailedError, busy, run_pipeline, stage_sums
+from benchmarks.scaling import scaled
+from benchmarks.stock_protocol import CALLS, StockRun, Subject, run_stock
+from benchmarks.variants import origins, variants, write
+from evaluator import devices
+from evaluator.build import Toolchain
+from evaluator.problem import discover, load
+from evaluator.submission import find
+
+PARTS = ("seeds", "variants", "devices", "cpu")
+SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"
+ENOUGH_DEVICES = 2
+
+
+@dataclass
+class Bench:
+    """What all parts share; `report` is written whenever something has been measured."""
+
+    options: argparse.Namespace
+    device: devices.Device
+    folder: Path
+    console: Console
+    report: dict[str, Any]
+    start: float = field(default_factory=time.monotonic)
+    longest_s: float = 60.0
+    """Of the yardsticks so far; before the first, a guess."""
+
+    @property
+    def left_s(self) -> float:
+        """Of the budget."""
+        return float(self.options.budget) - (time.monotonic() - self.start)
+
+    def tell(self, text: str) -> None:
+        self.console.print(f"[{time.monotonic() - self.start:5.0f} s] {text}", highlight=False, markup=False)
+
+    def write(self) -> None:
+        """Write the report as it is so far."""
+        if self.options.json:
+            target = Path(self.options.json)
+            new = target.with_name(f".{target.name}.new")
+            new.write_text(json.dumps(self.report, indent=1), encoding="utf-8")
+            new.replace(target)
+
+    def ours(self, part: dict[str, Any], name: str, paths: Sequence[Path], cache: Path, env: dict[str, str] | None = None) -> PipelineRun:
+        """Run the command line over `paths` and note it in `part`. Raises RunFailedError."""
+        self.tell(f"{name}: pipeline.py")
+        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind]
+        for option in ("problem", "case", "jobs"):
+            if (value := getattr(self.options, option)) is not None:
+                arguments += [f"--{option}", str(value)]
+        place = Place(self.folder / name.replace(" ", "-"), cache)
+        run = run_pipeline(arguments, place, timeout_s=max(self.left_s, 1.0), tell=lambda text: self.tell(f"{name}: {text}"), env=env)
+        self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time was up'}")
+        part[name] = described(run)
+        self.write()
+        return run
+
+    def stock(self, part: dict[str, Any], name: str, chosen: Sequence[tuple[int, Subject]], folder: Path) -> list[StockRun]:
+        """Judge one after the other, as long as there is time, and note it in `part`. Numbers tell the folders of builds apart."""
+        runs: list[StockRun] = []
+        for place, (number, subject) in enumerate(chosen, 1):
+            if self.left_s < self.longest_s:
+                self.tell(f"{name}: no time for the {len(chosen) - len(runs)} that are left")
+                break
+            run = run_stock(subject, self.device.kind, folder / str(number), self.options.calls, self.options.timeout)
+            runs.append(run)
+            self.longest_s = max(self.longest_s, run.wall_s)
+            self.tell(f"{name}: {place} of {len(chosen)}: {subject.label}: {run.verdict} in {run.wall_s:.1f} s")
+            part[name] = [asdict(each) for each in runs]
+            self.write()
+        return runs
+
+
+def described(run: PipelineRun) -> dict[str, Any]:
+    """A run in plain data."""
+    use = busy(run.results)
+    return {
+        "wall_s": run.wall_s,
+        "complete": run.complete,
+        "judged": len(run.results),
+        "categories": Counter(f"{result.status}/{result.category}" for result in run.results),
+        "stages_s": stage_sums(run.results),
+        "busy": {**asdict(use), "share": use.share},
+        "evaluations": [
+            {
+                "submission": result.submission,
+                "block": result.block,
+                "verdict": f"{result.status}/{result.category}",
+                "duration_s": result.duration_s,
+                "stages_s": result.evidence.stages_s,
+                "device": result.device,
+            }
+            for result in run.results
+        ],
+    }
+
+
+def compare(bench: Bench, name: str, paths: Sequence[Path], subjects: Sequence[Subject]) -> None:
+    """Ours cold and warm, then the yardstick cold and warm."""
+    part: dict[str, Any] = {"submissions": len(subjects)}
+    bench.report["parts"][name] = part
+    cache, built = bench.folder / f"{name}-cache", bench.folder / f"{name}-stock"
+    for way in ("cold", "warm"):
+        bench.ours(part, f"ours {way}", paths, cache)
+    chosen = drawn(subjects, bench.options.yardsticks, bench.options.skip_yardsticks, bench.options.seed)
+    for way in ("cold",) if bench.options.no_warm_yardstick else ("cold", "warm"):
+        runs = bench.stock(part, f"stock {way}", chosen, built)
+        if not runs:
+            return
+        part[f"stock {way} scaled"] = asdict(scaled([run.wall_s for run in runs], len(subjects)))
+        bench.write()
+        chosen = chosen[: len(runs)]
+
+
+def drawn(subjects: Sequence[Subject], count: int | None, skip: int, seed: int) -> list[tuple[int, Subject]]:
+    """`count` of them, or all, with their numbers, in an order drawn at random, so that those before the time is up are a fair sample.
+
+    The first `skip` of that order are left out.
+    """
+    numbered = list(enumerate(subjects))
+    random.Random(seed).shuffle(numbered)
+    return numbered[skip : None if count is None else skip + count]
+
+
+def subjects_of(paths: Sequence[Path], problem: str | None, case: str | None, kind: str) -> list[Subject]:
+    """What of `paths` the yardstick can judge, as the command line would read it."""
+    known = discover()
+    found = []
+    for item in find(paths, True, problem, None, known):
+        if item.rejection is None and item.problem is not None:
+            answered = load(known[item.problem])
+            constants = answered.declaration.cases[case or answered.default_case(kind)]
+            label = item.name + (f" [{item.block}]" if item.block else "")
+            found.append(Subject(label, item.code, answered.path, constants))
+    return found
+
+
+def measure_seeds(bench: Bench) -> None:
+    """Real responses, every block of them."""
+    paths = [Path(bench.options.responses)]
+    compare(bench, "seeds", paths, subjects_of(paths, bench.options.problem, bench.options.case, bench.device.kind))
+
+
+def measure_variants(bench: Bench) -> None:
+    """Distinct submissions made from the shipped ones of the device's kind."""
+    paths = write_variants(bench, bench.folder / "variants")
+    compare(bench, "variants", paths, subjects_of(paths, None, bench.options.case, bench.device.kind))
+
+
+def measure_devices(bench: Bench) -> None:
+    """One GPU against all, over the same builds, which are made beforehand; in the order all, one, one, all."""
+    count = len(devices.gpus())
+    paths, cache = write_variants(bench, bench.folder / "device-variants"), bench.folder / "devices-cache"
+    part: dict[str, Any] = {"submissions": bench.options.variants, "gpus": count}
+    bench.report["parts"]["devices"] = part
+    bench.ours(part, "builds", paths, cache)
+    visible = {"one": "0", "all": ",".join(map(str, range(count)))}
+    walls: dict[str, list[float]] = {"one": [], "all": []}
+    for number, which in enumerate(("all", "one", "one", "all")):
+        run = bench.ours(part, f"{which} {number}", paths, cache, {"CUDA_VISIBLE_DEVICES": visible[which]})
+        used = len(busy(run.results).devices)
+        if not run.complete:
+            return
+        if used != len(visible[which].split(",")):
+            raise RunFailedError(f"{used} GPUs judged where {visible[which]} were to")
+        walls[which].append(run.wall_s)
+        if all(walls.values()):
+            part["ratio"] = sum(walls["one"]) / len(walls["one"]) / (sum(walls["all"]) / len(walls["all"]))
+            bench.write()
+
+
+def measure_cpu(bench: Bench) -> None:
+    """The shipped C++ submissions, but for those that only a deadline ends."""
+    labels = [origin.label for origin in origins("cpp")]
+    paths = [SUBMISSIONS / f"{label}.py" for label in labels]
+    chosen = paths[:: max(1, -(-len(paths) // bench.options.limit))] if bench.options.limit else paths
+    compare(bench, "cpu", chosen, subjects_of(chosen, None, bench.options.case, "cpu"))
+
+
+def write_variants(bench: Bench, folder: Path) -> list[Path]:
+    """A folder with as many variants as were asked for."""
+    write(variants("cuda" if bench.device.kind == "cuda" else "cpp", bench.options.variants, bench.options.seed), folder)
+    return [folder]
+
+
+MEASURES: dict[str, Callable[[Bench], None]] = {
+    "seeds": measure_seeds,
+    "variants": measure_variants,
+    "devices": measure_devices,
+    "cpu": measure_cpu,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 0 where every part was measured to its end, 1 where one was not, 2 where what was asked for can't be done."""
+    options = _parser().parse_args(arguments)
+    console = Console(stderr=True)
+    parts = list(dict.fromkeys(options.part))
+    device = devices.cpu() if parts == ["cpu"] else devices.choose(options.device)[0]
+    if (reason := impossible(options, parts, device)) is not None:
+        console.print(f"benchmarks.throughput: {reason}", highlight=False, markup=False)
+        return 2
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="assay-throughput-") as folder:
+        bench = Bench(options, device, Path(folder), console, {"machine": machine(device), "command": sys.argv[1:], "parts": {}})
+        for name in parts:
+            try:
+                MEASURES[name](bench)
+            except RunFailedError as error:
+                failed = True
+                bench.report["parts"].setdefault(name, {})["error"] = str(error)
+                bench.tell(f"{name}: {error}")
+            bench.write()
+    for table in tables.of_report(bench.report):
+        Console(width=None if sys.stdout.isatty() else 150).print(table)
+    incomplete = any(
+        isinstance(run, dict) and run.get("complete") is False for part in bench.report["parts"].values() for run in part.values()
+    )
+    return 1 if failed or incomplete else 0
+
+
+def impossible(options: argparse.Namespace, parts: Sequence[str], device: devices.Device) -> str | None:
+    """Why the parts can't be measured here; None where they can."""
+    if "cpu" in parts and len(parts) > 1:
+        return "--part cpu judges on the CPU and the others on the GPU: measure it alone"
+    if "seeds" in parts and not options.responses:
+        return "--part seeds needs --responses DIR"
+    if "devices" in parts and len(devices.gpus()) < ENOUGH_DEVICES:
+        return f"--part devices needs {ENOUGH_DEVICES} GPUs"
+    if "seeds" in parts and device.kind == "cpu":
+        return "--part seeds needs a GPU"
+    if parts != ["devices"] and options.yardsticks != 0 and not _ninja():
+        return "the yardstick needs ninja (pip install ninja), or --yardsticks 0"
+    return None
+
+
+def _ninja() -> bool:
+    return any(shutil.which("ninja", path=path) for path in (None, str(Path(sys.executable).parent)))
+
+
+def machine(device: devices.Device) -> dict[str, Any]:
+    """What the figures depend on."""
+    toolchain = Toolchain.find(device.capability)
+    return {
+        "device": device.name,
+        "gpus": len(devices.gpus()),
+        "cores": devices.cpu_count(),
+        "torch": toolchain.torch.version,
+        "nvcc": toolchain.nvcc.version if toolchain.nvcc else None,
+        "cxx": toolchain.cxx.version if toolchain.cxx else None,
+        "python": sys.version.split()[0],
+        "load": list(itertools.islice(map(float, Path("/proc/loadavg").read_text().split()), 3)),
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", description=(__doc__ or "").partition("\n")[0])
+    add = parser.add_argument
+    add("--part", action="append", choices=PARTS, required=True, help="what to measure (repeatable)")
+    add("--responses", metavar="DIR", help="for seeds: a folder of model responses, with a manifest.toml or not")
+    add("--problem", metavar="NAME", help="for seeds: all of them answer this problem")
+    add("--variants", type=int, default=100, metavar="N", help="how many variants are made (default %(default)s)")
+    add("--yardsticks", type=int, metavar="N", help="judge N drawn at random by the yardstick, and scale (default: all)")
+    add("--skip-yardsticks", type=int, default=0, metavar="N", help="leave the first N draws out, which another run has measured")
+    add("--no-warm-yardstick", action="store_true", help="measure the yardstick cold alone")
+    add("--limit", type=int, metavar="N", help="for cpu: at most N submissions, spread evenly")
+    add("--calls", type=int, default=CALLS, metavar="N", help="timed calls of the yardstick (default %(default)s)")
+    add("--timeout", type=float, default=300.0, metavar="S", help="after which a yardstick is killed (default %(default)g)")
+    add("--budget", type=float, default=36000.0, metavar="S", help="for everything (default %(default)g)")
+    add("--device", choices=("auto", "cuda", "cpu"), default="auto", help="default: %(default)s")
+    add("--case", metavar="NAME", help="set of shapes; by default full on a GPU, small on a CPU")
+    add("--jobs", type=int, metavar="N", help="judges side by side, as for pipeline.py")
+    add("--seed", type=int, default=0, metavar="N", help="of the variants and of the draw (default %(default)s)")
+    add("--json", metavar="FILE", help="write the figures there, as they come")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
