@@ -72,7 +72,11 @@ class Busy:
     @property
     def share(self) -> float:
         """Of the judging phase, on the mean device."""
-        return self.held_s / (self.phase_s * len(self.devices)) if self.phase_s and self.devices else 0.0
+        return self.share_of(self.phase_s)
+
+    def share_of(self, seconds: float) -> float:
+        """Of so much time, on the mean device."""
+        return self.held_s / (seconds * len(self.devices)) if seconds and self.devices else 0.0
 
 
 def run_pipeline(

@@ -79,7 +79,7 @@ def run_stock(subject: Subject, device: str, extensions: Path, calls: int = CALL
         command += ["--constants", json.dumps(subject.constants), "--device", device, "--calls", str(calls), "--out", str(out)]
         start = time.perf_counter()
         with log.open("wb") as output:
-            in_time = _run_group(command, {"TORCH_EXTENSIONS_DIR": str(extensions)}, output.fileno(), timeout_s)
+            in_time = run_group(command, {"TORCH_EXTENSIONS_DIR": str(extensions)}, output.fileno(), timeout_s)
         wall_s = time.perf_counter() - start
         if out.exists():
             return StockRun(label=subject.label, wall_s=wall_s, **json.loads(out.read_text(encoding="utf-8")))
@@ -87,7 +87,7 @@ def run_stock(subject: Subject, device: str, extensions: Path, calls: int = CALL
     return StockRun(subject.label, "crashed" if in_time else "timed_out", tail, wall_s, {})
 
 
-def _run_group(command: Sequence[str], variables: dict[str, str], output: int, timeout_s: float) -> bool:
+def run_group(command: Sequence[str], variables: dict[str, str], output: int, timeout_s: float) -> bool:
     """Run a command to its end, or kill it with all that it started; whether it ended by itself."""
     # ninja may be one that was installed beside the interpreter.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])

@@ -36,21 +36,20 @@ def ratio(part: Plain, way: str, against: str) -> float | None:
 
 
 def _walls(name: str, part: Plain) -> Table:
-    table = _table(
-        f"{name}: {part['submissions']} submissions", "", "wall s", "s each", "an hour", "faster than cold", "than warm", "busy", "target"
-    )
+    columns = ("", "wall s", "s each", "an hour", "faster than cold", "than warm", "busy", "of the run", "target")
+    table = _table(f"{name}: {part['submissions']} submissions", *columns)
     for way in ("cold", "warm"):
         if stock := part.get(f"stock {way} scaled"):
             label = f"yardstick {way}" + (f", {stock['measured']} of {stock['of']} measured" if stock["measured"] < stock["of"] else "")
             error = f" ±{stock['error_s']:.0f}" if stock["error_s"] else ""
-            table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), "", "", "", "")
+            table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), *[""] * 5)
     for way in ("cold", "warm"):
         if ours := part.get(f"ours {way}"):
             label = f"ours {way}" + ("" if ours["complete"] else f", {ours['judged']} when the time was up")
             ratios = (_times(ratio(part, way, against)) for against in ("cold", "warm"))
-            busy = f"{ours['busy']['share']:.0%}" if ours["busy"]["devices"] else ""
+            busy = [f"{ours['busy'][share]:.0%}" if ours["busy"]["devices"] else "" for share in ("share", "share_of_run")]
             target = TARGETS.get((name, f"ours {way}"), "")
-            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), *ratios, busy, target)
+            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), *ratios, *busy, target)
     return table
 
 

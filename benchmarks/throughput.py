@@ -65,7 +65,7 @@ class Bench:
         return float(self.options.budget) - (time.monotonic() - self.start)
 
     def tell(self, text: str) -> None:
-        self.console.print(f"[{time.monotonic() - self.start:5.0f} s] {text}", highlight=False, markup=False)
+        self.console.print(f"[{time.monotonic() - self.start:5.0f} s] {text}", highlight=False, markup=False, soft_wrap=True)
 
     def write(self) -> None:
         """Write the report as it is so far."""
@@ -114,7 +114,7 @@ def described(run: PipelineRun) -> dict[str, Any]:
         "judged": len(run.results),
         "categories": Counter(f"{result.status}/{result.category}" for result in run.results),
         "stages_s": stage_sums(run.results),
-        "busy": {**asdict(use), "share": use.share},
+        "busy": {**asdict(use), "share": use.share, "share_of_run": use.share_of(run.wall_s)},
         "evaluations": [
             {
                 "submission": result.submission,
@@ -232,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = list(dict.fromkeys(options.part))
     device = devices.cpu() if parts == ["cpu"] else devices.choose(options.device)[0]
     if (reason := impossible(options, parts, device)) is not None:
-        console.print(f"benchmarks.throughput: {reason}", highlight=False, markup=False)
+        console.print(f"benchmarks.throughput: {reason}", highlight=False, markup=False, soft_wrap=True)
         return 2
     subprocess.run([sys.executable, "-c", "import torch"], check=True)
     failed = False
