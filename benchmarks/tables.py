@@ -23,7 +23,7 @@ def of_report(report: Plain) -> Iterator[Table]:
         if name == "devices":
             yield _devices(part)
             yield _stages(name, part)
-        elif "ours cold" in part:
+        elif "ours cold" in part or "stock cold" in part:
             yield _walls(name, part)
             yield _stages(name, part)
             yield _verdicts(name, part)

@@ -16,25 +16,23 @@ unconfined: responses have to be trusted.
 
 import argparse
 import itertools
-import json
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks import tables
-from benchmarks.pipeline_run import PipelineRun, Place, RunFailedError, busy, run_pipeline, stage_sums
+from benchmarks.measuring import Bench
+from benchmarks.pipeline_run import RunFailedError, busy
 from benchmarks.scaling import scaled
-from benchmarks.stock_protocol import CALLS, StockRun, Subject, run_stock
+from benchmarks.stock_protocol import CALLS, Subject
 from benchmarks.variants import origins, variants, write
 from evaluator import devices
 from evaluator.build import Toolchain
@@ -46,98 +44,18 @@ SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"
 ENOUGH_DEVICES = 2
 
 
-@dataclass
-class Bench:
-    """What all parts share; `report` is written whenever something has been measured."""
-
-    options: argparse.Namespace
-    device: devices.Device
-    folder: Path
-    console: Console
-    report: dict[str, Any]
-    start: float = field(default_factory=time.monotonic)
-    longest_s: float = 60.0
-    """Of the yardsticks so far; before the first, a guess."""
-
-    @property
-    def left_s(self) -> float:
-        """Of the budget."""
-        return float(self.options.budget) - (time.monotonic() - self.start)
-
-    def tell(self, text: str) -> None:
-        self.console.print(f"[{time.monotonic() - self.start:5.0f} s] {text}", highlight=False, markup=False, soft_wrap=True)
-
-    def write(self) -> None:
-        """Write the report as it is so far."""
-        if self.options.json:
-            target = Path(self.options.json)
-            new = target.with_name(f".{target.name}.new")
-            new.write_text(json.dumps(self.report, indent=1), encoding="utf-8")
-            new.replace(target)
-
-    def ours(self, part: dict[str, Any], name: str, paths: Sequence[Path], cache: Path, env: dict[str, str] | None = None) -> PipelineRun:
-        """Run the command line over `paths` and note it in `part`. Raises RunFailedError."""
-        self.tell(f"{name}: pipeline.py")
-        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind]
-        for option in ("problem", "case", "jobs"):
-            if (value := getattr(self.options, option)) is not None:
-                arguments += [f"--{option}", str(value)]
-        place = Place(self.folder / name.replace(" ", "-"), cache)
-        run = run_pipeline(arguments, place, timeout_s=max(self.left_s, 1.0), tell=lambda text: self.tell(f"{name}: {text}"), env=env)
-        self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time was up'}")
-        part[name] = described(run)
-        self.write()
-        return run
-
-    def stock(self, part: dict[str, Any], name: str, chosen: Sequence[tuple[int, Subject]], folder: Path) -> list[StockRun]:
-        """Judge one after the other, as long as there is time, and note it in `part`. Numbers tell the folders of builds apart."""
-        runs: list[StockRun] = []
-        for place, (number, subject) in enumerate(chosen, 1):
-            if self.left_s < self.longest_s:
-                self.tell(f"{name}: no time for the {len(chosen) - len(runs)} that are left")
-                break
-            run = run_stock(subject, self.device.kind, folder / str(number), self.options.calls, self.options.timeout)
-            runs.append(run)
-            self.longest_s = max(self.longest_s, run.wall_s)
-            self.tell(f"{name}: {place} of {len(chosen)}: {subject.label}: {run.verdict} in {run.wall_s:.1f} s")
-            part[name] = [asdict(each) for each in runs]
-            self.write()
-        return runs
-
-
-def described(run: PipelineRun) -> dict[str, Any]:
-    """A run in plain data."""
-    use = busy(run.results)
-    return {
-        "wall_s": run.wall_s,
-        "complete": run.complete,
-        "judged": len(run.results),
-        "categories": Counter(f"{result.status}/{result.category}" for result in run.results),
-        "stages_s": stage_sums(run.results),
-        "busy": {**asdict(use), "share": use.share, "share_of_run": use.share_of(run.wall_s)},
-        "evaluations": [
-            {
-                "submission": result.submission,
-                "block": result.block,
-                "verdict": f"{result.status}/{result.category}",
-                "duration_s": result.duration_s,
-                "stages_s": result.evidence.stages_s,
-                "device": result.device,
-            }
-            for result in run.results
-        ],
-    }
-
-
 def compare(bench: Bench, name: str, paths: Sequence[Path], subjects: Sequence[Subject]) -> None:
     """Ours cold and warm, then the yardstick cold and warm."""
     part: dict[str, Any] = {"submissions": len(subjects)}
     bench.report["parts"][name] = part
     cache, built = bench.folder / f"{name}-cache", bench.folder / f"{name}-stock"
-    for way in ("cold", "warm"):
-        bench.ours(part, f"ours {way}", paths, cache)
+    if bench.options.only != "stock":
+        for way in ("cold",) if bench.options.warm == "none" else ("cold", "warm"):
+            bench.ours(part, f"ours {way}", paths, cache)
+    if bench.options.only == "ours":
+        return
     chosen = drawn(subjects, bench.options.yardsticks, bench.options.skip_yardsticks, bench.options.seed)
-    for way in ("cold",) if bench.options.no_warm_yardstick else ("cold", "warm"):
+    for way in ("cold", "warm") if bench.options.warm == "both" else ("cold",):
         runs = bench.stock(part, f"stock {way}", chosen, built)
         if not runs:
             return
@@ -264,8 +182,8 @@ def impossible(options: argparse.Namespace, parts: Sequence[str], device: device
         return f"--part devices needs {ENOUGH_DEVICES} GPUs"
     if "seeds" in parts and device.kind == "cpu":
         return "--part seeds needs a GPU"
-    if parts != ["devices"] and options.yardsticks != 0 and not _ninja():
-        return "the yardstick needs ninja (pip install ninja), or --yardsticks 0"
+    if parts != ["devices"] and options.only != "ours" and not _ninja():
+        return "the yardstick needs ninja (pip install ninja), or --only ours"
     return None
 
 
@@ -297,7 +215,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--variants", type=int, default=100, metavar="N", help="how many variants are made (default %(default)s)")
     add("--yardsticks", type=int, metavar="N", help="judge N drawn at random by the yardstick, and scale (default: all)")
     add("--skip-yardsticks", type=int, default=0, metavar="N", help="leave the first N draws out, which another run has measured")
-    add("--no-warm-yardstick", action="store_true", help="measure the yardstick cold alone")
+    add("--warm", choices=("both", "ours", "none"), default="both", help="who is measured warm too (default: %(default)s)")
+    add("--only", choices=("ours", "stock"), help="leave the other out, which another run has measured")
     add("--limit", type=int, metavar="N", help="for cpu: at most N submissions, spread evenly")
     add("--calls", type=int, default=CALLS, metavar="N", help="timed calls of the yardstick (default %(default)s)")
     add("--timeout", type=float, default=300.0, metavar="S", help="after which a yardstick is killed (default %(default)g)")

@@ -82,6 +82,14 @@ def test_tables_tell_ratio_busy_share_stages_and_both_verdicts() -> None:
         assert fact in told, fact
 
 
+def test_tables_of_the_yardstick_alone_are_no_error() -> None:
+    alone = part()
+    del alone["ours cold"]
+    told = text({"parts": {"variants": alone}})
+    assert "yardstick cold" in told
+    assert "ours cold" not in told
+
+
 def test_tables_of_a_run_that_was_cut_short_are_no_error() -> None:
     cut = part(**{"ours cold": part()["ours cold"] | {"complete": False, "judged": 0, "evaluations": []}})
     del cut["stock cold"], cut["stock cold scaled"]
@@ -108,7 +116,7 @@ def test_what_cannot_be_measured_is_refused_at_once(
 def test_the_cpu_part_measures_both_and_writes_it_all_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     target = tmp_path / "report.json"
-    assert main(["--part", "cpu", "--limit", "1", "--no-warm-yardstick", "--json", str(target)]) == 0
+    assert main(["--part", "cpu", "--limit", "1", "--warm", "ours", "--json", str(target)]) == 0
     report = json.loads(target.read_text())
     found = report["parts"]["cpu"]
     assert found["submissions"] == len(found["stock cold"]) == found["ours cold"]["judged"] == found["ours warm"]["judged"] == 1
