@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.pipeline_run import PipelineRun, Place, busy, run_pipeline, stage_sums
+from benchmarks.scaling import scaled
 from benchmarks.stock_protocol import StockRun, Subject, run_stock
 from evaluator.devices import Device
 
@@ -60,7 +61,10 @@ class Bench:
         return run
 
     def stock(self, part: dict[str, Any], name: str, chosen: Sequence[tuple[int, Subject]], folder: Path) -> list[StockRun]:
-        """Judge one after the other, as long as there is time, and note it in `part`. Numbers tell the folders of builds apart."""
+        """Judge one after the other, as long as there is time, and note it in `part`, with what it comes to for all of the part's.
+
+        Numbers tell the folders of builds apart.
+        """
         runs: list[StockRun] = []
         for place, (number, subject) in enumerate(chosen, 1):
             if self.left_s < self.longest_s:
@@ -71,6 +75,7 @@ class Bench:
             self.longest_s = max(self.longest_s, run.wall_s)
             self.tell(f"{name}: {place} of {len(chosen)}: {subject.label}: {run.verdict} in {run.wall_s:.1f} s")
             part[name] = [asdict(each) for each in runs]
+            part[f"{name} scaled"] = asdict(scaled([each.wall_s for each in runs], part["submissions"]))
             self.write()
         return runs
 

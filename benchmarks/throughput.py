@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ from rich.console import Console
 from benchmarks import tables
 from benchmarks.measuring import Bench
 from benchmarks.pipeline_run import RunFailedError, busy
-from benchmarks.scaling import scaled
 from benchmarks.stock_protocol import CALLS, Subject
 from benchmarks.variants import origins, variants, write
 from evaluator import devices
@@ -57,10 +55,6 @@ def compare(bench: Bench, name: str, paths: Sequence[Path], subjects: Sequence[S
     chosen = drawn(subjects, bench.options.yardsticks, bench.options.skip_yardsticks, bench.options.seed)
     for way in ("cold", "warm") if bench.options.warm == "both" else ("cold",):
         runs = bench.stock(part, f"stock {way}", chosen, built)
-        if not runs:
-            return
-        part[f"stock {way} scaled"] = asdict(scaled([run.wall_s for run in runs], len(subjects)))
-        bench.write()
         chosen = chosen[: len(runs)]
 
 
