@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,18 @@ class Bench:
         """Of the budget."""
         return float(self.options.budget) - (time.monotonic() - self.start)
 
+    def short(self, name: str) -> str:
+        """A submission's name; for what was written into the bench's own folder, below that."""
+        return name.removeprefix(f"{self.folder}/")
+
     def tell(self, text: str) -> None:
-        self.console.print(f"[{time.monotonic() - self.start:5.0f} s] {text}", highlight=False, markup=False, soft_wrap=True)
+        """A line of progress, with the time since the start and the machine's load average."""
+        self.console.print(
+            f"[{time.monotonic() - self.start:5.0f} s, load {os.getloadavg()[0]:4.1f}] {text}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
     def write(self) -> None:
         """Write the report as it is so far."""
@@ -56,7 +67,7 @@ class Bench:
         place = Place(self.folder / name.replace(" ", "-"), cache)
         run = run_pipeline(arguments, place, timeout_s=max(self.left_s, 1.0), tell=lambda text: self.tell(f"{name}: {text}"), env=env)
         self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time was up'}")
-        part[name] = described(run)
+        part[name] = described(run, self.short)
         self.write()
         return run
 
@@ -80,8 +91,8 @@ class Bench:
         return runs
 
 
-def described(run: PipelineRun) -> dict[str, Any]:
-    """A run in plain data."""
+def described(run: PipelineRun, short: Callable[[str], str]) -> dict[str, Any]:
+    """A run in plain data, submissions by their short names."""
     use = busy(run.results)
     return {
         "wall_s": run.wall_s,
@@ -92,7 +103,7 @@ def described(run: PipelineRun) -> dict[str, Any]:
         "busy": {**asdict(use), "share": use.share, "share_of_run": use.share_of(run.wall_s)},
         "evaluations": [
             {
-                "submission": result.submission,
+                "submission": short(result.submission),
                 "block": result.block,
                 "verdict": f"{result.status}/{result.category}",
                 "duration_s": result.duration_s,

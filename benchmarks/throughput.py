@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def compare(bench: Bench, name: str, paths: Sequence[Path], subjects: Sequence[S
             bench.ours(part, f"ours {way}", paths, cache)
     if bench.options.only == "ours":
         return
-    chosen = drawn(subjects, bench.options.yardsticks, bench.options.skip_yardsticks, bench.options.seed)
+    named = [replace(subject, label=bench.short(subject.label)) for subject in subjects]
+    chosen = drawn(named, bench.options.yardsticks, bench.options.skip_yardsticks, bench.options.seed)
     for way in ("cold", "warm") if bench.options.warm == "both" else ("cold",):
         runs = bench.stock(part, f"stock {way}", chosen, built)
         chosen = chosen[: len(runs)]
@@ -190,6 +192,7 @@ def machine(device: devices.Device) -> dict[str, Any]:
     toolchain = Toolchain.find(device.capability)
     return {
         "device": device.name,
+        "kind": device.kind,
         "gpus": len(devices.gpus()),
         "cores": devices.cpu_count(),
         "torch": toolchain.torch.version,

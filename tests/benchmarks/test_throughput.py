@@ -77,7 +77,7 @@ def test_the_ratio_is_of_the_whole_and_only_of_a_whole() -> None:
 
 
 def test_tables_tell_ratio_busy_share_stages_and_both_verdicts() -> None:
-    told = text({"parts": {"seeds": part()}})
+    told = text({"machine": {"kind": "cuda"}, "parts": {"seeds": part()}})
     for fact in ("15.00", "75%", "60%", "8 times, under 60 s", "yardstick cold (1)", "a.py [2]", "correct/ok", "40.0"):
         assert fact in told, fact
 
@@ -85,7 +85,7 @@ def test_tables_tell_ratio_busy_share_stages_and_both_verdicts() -> None:
 def test_tables_of_the_yardstick_alone_are_no_error() -> None:
     alone = part()
     del alone["ours cold"]
-    told = text({"parts": {"variants": alone}})
+    told = text({"machine": {"kind": "cpu"}, "parts": {"variants": alone}})
     assert "yardstick cold" in told
     assert "ours cold" not in told
 
@@ -93,7 +93,7 @@ def test_tables_of_the_yardstick_alone_are_no_error() -> None:
 def test_tables_of_a_run_that_was_cut_short_are_no_error() -> None:
     cut = part(**{"ours cold": part()["ours cold"] | {"complete": False, "judged": 0, "evaluations": []}})
     del cut["stock cold"], cut["stock cold scaled"]
-    assert "0 when the time was up" in text({"parts": {"variants": cut}})
+    assert "0 when the time was up" in text({"machine": {"kind": "cpu"}, "parts": {"variants": cut}})
 
 
 @pytest.mark.parametrize(
