@@ -113,14 +113,18 @@ def test_what_cannot_be_measured_is_refused_at_once(
 
 
 @pytest.mark.build
-def test_the_cpu_part_measures_both_and_writes_it_all_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_measures_both_and_writes_it_all_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     target = tmp_path / "report.json"
-    assert main(["--part", "cpu", "--limit", "1", "--warm", "ours", "--json", str(target)]) == 0
+    assert main(["--part", "variants", "--variants", "1", "--device", "cpu", "--warm", "ours", "--json", str(target)]) == 0
     report = json.loads(target.read_text())
-    found = report["parts"]["cpu"]
+    found = report["parts"]["variants"]
     assert found["submissions"] == len(found["stock cold"]) == found["ours cold"]["judged"] == found["ours warm"]["judged"] == 1
     assert found["ours warm"]["wall_s"] < found["ours cold"]["wall_s"]
     assert found["ours warm"]["categories"] == found["ours cold"]["categories"]
+    assert (
+        found["ours cold"]["evaluations"][0]["submission"] == found["stock cold"][0]["label"] == "variants/gelu_tanh/cpp_parallel_v000.py"
+    )
+    assert (found["ours cold"]["categories"], found["stock cold"][0]["verdict"]) == ({"correct/ok": 1}, "correct")
     assert found["stock cold scaled"]["total_s"] == pytest.approx(found["stock cold"][0]["wall_s"])
     assert report["machine"]["cores"] >= 1
