@@ -36,7 +36,7 @@ def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
 def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
     """Sections for what there is; what was not observed has none."""
     result = stored.result
-    items = [*_verdict(stored.id, result), *_evidence(result.evidence)]
+    items = [*_verdict(stored.id, result), *_evidence(result.evidence), *_stages(result)]
     if result.environment is not None:
         items += [_heading("Environment"), _facts(_environment_facts(result.environment))]
     if with_source:
@@ -91,9 +91,6 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.exit is not None:
         yield _heading("Exit of the worker")
         yield _facts(_exit_facts(evidence.exit))
-    if evidence.stages_s:
-        yield _heading("Stages")
-        yield _facts({stage: f"{seconds:.3f} s" for stage, seconds in evidence.stages_s.items()})
     for title, text in (("Standard output", evidence.stdout), ("Standard error", evidence.stderr), ("Detail", evidence.detail)):
         if text:
             yield _heading(title)
@@ -213,6 +210,20 @@ def _exit_facts(ended: ExitEvidence) -> dict[str, object]:
 def _environment_facts(environment: Environment) -> dict[str, object]:
     facts: dict[str, object] = {name: value for name, value in environment if name != "settings"}
     return facts | {f"setting {name}": value for name, value in environment.settings.items()}
+
+
+def _stages(result: Result) -> Iterator[RenderableType]:
+    """Where the time went, in the order of the stages."""
+    stages_s = result.evidence.stages_s
+    if not stages_s:
+        return
+    named_s = sum(stages_s.values())
+    total_s = max(result.duration_s, named_s)
+    yield _heading("Stages")
+    table = _table("stage", "time", "share")
+    for stage, seconds in (*stages_s.items(), ("between them", total_s - named_s), ("all", total_s)):
+        table.add_row(*map(cell, (stage, f"{seconds:.3f} s", f"{seconds / total_s:.1%}" if total_s else "")))
+    yield table
 
 
 def _heading(title: str) -> Text:

@@ -11,7 +11,7 @@ import pytest
 
 from db.store import Store
 from evaluator.category import Category
-from evaluator.result import Result
+from evaluator.result import Evidence, Result
 from tests.db.samples import environment, full_evidence, result
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +91,21 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         assert fact.strip() in text, fact
     assert SOURCE not in text
     assert SOURCE in output("--db", url, "show", str(number), "--source")
+
+
+def test_show_tells_where_the_time_went(store: Store, url: str) -> None:
+    saved = result(duration_s=8.0, evidence=Evidence(stages_s={"start": 1.0, "build": 5.0, "rounds": 1.5}))
+    text = output("--db", url, "show", str(store.save(saved, SOURCE)))
+    rows = re.findall(r"^ *(start|build|rounds|between them|all) +([\d.]+ s) +([\d.]+%)", text, re.MULTILINE)
+    assert rows == [
+        ("start", "1.000 s", "12.5%"),
+        ("build", "5.000 s", "62.5%"),
+        ("rounds", "1.500 s", "18.8%"),
+        ("between them", "0.500 s", "6.2%"),
+        ("all", "8.000 s", "100.0%"),
+    ]
+    without = result(submission="other.py", evidence=Evidence())
+    assert "Stages" not in output("--db", url, "show", str(store.save(without, SOURCE)))
 
 
 def test_show_times_and_speedup_of_a_correct_result(store: Store, url: str) -> None:

@@ -1,0 +1,115 @@
+"""What the parts of benchmarks.throughput share: one report, one clock with a budget, and the two programs that are compared."""
+
+import argparse
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.pipeline_run import PipelineRun, Place, busy, run_pipeline, stage_sums
+from benchmarks.scaling import scaled
+from benchmarks.stock_protocol import StockRun, Subject, run_stock
+from evaluator.devices import Device
+
+
+@dataclass
+class Bench:
+    """What all parts share; `report` is written whenever something has been measured."""
+
+    options: argparse.Namespace
+    device: Device
+    folder: Path
+    console: Console
+    report: dict[str, Any]
+    start: float = field(default_factory=time.monotonic)
+    longest_s: float = 60.0
+    """Of the yardsticks so far; before the first, a guess."""
+
+    @property
+    def left_s(self) -> float:
+        """Of the budget."""
+        return float(self.options.budget) - (time.monotonic() - self.start)
+
+    def short(self, name: str) -> str:
+        """A submission's name; for what was written into the bench's own folder, below that."""
+        return name.removeprefix(f"{self.folder}/")
+
+    def tell(self, text: str) -> None:
+        """A line of progress, with the time since the start and the machine's load average."""
+        self.console.print(
+            f"[{time.monotonic() - self.start:5.0f} s, load {os.getloadavg()[0]:4.1f}] {text}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+    def write(self) -> None:
+        """Write the report as it is so far."""
+        if self.options.json:
+            target = Path(self.options.json)
+            new = target.with_name(f".{target.name}.new")
+            new.write_text(json.dumps(self.report, indent=1), encoding="utf-8")
+            new.replace(target)
+
+    def ours(self, part: dict[str, Any], name: str, paths: Sequence[Path], cache: Path, env: dict[str, str] | None = None) -> PipelineRun:
+        """Run the command line over `paths` and note it in `part`. Raises RunFailedError."""
+        self.tell(f"{name}: pipeline.py")
+        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind]
+        for option in ("problem", "case", "jobs"):
+            if (value := getattr(self.options, option)) is not None:
+                arguments += [f"--{option}", str(value)]
+        place = Place(self.folder / name.replace(" ", "-"), cache)
+        run = run_pipeline(arguments, place, timeout_s=max(self.left_s, 1.0), tell=lambda text: self.tell(f"{name}: {text}"), env=env)
+        self.tell(f"{name}: {len(run.results)} judged in {run.wall_s:.1f} s{'' if run.complete else ', then the time was up'}")
+        part[name] = described(run, self.short)
+        self.write()
+        return run
+
+    def stock(self, part: dict[str, Any], name: str, chosen: Sequence[tuple[int, Subject]], folder: Path) -> list[StockRun]:
+        """Judge one after the other, as long as there is time, and note it in `part`, with what it comes to for all of the part's.
+
+        Numbers tell the folders of builds apart.
+        """
+        runs: list[StockRun] = []
+        for place, (number, subject) in enumerate(chosen, 1):
+            if self.left_s < self.longest_s:
+                self.tell(f"{name}: no time for the {len(chosen) - len(runs)} that are left")
+                break
+            run = run_stock(subject, self.device.kind, folder / str(number), self.options.calls, self.options.timeout)
+            runs.append(run)
+            self.longest_s = max(self.longest_s, run.wall_s)
+            self.tell(f"{name}: {place} of {len(chosen)}: {subject.label}: {run.verdict} in {run.wall_s:.1f} s")
+            part[name] = [asdict(each) for each in runs]
+            part[f"{name} scaled"] = asdict(scaled([each.wall_s for each in runs], part["submissions"]))
+            self.write()
+        return runs
+
+
+def described(run: PipelineRun, short: Callable[[str], str]) -> dict[str, Any]:
+    """A run in plain data, submissions by their short names."""
+    use = busy(run.results)
+    return {
+        "wall_s": run.wall_s,
+        "complete": run.complete,
+        "judged": len(run.results),
+        "categories": Counter(f"{result.status}/{result.category}" for result in run.results),
+        "stages_s": stage_sums(run.results),
+        "busy": {**asdict(use), "share": use.share, "share_of_run": use.share_of(run.wall_s)},
+        "evaluations": [
+            {
+                "submission": short(result.submission),
+                "block": result.block,
+                "verdict": f"{result.status}/{result.category}",
+                "duration_s": result.duration_s,
+                "stages_s": result.evidence.stages_s,
+                "device": result.device,
+            }
+            for result in run.results
+        ],
+    }

@@ -1,0 +1,119 @@
+"""The report of benchmarks.throughput as tables."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+
+Plain = Mapping[str, Any]
+Targets = Mapping[tuple[str, str], str]
+
+TARGETS = {
+    ("seeds", "ours cold"): "8 times, under 60 s",
+    ("seeds", "ours warm"): "25 times",
+    ("variants", "ours cold"): "15 times, busy 70 %",
+    ("devices", "ratio"): "1.9",
+}
+"""Meant for the H200; told where there is a GPU."""
+
+
+def of_report(report: Plain) -> Iterator[Table]:
+    """For each part what has been measured of it."""
+    targets = TARGETS if report["machine"]["kind"] == "cuda" else {}
+    for name, part in report["parts"].items():
+        if name == "devices":
+            yield _devices(part, targets)
+            yield _stages(name, part)
+        elif "ours cold" in part or "stock cold" in part:
+            yield _walls(name, part, targets)
+            yield _stages(name, part)
+            yield _verdicts(name, part)
+
+
+def ratio(part: Plain, way: str, against: str) -> float | None:
+    """How many times faster ours was, `way` (cold or warm), than the yardstick, `against`; None where either is not known whole."""
+    ours, stock = part.get(f"ours {way}"), part.get(f"stock {against} scaled")
+    return stock["total_s"] / ours["wall_s"] if ours and stock and ours["complete"] else None
+
+
+def _walls(name: str, part: Plain, targets: Targets) -> Table:
+    columns = ("", "wall s", "s each", "an hour", "faster than cold", "than warm", "busy", "of the run", "target")
+    table = _table(f"{name}: {part['submissions']} submissions", *columns)
+    for way in ("cold", "warm"):
+        if stock := part.get(f"stock {way} scaled"):
+            label = f"yardstick {way}" + (f", {stock['measured']} of {stock['of']} measured" if stock["measured"] < stock["of"] else "")
+            error = f" ±{stock['error_s']:.0f}" if stock["error_s"] else ""
+            table.add_row(label, f"{stock['total_s']:.1f}{error}", *_pace(stock["total_s"], stock["of"]), *[""] * 5)
+    for way in ("cold", "warm"):
+        if ours := part.get(f"ours {way}"):
+            label = f"ours {way}" + ("" if ours["complete"] else f", {ours['judged']} when the time was up")
+            ratios = (_times(ratio(part, way, against)) for against in ("cold", "warm"))
+            busy = [f"{ours['busy'][share]:.0%}" if ours["busy"]["devices"] else "" for share in ("share", "share_of_run")]
+            target = targets.get((name, f"ours {way}"), "")
+            table.add_row(label, f"{ours['wall_s']:.1f}", *_pace(ours["wall_s"], ours["judged"]), *ratios, *busy, target)
+    return table
+
+
+def _pace(wall_s: float, count: int) -> tuple[str, str]:
+    return (f"{wall_s / count:.2f}", f"{3600 * count / wall_s:.0f}") if count else ("", "")
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _devices(part: Plain, targets: Targets) -> Table:
+    table = _table(f"devices: {part['submissions']} submissions, builds warm", "", "wall s", "GPUs", "busy")
+    for label, run in part.items():
+        if isinstance(run, dict):
+            table.add_row(label, f"{run['wall_s']:.1f}", str(len(run["busy"]["devices"])), f"{run['busy']['share']:.0%}")
+    if "ratio" in part:
+        table.add_row("one / all", f"{part['ratio']:.2f}", "", f"target {targets['devices', 'ratio']}")
+    return table
+
+
+def _stages(name: str, part: Plain) -> Table:
+    """Seconds by stage, of all evaluations together; columns that have nothing in common but the word are of different programs."""
+    columns: dict[str, Plain] = {label: run["stages_s"] for label, run in part.items() if isinstance(run, dict) and "stages_s" in run}
+    for way in ("cold", "warm"):
+        if runs := part.get(f"stock {way}"):
+            sums: Counter[str] = Counter()
+            for run in runs:
+                sums.update(run["stages_s"])
+            columns[f"yardstick {way} ({len(runs)})"] = sums
+    table = _table(f"{name}: seconds by stage, summed over evaluations", "stage", *columns)
+    for stage in dict.fromkeys(stage for sums in columns.values() for stage in sums):
+        table.add_row(stage, *(f"{sums[stage]:.1f}" if stage in sums else "" for sums in columns.values()))
+    return table
+
+
+def _verdicts(name: str, part: Plain) -> Table:
+    table = _table(f"{name}: verdicts and seconds", "submission", "ours", "cold", "warm", "yardstick", "cold", "warm")
+    runs = {key: {_label(run): run for run in _evaluations(part, key)} for key in ("ours cold", "ours warm", "stock cold", "stock warm")}
+    for label in dict.fromkeys(label for found in runs.values() for label in found):
+        cells = []
+        for who, seconds in (("ours", "duration_s"), ("stock", "wall_s")):
+            cold, warm = runs[f"{who} cold"].get(label), runs[f"{who} warm"].get(label)
+            known = cold or warm
+            cells += [known["verdict"] if known else "", *("" if run is None else f"{run[seconds]:.1f}" for run in (cold, warm))]
+        table.add_row(label, *cells)
+    return table
+
+
+def _evaluations(part: Plain, key: str) -> list[Plain]:
+    found = part.get(key, [])
+    return list(found["evaluations"] if isinstance(found, dict) else found)
+
+
+def _label(run: Plain) -> str:
+    if "label" in run:
+        return str(run["label"])
+    return str(run["submission"]) + (f" [{run['block']}]" if run["block"] else "")
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 or column in ("ours", "yardstick", "target") else "right", overflow="fold")
+    return table

@@ -1,0 +1,126 @@
+"""Distinct submissions by the hundred: variants of the shipped ones, each to be judged as its origin is.
+
+    python -m benchmarks.variants FOLDER [--kind cuda|cpp] [--count N] [--seed N]
+
+A variant has names of its own for the kernels and for the functions that Python calls, and another block size, unroll factor or schedule
+where the origin allows one. So each is compiled for itself: no two of them, nor one and its origin, are the same to any cache of builds.
+"""
+
+import argparse
+import random
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "submissions"
+KINDS = ("cuda", "cpp")
+LEFT_OUT = ("timeout", "import_error", "load_inline_misuse")
+"""Categories of origins without variants: what waits for a deadline measures the deadline, and the others never get to a compiler."""
+
+_EXPECTATION = re.compile(r"^# expect: (cuda|cpu) (.+)$", re.MULTILINE)
+_KERNEL = re.compile(r"__global__(?:\s+__\w+__\s*\([^()]*\)|\s+(?:static|inline|void))*\s+([A-Za-z]\w*)\s*\(")
+_FUNCTIONS = re.compile(r"\bfunctions\s*=\s*\[([^\]]*)\]")
+_UNROLL = ("#pragma unroll 4", ("#pragma unroll 2", "#pragma unroll 4", "#pragma unroll 8"))
+_SCHEDULE = ("schedule(static)", ("schedule(static)", "schedule(static, 64)", "schedule(static, 256)"))
+TUNINGS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "gelu_tanh/vectorized": (("kThreads = 256;", ("kThreads = 128;", "kThreads = 256;", "kThreads = 512;")),),
+    "leaky_relu/vectorized": (("kThreads = 256;", ("kThreads = 128;", "kThreads = 256;", "kThreads = 512;")), _UNROLL),
+    "softmax/online": (_UNROLL,),
+    "softmax/three_pass": (("kThreads = 512;", ("kThreads = 256;", "kThreads = 512;", "kThreads = 1024;")),),
+    "gelu_tanh/cpp_parallel": (_SCHEDULE,),
+    "gelu_tanh/cpp_wrong_constant": (_SCHEDULE,),
+    "leaky_relu/cpp_parallel": (_SCHEDULE,),
+    "softmax/cpp_divides_by_count": (_SCHEDULE,),
+    "softmax/cpp_parallel": (_SCHEDULE,),
+}
+"""Texts of origins, and what may stand in their place without changing the verdict."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A shipped submission that variants can be made of."""
+
+    label: str
+    """problem/name"""
+    code: str
+    expected: frozenset[str]
+    """Verdicts (status/category) that are right for it, on a GPU for CUDA and on the CPU for C++."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One submission made from an origin."""
+
+    label: str
+    """problem/name_vNNN"""
+    origin: Origin
+    code: str
+
+
+def origins(kind: str, folder: Path = FOLDER) -> list[Origin]:
+    """The shipped submissions of a kind, cuda or cpp, that a compiler sees and that no deadline ends; sorted."""
+    found = []
+    for path in sorted(folder.glob("*/*.py")):
+        code = path.read_text(encoding="utf-8")
+        is_cpp = path.name.startswith("cpp_")
+        if "load_inline(" not in code or is_cpp != (kind == "cpp"):
+            continue
+        expectations = {device: frozenset(text.split(" | ")) for device, text in _EXPECTATION.findall(code)}
+        expected = expectations["cpu" if is_cpp else "cuda"]
+        if not any(verdict.endswith(f"/{category}") for verdict in expected for category in LEFT_OUT):
+            found.append(Origin(f"{path.parent.name}/{path.stem}", code, expected))
+    return found
+
+
+def variants(kind: str, count: int, seed: int = 0, folder: Path = FOLDER) -> list[Variant]:
+    """`count` variants, of all origins in turns, which come in an order of the seed's; the same for the same seed."""
+    draw = random.Random(seed)
+    shuffled = origins(kind, folder)
+    draw.shuffle(shuffled)
+    return [_variant(shuffled[number % len(shuffled)], number, draw) for number in range(count)]
+
+
+def write(made: Iterable[Variant], folder: Path) -> list[Path]:
+    """Write each as <folder>/<label>.py; returns the paths."""
+    paths = []
+    for variant in made:
+        path = folder / f"{variant.label}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(variant.code, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def _variant(origin: Origin, number: int, draw: random.Random) -> Variant:
+    code = origin.code
+    for text, choices in TUNINGS.get(origin.label, ()):
+        code = code.replace(text, draw.choice(choices))
+    suffix = f"_v{number:03d}"
+    for name in _own_names(code):
+        code = re.sub(rf"\b{name}\b", name + suffix, code)
+    return Variant(origin.label + suffix, origin, code)
+
+
+def _own_names(code: str) -> list[str]:
+    """Kernels, and functions that are bound."""
+    bound = [name.strip().strip("'\"") for names in _FUNCTIONS.findall(code) for name in names.split(",")]
+    return list(dict.fromkeys([*_KERNEL.findall(code), *filter(None, bound)]))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write variants into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.variants", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--kind", choices=KINDS, default="cuda", help="default: %(default)s")
+    parser.add_argument("--count", type=int, default=100, metavar="N", help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    options = parser.parse_args(arguments)
+    for path in write(variants(options.kind, options.count, options.seed), options.folder):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
