@@ -141,12 +141,18 @@ class Worker:
     def entering(self, stage: str) -> Iterator[None]:
         """Name the stage, and add the time spent in it, builds aside, to `stages_s`."""
         self.stage = stage
-        start, built_s = time.monotonic(), self.stages_s.get("build", 0.0)
+        start, built_s = time.monotonic(), self._building_s
         try:
             yield
         finally:
-            building_s = self.stages_s.get("build", 0.0) - built_s
-            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start - building_s
+            self._spend(stage, time.monotonic() - start - (self._building_s - built_s))
+
+    @property
+    def _building_s(self) -> float:
+        return self.stages_s.get("build", 0.0) + self.stages_s.get("queue", 0.0)
+
+    def _spend(self, stage: str, seconds: float) -> None:
+        self.stages_s[stage] = self.stages_s.get(stage, 0.0) + seconds
 
     def request(self, kind: str, deadline_s: float, descriptors: Sequence[int] = (), spin_s: float = 0.0, **fields: Any) -> Message:
         """Ask, serve the builds that are asked for meanwhile, whose time does not count, and return the answer.
@@ -226,7 +232,9 @@ class Worker:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")
         start = time.monotonic()
         outcome = self._outcome(message.get("request"))
-        self.stages_s["build"] = self.stages_s.get("build", 0.0) + time.monotonic() - start
+        if outcome.waited_s:
+            self._spend("queue", outcome.waited_s)
+        self._spend("build", time.monotonic() - start - outcome.waited_s)
         self.builds.append(self._shortened(outcome.evidence))
         try:
             if outcome.evidence.ok and outcome.evidence.uses_cuda and self.no_device:
