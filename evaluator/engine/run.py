@@ -12,12 +12,15 @@ from evaluator.result import Result
 class Run:
     """The jobs of one run, which several threads draw from, and their results."""
 
-    def __init__(self, jobs: Iterator[Job]) -> None:
+    def __init__(self, jobs: Iterator[Job], limit: int | None = None) -> None:
+        """At most `limit` jobs are in flight: where results are fetched more slowly than judges bring them, judges wait."""
         self.over = False
+        self._limit = limit
         self._jobs, self._drawing = jobs, threading.Lock()
         self._drawn: dict[int, Job] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
         self._results: queue.SimpleQueue[tuple[int, Result] | BaseException | None] = queue.SimpleQueue()
 
     def in_flight(self) -> list[Job]:
@@ -26,8 +29,10 @@ class Run:
             return list(self._drawn.values())
 
     def draw(self) -> tuple[int, Job] | None:
-        """The next job with its number; None where there is no more. May wait for as long as the iterator does."""
+        """The next job with its number; None where there is no more. May wait for as long as the iterator does, and for room."""
         with self._drawing:
+            with self._room:
+                self._room.wait_for(lambda: self.over or self._limit is None or len(self._drawn) < self._limit)
             job = None if self.over else next(self._jobs, None)
             with self._lock:
                 if job is None or self.over:
@@ -58,11 +63,13 @@ class Run:
                 threads -= 1
             else:
                 number, result = item
-                with self._lock:
+                with self._room:
                     job = self._drawn.pop(number)
+                    self._room.notify()
                 yield job, result
 
     def end(self) -> None:
         """Draw no more."""
-        with self._lock:
+        with self._room:
             self.over = True
+            self._room.notify_all()
