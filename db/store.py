@@ -5,7 +5,7 @@ save at once.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ from db.rows import EvaluationKey
 from db.upgrade import BUSY_TIMEOUT_S, HISTORY, History, ensure_current
 from evaluator.category import CATEGORIES, Status
 from evaluator.result import EVALUATOR_VERSION, Result
+
+MAX_NAMES = 500
+"""Submissions in one query; SQLite's bound on the number of variables is above it in every version."""
 
 __all__ = ["DEFAULT_URL", "EvaluationKey", "Store", "StoreError", "StoredEvaluation"]
 
@@ -159,7 +162,14 @@ class Store:
 
     def judged(self, key: EvaluationKey) -> bool:
         """Whether this has been judged, and no later evaluation of the submission has taken its place."""
-        return key in self._keys(key.evaluator_version, key.submission)
+        return key in self._keys(key.evaluator_version, [key.submission])
+
+    def mentions(self, submission: str, source_sha256: str) -> bool:
+        """Whether any evaluation of this submission with this source is stored; one that is not has certainly not been judged."""
+        row = EvaluationRow
+        known = select(row.id).where(row.submission == rows.storable_text(submission), row.source_sha256 == source_sha256).limit(1)
+        with self.read() as connection:
+            return connection.execute(known).first() is not None
 
     def judged_keys(self, evaluator_version: str = EVALUATOR_VERSION) -> frozenset[EvaluationKey]:
         """The keys of all that need not be judged again, in one query.
@@ -169,8 +179,16 @@ class Store:
         """
         return self._keys(evaluator_version, None)
 
-    def _keys(self, evaluator_version: str, submission: str | None) -> frozenset[EvaluationKey]:
-        given = () if submission is None else (EvaluationRow.submission == submission,)
+    def judged_among(self, keys: Collection[EvaluationKey], evaluator_version: str = EVALUATOR_VERSION) -> frozenset[EvaluationKey]:
+        """Those of `keys` that need not be judged again; as `judged_keys`, in time and memory that grow with `keys` alone."""
+        names = sorted({key.submission for key in keys})
+        found: set[EvaluationKey] = set()
+        for start in range(0, len(names), MAX_NAMES):
+            found |= self._keys(evaluator_version, names[start : start + MAX_NAMES])
+        return frozenset(found.intersection(keys))
+
+    def _keys(self, evaluator_version: str, submissions: Sequence[str] | None) -> frozenset[EvaluationKey]:
+        given = () if submissions is None else (EvaluationRow.submission.in_(submissions),)
         current = current_evaluations(*given)
         columns = [getattr(EvaluationRow, name) for name in EvaluationKey.fields()]
         query = (
