@@ -9,12 +9,10 @@ import itertools
 import json
 import logging
 import os
-import signal
 import sys
 import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -30,13 +28,6 @@ if TYPE_CHECKING:
     from evaluator.submission import Found, Submission
 
 EXIT_ALL_EVALUATED, EXIT_SOME_NOT_EVALUATED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
-READ_AHEAD = 1000
-READ_AHEAD_S = 1.0
-READ_AHEAD_CHARS = 32 << 20
-"""What is read before the first submission is judged, whichever is reached first, so that a mistake in a problem's file is told before
-anything has been done."""
-BATCH = 64
-"""Submissions that the database is asked about at once."""
 MAX_TIMEOUT_S = 86400.0
 
 
@@ -165,9 +156,11 @@ class Session:
 
     def __post_init__(self) -> None:
         from evaluator.display import Display
+        from evaluator.interrupts import Interrupts
 
         self.device = self.devices[0]
         self.display = Display(to_stderr=self.options.json == "-")
+        self._interrupts = Interrupts()
         self._keeping = threading.Lock()
         """What is rejected is kept by the threads that read, results by the main thread."""
 
@@ -177,7 +170,7 @@ class Session:
 
         if self.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
-        with LocalEngine(self._engine_options()) as engine, _terminable():
+        with LocalEngine(self._engine_options()) as engine, self._interrupts:
             try:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
@@ -189,13 +182,15 @@ class Session:
 
     def _judge_with(self, engine: "LocalEngine", submissions: "Found") -> bool:
         """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
+        from evaluator.reading import emptied, read_ahead
+
         with self.display.progress(submissions.expected):
             # Importing PyTorch takes seconds, here for the problems and in the warm parents: they do it meanwhile, where work is in sight.
-            head = _read_ahead(submissions, lambda first: self._start_early(engine, first))
+            head = read_ahead(submissions, lambda first: self._start_early(engine, first))
             # Loading a problem raises what is wrong with it before anything has been judged.
             for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
                 self.problems.get(name).instance(self._case(name))
-            jobs = self._jobs(itertools.chain(_emptied(head), submissions))
+            jobs = self._jobs(itertools.chain(emptied(head), submissions))
             first = next(jobs, None)
             return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
 
@@ -214,31 +209,36 @@ class Session:
             engine.start()
             names = ", ".join(device.spec for device in self.devices)
             self.display.say(f"{names} ({self.device.name}), sandbox: {engine.sandbox_level}")
-            for job, result in engine.run(jobs, self.display.stage):
-                self._keep(result, job.code)
+            for arrival in engine.run_together(jobs, self.display.stage):
+                # Once taken they are in flight no longer, so that each has to have its row before the run may end.
+                with self._interrupts.held():
+                    self._keep([(result, job.code) for job, result in arrival.take()])
         except KeyboardInterrupt:
             engine.close()
-            for job in engine.in_flight:
-                self._keep(unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
+            left = [
+                (unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
+                for job in engine.in_flight
+            ]
+            with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
+                self._keep(left)
             return True
         return False
 
     def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
         """What has to be judged; what is rejected or judged already is dealt with on the way."""
+        from evaluator.reading import batches
+
         count = 0
-        for batch in _batches(submissions):
+        for batch in batches(submissions):
             count += len(batch)
             self.display.read(count)
             keys = [self._key(submission) for submission in batch]
             judged = frozenset() if self.options.rerun else self.store.judged_among(keys)
-            for submission, key in zip(batch, keys, strict=True):
-                if key in judged:
-                    self.skipped += 1
-                    self.display.skip()
-                elif submission.rejection is not None:
-                    self._keep(_rejected(submission), submission.code)
-                else:
-                    yield self._job(submission, key)
+            due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
+            self.skipped += len(batch) - len(due)
+            self.display.skip(len(batch) - len(due))
+            self._keep([(_rejected(submission), submission.code) for submission, _ in due if submission.rejection is not None])
+            yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
@@ -277,18 +277,21 @@ class Session:
         case: str | None = self.options.case
         return case or self.problems.get(problem).default_case(self.device.kind)
 
-    def _keep(self, result: "Result", source: str) -> None:
-        """Store a result, then tell of it."""
+    def _keep(self, found: Sequence[tuple["Result", str]]) -> None:
+        """Store results with their sources, in one transaction, then tell of each."""
         from db.rows import storable_result
+        from db.store import Entry
 
-        result = storable_result(result)
-        problem = self.problems.get(result.problem) if result.problem else None
+        entries = []
+        for result, source in found:
+            problem = self.problems.get(result.problem) if result.problem else None
+            entries.append(Entry(storable_result(result), source, problem.source if problem else None))
         with self._keeping:
-            number = self.store.save(result, source, problem.source if problem else None)
-            self.counts[result.status] += 1
-            if self.json_file:
-                self._tell(self.json_file, {"id": number, **result.summary()})
-            self.display.result(number, result)
+            for number, entry in zip(self.store.save_all(entries), entries, strict=True):
+                self.counts[entry.result.status] += 1
+                if self.json_file:
+                    self._tell(self.json_file, {"id": number, **entry.result.summary()})
+                self.display.result(number, entry.result)
 
     def _tell(self, file: IO[str], record: dict[str, Any]) -> None:
         try:
@@ -317,34 +320,6 @@ class Session:
             build_slots=fits.build_slots,
             slot_bytes=fits.slot_bytes,
         )
-
-
-def _read_ahead(submissions: Iterator["Submission"], at_first: Callable[["Submission"], None]) -> "deque[Submission]":
-    """The first submissions, within the bounds of reading ahead; `at_first` is told of the first of them."""
-    head: deque[Submission] = deque()
-    start, size = time.monotonic(), 0
-    for submission in submissions:
-        if not head:
-            at_first(submission)
-        head.append(submission)
-        size += len(submission.code)
-        if len(head) == READ_AHEAD or size >= READ_AHEAD_CHARS or time.monotonic() - start >= READ_AHEAD_S:
-            break
-    return head
-
-
-def _emptied(items: "deque[Submission]") -> Iterator["Submission"]:
-    """Each item, which is not kept any longer."""
-    while items:
-        yield items.popleft()
-
-
-def _batches(submissions: Iterable["Submission"]) -> Iterator[list["Submission"]]:
-    """Lists of up to BATCH; the first hold less, so that there is soon something to be judged."""
-    source, size = iter(submissions), 1
-    while batch := list(itertools.islice(source, size)):
-        yield batch
-        size = min(2 * size, BATCH)
 
 
 def _try_start(engine: "LocalEngine") -> None:
@@ -397,18 +372,6 @@ class _json_file:  # noqa: N801
             # Every record was flushed; what may be left is the one whose failure has been told.
             with contextlib.suppress(OSError):
                 self._file.close()
-
-
-class _terminable:  # noqa: N801
-    """SIGTERM means what Ctrl-C means while the judges run."""
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-    def __exit__(self, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self._before)
 
 
 if __name__ == "__main__":

@@ -67,9 +67,9 @@ class Display:
             if all_of_them or (known is not None and count > known):
                 self._progress.update(self._task, total=count)
 
-    def skip(self) -> None:
-        """A submission needs no judging."""
-        self._advance()
+    def skip(self, count: int) -> None:
+        """So many submissions need no judging."""
+        self._advance(count)
 
     def result(self, number: int, result: Result) -> None:
         """A result has been stored under this number."""
@@ -78,9 +78,9 @@ class Display:
             self._rows.append((number, result.model_copy(update={"evidence": Evidence(), "environment": None})))
         self._advance()
 
-    def _advance(self) -> None:
+    def _advance(self, count: int = 1) -> None:
         if self._progress and self._task is not None:
-            self._progress.advance(self._task)
+            self._progress.advance(self._task, count)
 
     def summary(self, skipped: int, database: str) -> None:
         """The table, a line for each failure, and the counts."""

@@ -20,7 +20,7 @@ from typing import Self
 
 from evaluator.category import Category
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.run import Run
+from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.judge.bench import Job
 from evaluator.result import Evidence, Result, now
 from evaluator.sandbox import Zygote
@@ -150,6 +150,14 @@ class LocalEngine:
 
         Where it is broken off, no more are drawn, and what is being judged is brought to an end unheard.
         """
+        for arrival in self._arrivals(jobs, progress, 1):
+            yield from arrival.take()
+
+    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
+        """As `run`, but yields what has come since the last time together."""
+        yield from self._arrivals(jobs, progress, MAX_TOGETHER)
+
+    def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
         run = Run(jobs, IN_FLIGHT_PER_JUDGE * self._options.judges)
         with self._lock:
             self._runs = [*(each for each in self._runs if not each.over), run]
@@ -160,7 +168,7 @@ class LocalEngine:
         try:
             for thread in threads:
                 thread.start()
-            yield from run.delivered(len(threads))
+            yield from run.arrivals(len(threads), most)
         finally:
             run.end()
 
