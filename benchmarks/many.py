@@ -139,8 +139,10 @@ class Watch(threading.Thread):
             return
 
 
-def measure(root: Path, target: Path, figures: Figures, seconds: float | None, tell: Callable[[int], None]) -> None:
-    """Run the command line on `target`, for so long at most, and note what is seen."""
+def measure(
+    root: Path, target: Path, figures: Figures, seconds: float | None, tell: Callable[[int], None], stop_at: int | None = None
+) -> None:
+    """Run the command line on `target` and note what is seen; it is interrupted after so many seconds, or so many results."""
     database = root / "results.db"
     command = [sys.executable, str(PROJECT / "pipeline.py"), str(target), "--reference", str(root / "problems"), "--device", "cpu"]
     command += ["--case", "small", "--db", f"sqlite:///{database}", "--json", "-"]
@@ -164,6 +166,8 @@ def measure(root: Path, target: Path, figures: Figures, seconds: float | None, t
             counts[record["category"]] += 1
             figures.results += 1
             tell(figures.results)
+            if figures.results == stop_at:
+                process.send_signal(signal.SIGINT)
         figures.interrupted = process.wait(ENDS_WITHIN_S) == 130
         timer.cancel()
     figures.wall_s = time.monotonic() - start
