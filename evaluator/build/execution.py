@@ -52,6 +52,7 @@ class Execution:
         self._waited_s: dict[str, float] = {}
         """For slots, by the file that was to be made."""
         self._noting = threading.Lock()
+        self._linked = True
 
     @property
     def waited_s(self) -> float:
@@ -61,6 +62,7 @@ class Execution:
 
     def carry_out(self, todo: Plan) -> list[Ran]:
         """Run the compiles side by side, then the link if all went well; in the order of the plan. Raises OSError as the runner does."""
+        self._linked = todo.link is not None
         results, quick = self._compile(todo.compiles, self.fast)
         if todo.link is None or any(result.code != 0 for _, result in results):
             return results
@@ -101,12 +103,17 @@ class Execution:
         with self._slot(command, COMPILER_BYTES) as waited_s:
             start += waited_s
             tried = fast.compile(
-                self.request, command, self.key, self.folder, lambda argv: self._run(command, argv, self._fast_deadline, env)
+                self.request,
+                command,
+                self.key,
+                self.folder,
+                lambda argv: self._run(command, argv, self._fast_deadline, env),
+                linked=self._linked,
             )
         if tried is None:
             return None
-        result = self._checked(command, tried.result)
-        if result.code == 0 and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
+        result = self._checked(command, tried.result) if tried.made else tried.result
+        if result.code == 0 and tried.made and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
             result = CommandResult(1, timed_out=False, output="")
         if result.code != 0:
             self._remove(command)
