@@ -91,8 +91,8 @@ class Figures:
 
     @property
     def parent_cpu_ms_each(self) -> float:
-        """Processor time of the command line for each result, start included."""
-        return self.parent_cpu_s * 1e3 / max(self.results, 1)
+        """Processor time of the command line for each result, or for each submission where all had been judged before; start included."""
+        return self.parent_cpu_s * 1e3 / max(self.results or self.submissions, 1)
 
 
 def answers(count: int, what: str) -> Iterator[str]:

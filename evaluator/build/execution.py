@@ -20,10 +20,10 @@ from evaluator.result import BuildAttempt
 
 MAX_OBJECT_BYTES = 512 << 20
 STOCK = "stock"
-STOCK_CUDA_BYTES = 3 << 30
-"""What nvcc may need for a source with all of PyTorch's headers."""
-COMPILER_BYTES = 1 << 30
-"""What any other call may."""
+STOCK_BYTES = {Step.CUDA: 3 << 30, Step.CPP: 2 << 30, Step.LINK: 1 << 30}
+"""What nvcc and g++ may need for a source with all of PyTorch's headers, and the linker."""
+FAST_BYTES = 1 << 30
+"""What they may with cut-down headers; nvcc's two halves together."""
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Execution:
         scratch.mkdir(exist_ok=True)
         scratch.chmod(0o777)
         env = {**self.env, "TMPDIR": str(scratch)}
-        with self._slot(command, COMPILER_BYTES) as waited_s:
+        with self._slot(command, FAST_BYTES) as waited_s:
             start += waited_s
             tried = fast.compile(
                 self.request,
@@ -121,7 +121,7 @@ class Execution:
         return result
 
     def _stock(self, command: Command) -> CommandResult:
-        with self._slot(command, STOCK_CUDA_BYTES if command.step is Step.CUDA else COMPILER_BYTES):
+        with self._slot(command, STOCK_BYTES[command.step]):
             start = time.monotonic()
             if self._stock_deadline is None:
                 self._stock_deadline = start - self._waited_s.get(command.output, 0.0) + self.timeout_s

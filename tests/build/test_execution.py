@@ -138,16 +138,16 @@ def test_a_failure_is_told_as_the_stock_way_tells_it(machine: Toolchain, tmp_pat
 BINDING = """#include <torch/extension.h>
 torch::Tensor twice(torch::Tensor x);
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-m.def("twice", torch::wrap_pybind_function(NAME), "twice");
+m.def("twice", torch::wrap_pybind_function(BOUND), "twice");
 }
 """
 
 
 def binding_alone(name: str, machine: Toolchain, folder: Path) -> BuildOutcome:
     """A binding file for CUDA, with a PyTorch that has no CUDA to link it with."""
-    sources = [{"name": "main.cpp", "text": BINDING.replace("NAME", name)}]
+    sources = [{"name": "main.cpp", "text": BINDING.replace("BOUND", name)}]
     request = BuildRequest.model_validate({"name": "bound", "sources": sources, "with_cuda": True})
-    return Builder(Cache(folder / name), replace(machine, torch=replace(machine.torch, cuda=None))).build(request)
+    return Builder(Cache(folder), replace(machine, torch=replace(machine.torch, cuda=None))).build(request)
 
 
 @pytest.mark.build
@@ -165,7 +165,7 @@ def test_declarations_that_are_not_linked_are_only_read(machine: Toolchain, tmp_
         (BINDING, True),
         (BINDING.replace("(torch::Tensor x);", "(torch::Tensor x) { return x; }"), False),
         (BINDING.replace("torch::Tensor twice", 'asm(".error"); torch::Tensor twice', 1), False),
-        (BINDING.replace("NAME)", "NAME); [] {}()"), False),
+        (BINDING.replace("BOUND)", "BOUND); [] {}()"), False),
         (f"{BINDING}int more;", False),
     ],
 )

@@ -12,7 +12,8 @@ import pytest
 
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
-from evaluator.build.execution import COMPILER_BYTES
+from evaluator.build.commands import Step
+from evaluator.build.execution import STOCK_BYTES
 from evaluator.build.request import BuildRequest
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Compiler, Toolchain
@@ -98,7 +99,7 @@ def test_waiting_for_a_slot_is_no_part_of_a_builds_time(toolchain: Toolchain, tm
     compiler.write_text('#!/bin/sh\nfor last; do :; done; echo object > "$last"\n')
     compiler.chmod(0o755)
     request = BuildRequest.model_validate({"name": "x", "sources": [{"name": "main.cpp", "text": "int x;"}]})
-    slots = Slots(tmp_path / "slots", 1, COMPILER_BYTES)
+    slots = Slots(tmp_path / "slots", 1, STOCK_BYTES[Step.CPP])
     machine = Toolchain(Compiler((str(compiler),), "1"), None, None, None, toolchain.torch, toolchain.python_include, toolchain.arch)
     builder = Builder(Cache(tmp_path / "cache"), machine, timeout_s=1.0, stock_only=True, slots=slots)
     with ExitStack() as held:
