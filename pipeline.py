@@ -184,12 +184,12 @@ class Session:
         """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
         from evaluator.reading import emptied, read_ahead
 
+        # Importing PyTorch takes seconds, here for the problems and in the warm parents: they do it meanwhile, where work is in sight.
+        head = read_ahead(submissions, lambda first: self._start_early(engine, first))
+        # Loading a problem raises what is wrong with it before anything has been judged or shown.
+        for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
+            self.problems.get(name).instance(self._case(name))
         with self.display.progress(submissions.expected):
-            # Importing PyTorch takes seconds, here for the problems and in the warm parents: they do it meanwhile, where work is in sight.
-            head = read_ahead(submissions, lambda first: self._start_early(engine, first))
-            # Loading a problem raises what is wrong with it before anything has been judged.
-            for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
-                self.problems.get(name).instance(self._case(name))
             jobs = self._jobs(itertools.chain(emptied(head), submissions))
             first = next(jobs, None)
             return first is not None and self._run_engine(engine, itertools.chain([first], jobs))

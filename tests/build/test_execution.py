@@ -155,7 +155,7 @@ def test_declarations_that_are_not_linked_are_only_read(machine: Toolchain, tmp_
     right, wrong = (binding_alone(name, machine, tmp_path).evidence for name in ("twice", "thrice"))
     assert right.ok, right.output
     assert [attempt.way for attempt in right.attempts] == ["lean+precompiled+read"]
-    assert wrong.category is Category.MISSING_BINDING
+    assert wrong.category is Category.UNDECLARED_IDENTIFIER
     assert [(attempt.way, attempt.ok) for attempt in wrong.attempts] == [("lean+precompiled+read", False), ("stock", False)]
 
 
