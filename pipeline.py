@@ -9,31 +9,26 @@ import itertools
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from db.rows import EvaluationKey
     from db.store import Store
     from evaluator.devices import Device
+    from evaluator.engine.local import LocalEngine
     from evaluator.judge.bench import Job
     from evaluator.problem import Problem
     from evaluator.result import Result
-    from evaluator.submission import Submission
+    from evaluator.submission import Found, Submission
 
 EXIT_ALL_EVALUATED, EXIT_SOME_NOT_EVALUATED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
-READ_AHEAD = 1000
-"""Submissions read before the first is judged, so that the progress bar knows its end; longer lists have none."""
-BYTES_PER_JUDGE = 4 << 30
-"""Memory that one judge with its compilers may need: a stock nvcc pass takes 3 GiB."""
 MAX_TIMEOUT_S = 86400.0
-MAX_GPU_JUDGES = 8
-"""Judges beside one GPU; each holds a CUDA context."""
 
 
 class UsageError(Exception):
@@ -111,7 +106,7 @@ def _positive(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Judge what the options name. Raises UsageError and the errors of what it uses."""
     from db.store import Store
-    from evaluator.devices import choose
+    from evaluator.devices import choose_all
     from evaluator.problem import discover
     from evaluator.submission import find
 
@@ -123,9 +118,9 @@ def run(options: argparse.Namespace) -> int:
     if options.problem and options.problem not in known:
         raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
-    device, stands_in = choose(options.device)
+    devices, stands_in = choose_all(options.device)
     with Store.open(options.db) as store, _json_file(options.json) as json_file:
-        session = Session(options, store, json_file, device, stands_in, Problems(known))
+        session = Session(options, store, json_file, devices, stands_in, Problems(known))
         return session.judge(submissions)
 
 
@@ -152,7 +147,8 @@ class Session:
     options: argparse.Namespace
     store: "Store"
     json_file: IO[str] | None
-    device: "Device"
+    devices: tuple["Device", ...]
+    """Of one model, or the processor alone."""
     stands_in: bool
     problems: Problems
     skipped: int = 0
@@ -160,101 +156,142 @@ class Session:
 
     def __post_init__(self) -> None:
         from evaluator.display import Display
+        from evaluator.interrupts import Interrupts
 
+        self.device = self.devices[0]
         self.display = Display(to_stderr=self.options.json == "-")
-        self._sources: dict[tuple[str, int | None], str] = {}
+        self._interrupts = Interrupts()
+        self._keeping = threading.Lock()
+        """What is rejected is kept by the threads that read, results by the main thread."""
 
-    def judge(self, submissions: Iterator["Submission"]) -> int:
+    def judge(self, submissions: "Found") -> int:
         """Judge all that is not judged yet; returns the exit code."""
+        from evaluator.engine.local import LocalEngine
+
         if self.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
-        head = list(itertools.islice(submissions, READ_AHEAD))
-        total = len(head) if len(head) < READ_AHEAD else None
-        # Loading a problem raises what is wrong with it before anything has been judged.
-        for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
-            self.problems.get(name).instance(self._case(name))
-        jobs = self._jobs(itertools.chain(head, submissions))
-        interrupted = False
-        with self.display.progress(total):
-            first = next(jobs, None)
-            if first is not None:
-                interrupted = self._run_engine(itertools.chain([first], jobs))
+        with LocalEngine(self._engine_options()) as engine, self._interrupts:
+            try:
+                interrupted = self._judge_with(engine, submissions)
+            except KeyboardInterrupt:
+                interrupted = True  # before there was anything to be judged
         self.display.summary(self.skipped, str(self.store.path))
         if interrupted:
             return EXIT_INTERRUPTED
         return EXIT_SOME_NOT_EVALUATED if self.counts["not_evaluated"] else EXIT_ALL_EVALUATED
 
-    def _run_engine(self, jobs: Iterator["Job"]) -> bool:
+    def _judge_with(self, engine: "LocalEngine", submissions: "Found") -> bool:
+        """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
+        from evaluator.reading import emptied, read_ahead
+
+        # Importing PyTorch takes seconds, here for the problems and in the warm parents: they do it meanwhile, where work is in sight.
+        head = read_ahead(submissions, lambda first: self._start_early(engine, first))
+        # Loading a problem raises what is wrong with it before anything has been judged or shown.
+        for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
+            self.problems.get(name).instance(self._case(name))
+        with self.display.progress(submissions.expected):
+            jobs = self._jobs(itertools.chain(emptied(head), submissions))
+            first = next(jobs, None)
+            return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
+
+    def _start_early(self, engine: "LocalEngine", submission: "Submission") -> None:
+        """Have the engine started in the background if the first submission tells that it will be needed."""
+        if submission.rejection is None and (self.options.rerun or not self.store.mentions(submission.name, submission.source_sha256)):
+            threading.Thread(target=_try_start, args=(engine,), name="early start", daemon=True).start()
+
+    def _run_engine(self, engine: "LocalEngine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
         from evaluator.category import Category
-        from evaluator.engine.local import LocalEngine, unjudged
+        from evaluator.engine.local import unjudged
 
         self.display.say("Starting the judges …")
-        with LocalEngine(self._engine_options()) as engine, _terminable():
-            try:
-                engine.start()
-                self.display.say(f"{self.device.spec} ({self.device.name}), sandbox: {engine.sandbox_level}")
-                for job, result in engine.run(jobs, self.display.stage):
-                    self._keep(result, job.code)
-            except KeyboardInterrupt:
-                engine.close()
-                for job in engine.in_flight:
-                    self._keep(unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
-                return True
+        try:
+            engine.start()
+            names = ", ".join(device.spec for device in self.devices)
+            self.display.say(f"{names} ({self.device.name}), sandbox: {engine.sandbox_level}")
+            for arrival in engine.run_together(jobs, self.display.stage):
+                # Once taken they are in flight no longer, so that each has to have its row before the run may end.
+                with self._interrupts.held():
+                    self._keep([(result, job.code) for job, result in arrival.take()])
+        except KeyboardInterrupt:
+            engine.close()
+            left = [
+                (unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
+                for job in engine.in_flight
+            ]
+            with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
+                self._keep(left)
+            return True
         return False
 
-    def _jobs(self, submissions: Iterator["Submission"]) -> Iterator["Job"]:
+    def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
         """What has to be judged; what is rejected or judged already is dealt with on the way."""
+        from evaluator.reading import batches
+
+        count = 0
+        for batch in batches(submissions):
+            count += len(batch)
+            self.display.read(count)
+            keys = [self._key(submission) for submission in batch]
+            judged = frozenset() if self.options.rerun else self.store.judged_among(keys)
+            due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
+            self.skipped += len(batch) - len(due)
+            self.display.skip(len(batch) - len(due))
+            self._keep([(_rejected(submission), submission.code) for submission, _ in due if submission.rejection is not None])
+            yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
+        self.display.read(count, all_of_them=True)
+
+    def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.rows import EvaluationKey
+
+        name = submission.problem
+        problem = self.problems.get(name) if name and not submission.rejection else None
+        return EvaluationKey(
+            submission=submission.name,
+            block=submission.block,
+            source_sha256=submission.source_sha256,
+            problem_sha256=problem.sha256 if problem else None,
+            case=self._case(name) if problem and name else None,
+            device_name=self.device.name if problem else "",
+        )
+
+    def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
         from evaluator.judge.bench import Job
 
-        judged = frozenset() if self.options.rerun else self.store.judged_keys()
-        for submission in submissions:
-            name = submission.problem
-            problem = self.problems.get(name) if name and not submission.rejection else None
-            key = EvaluationKey(
-                submission=submission.name,
-                block=submission.block,
-                source_sha256=submission.source_sha256,
-                problem_sha256=problem.sha256 if problem else None,
-                case=self._case(name) if problem and name else None,
-                device_name=self.device.name if problem else "",
-            )
-            if key in judged:
-                self.skipped += 1
-                self.display.skip()
-            elif problem is None or name is None:
-                self._keep(_rejected(submission), submission.code)
-            else:
-                yield Job(
-                    submission=submission.name,
-                    block=submission.block,
-                    author=submission.author,
-                    sample_id=submission.sample_id,
-                    code=submission.code,
-                    source_sha256=submission.source_sha256,
-                    problem=name,
-                    problem_path=problem.path,
-                    case=key.case,
-                    note=submission.note,
-                    timeout_s=self.options.timeout,
-                )
+        assert submission.problem is not None
+        return Job(
+            submission=submission.name,
+            block=submission.block,
+            author=submission.author,
+            sample_id=submission.sample_id,
+            code=submission.code,
+            source_sha256=submission.source_sha256,
+            problem=submission.problem,
+            problem_path=self.problems.get(submission.problem).path,
+            case=key.case,
+            note=submission.note,
+            timeout_s=self.options.timeout,
+        )
 
     def _case(self, problem: str) -> str:
         case: str | None = self.options.case
         return case or self.problems.get(problem).default_case(self.device.kind)
 
-    def _keep(self, result: "Result", source: str) -> None:
-        """Store a result, then tell of it."""
+    def _keep(self, found: Sequence[tuple["Result", str]]) -> None:
+        """Store results with their sources, in one transaction, then tell of each."""
         from db.rows import storable_result
+        from db.store import Entry
 
-        result = storable_result(result)
-        problem = self.problems.get(result.problem) if result.problem else None
-        number = self.store.save(result, source, problem.source if problem else None)
-        self.counts[result.status] += 1
-        if self.json_file:
-            self._tell(self.json_file, {"id": number, **result.summary()})
-        self.display.result(number, result)
+        entries = []
+        for result, source in found:
+            problem = self.problems.get(result.problem) if result.problem else None
+            entries.append(Entry(storable_result(result), source, problem.source if problem else None))
+        with self._keeping:
+            for number, entry in zip(self.store.save_all(entries), entries, strict=True):
+                self.counts[entry.result.status] += 1
+                if self.json_file:
+                    self._tell(self.json_file, {"id": number, **entry.result.summary()})
+                self.display.result(number, entry.result)
 
     def _tell(self, file: IO[str], record: dict[str, Any]) -> None:
         try:
@@ -267,25 +304,28 @@ class Session:
 
     def _engine_options(self) -> Any:
         from evaluator.build.cache import default_root
+        from evaluator.engine.capacity import of_this_machine
         from evaluator.engine.options import EngineOptions
         from evaluator.sandbox import Level
 
         level = Level.NONE if self.options.no_sandbox else self.options.sandbox and Level(self.options.sandbox)
+        fits = of_this_machine(self.devices, self.options.jobs)
         return EngineOptions(
             device=self.device,
+            more_devices=self.devices[1:],
             stands_in=self.stands_in,
-            judges=self.options.jobs or _default_judges(self.device),
+            judges=fits.judges,
             cache_root=default_root(),
             level=level,
+            build_slots=fits.build_slots,
+            slot_bytes=fits.slot_bytes,
         )
 
 
-def _default_judges(device: "Device") -> int:
-    from evaluator.devices import cpu_count
-
-    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    judges = max(1, min(cpu_count(), memory_bytes // BYTES_PER_JUDGE))
-    return min(judges, MAX_GPU_JUDGES) if device.kind == "cuda" else judges
+def _try_start(engine: "LocalEngine") -> None:
+    # Whatever is wrong is raised again by the start that is waited for.
+    with contextlib.suppress(Exception):
+        engine.start()
 
 
 def _rejected(submission: "Submission") -> "Result":
@@ -332,18 +372,6 @@ class _json_file:  # noqa: N801
             # Every record was flushed; what may be left is the one whose failure has been told.
             with contextlib.suppress(OSError):
                 self._file.close()
-
-
-class _terminable:  # noqa: N801
-    """SIGTERM means what Ctrl-C means while the judges run."""
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-    def __exit__(self, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self._before)
 
 
 if __name__ == "__main__":

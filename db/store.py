@@ -5,14 +5,14 @@ save at once.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, or_, select
+from sqlalchemy import Connection, Engine, bindparam, create_engine, delete, event, insert, or_, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -27,6 +27,9 @@ from db.upgrade import BUSY_TIMEOUT_S, HISTORY, History, ensure_current
 from evaluator.category import CATEGORIES, Status
 from evaluator.result import EVALUATOR_VERSION, Result
 
+MAX_NAMES = 500
+"""Submissions in one query; SQLite's bound on the number of variables is above it in every version."""
+
 __all__ = ["DEFAULT_URL", "EvaluationKey", "Store", "StoreError", "StoredEvaluation"]
 
 
@@ -40,6 +43,15 @@ class StoredEvaluation:
     source_exact: bool
     """False where the source was cut, or is not UTF-8, so that the text does not hash to `result.source_sha256`."""
     problem_source: str | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One evaluation that is to be saved."""
+
+    result: Result
+    source: str
+    problem_source: str | None = None
 
 
 class Store:
@@ -120,15 +132,15 @@ class Store:
 
         Raises StoreError where the row can't be written; nothing of it is stored then.
         """
-        result = rows.storable_result(result)
+        return self.save_all([Entry(result, source, problem_source)])[0]
+
+    def save_all(self, entries: Iterable[Entry]) -> list[int]:
+        """As `save`, for several in their order and in one transaction: all are durable when this returns, or none is stored."""
+        storable = [replace(entry, result=rows.storable_result(entry.result)) for entry in entries]
+        if not storable:
+            return []
         with self._write() as connection:
-            _save_source(connection, result.source_sha256, source)
-            if result.problem is not None and result.problem_sha256 is not None:
-                _save_problem(connection, result.problem, result.problem_sha256, problem_source)
-            if result.environment is not None:
-                connection.execute(upsert(EnvironmentRow).values(rows.environment_values(result.environment)).on_conflict_do_nothing())
-            connection.execute(delete(EvaluationRow).where(*_replaced_by(result)))
-            return connection.execute(insert(EvaluationRow).values(rows.evaluation_values(result)).returning(EvaluationRow.id)).scalar_one()
+            return [_save(connection, entry) for entry in storable]
 
     def get(self, evaluation_id: int) -> StoredEvaluation | None:
         """The evaluation with this id; None where there is none. Raises StoreError where this version can't read it."""
@@ -159,7 +171,14 @@ class Store:
 
     def judged(self, key: EvaluationKey) -> bool:
         """Whether this has been judged, and no later evaluation of the submission has taken its place."""
-        return key in self._keys(key.evaluator_version, key.submission)
+        return key in self._keys(key.evaluator_version, [key.submission])
+
+    def mentions(self, submission: str, source_sha256: str) -> bool:
+        """Whether any evaluation of this submission with this source is stored; one that is not has certainly not been judged."""
+        row = EvaluationRow
+        known = select(row.id).where(row.submission == rows.storable_text(submission), row.source_sha256 == source_sha256).limit(1)
+        with self.read() as connection:
+            return connection.execute(known).first() is not None
 
     def judged_keys(self, evaluator_version: str = EVALUATOR_VERSION) -> frozenset[EvaluationKey]:
         """The keys of all that need not be judged again, in one query.
@@ -169,8 +188,16 @@ class Store:
         """
         return self._keys(evaluator_version, None)
 
-    def _keys(self, evaluator_version: str, submission: str | None) -> frozenset[EvaluationKey]:
-        given = () if submission is None else (EvaluationRow.submission == submission,)
+    def judged_among(self, keys: Collection[EvaluationKey], evaluator_version: str = EVALUATOR_VERSION) -> frozenset[EvaluationKey]:
+        """Those of `keys` that need not be judged again; as `judged_keys`, in time and memory that grow with `keys` alone."""
+        names = sorted({key.submission for key in keys})
+        found: set[EvaluationKey] = set()
+        for start in range(0, len(names), MAX_NAMES):
+            found |= self._keys(evaluator_version, names[start : start + MAX_NAMES])
+        return frozenset(found.intersection(keys))
+
+    def _keys(self, evaluator_version: str, submissions: Sequence[str] | None) -> frozenset[EvaluationKey]:
+        given = () if submissions is None else (EvaluationRow.submission.in_(submissions),)
         current = current_evaluations(*given)
         columns = [getattr(EvaluationRow, name) for name in EvaluationKey.fields()]
         query = (
@@ -191,12 +218,50 @@ class Store:
                 connection.execute(upsert(CategoryRow).on_conflict_do_nothing(), missing)
 
 
-def _save_source(connection: Connection, sha256: str, source: str) -> None:
-    statement = upsert(SourceRow).values(rows.source_values(sha256, source))
+def _save(connection: Connection, entry: Entry) -> int:
+    result = entry.result
+    connection.execute(_SAVE_SOURCE, rows.source_values(result.source_sha256, entry.source))
+    if result.problem is not None and result.problem_sha256 is not None:
+        _save_problem(connection, result.problem, result.problem_sha256, entry.problem_source)
+    if result.environment is not None:
+        connection.execute(upsert(EnvironmentRow).values(rows.environment_values(result.environment)).on_conflict_do_nothing())
+    connection.execute(_REPLACE, _replaced_by(result))
+    number: int = connection.execute(_INSERT, rows.evaluation_values(result)).scalar_one()
+    return number
+
+
+_EVALUATIONS: Any = EvaluationRow.__table__
+_INSERT = insert(_EVALUATIONS).returning(_EVALUATIONS.c.id)
+"""Statements that are the same for all evaluations are put together and compiled once: to do so takes longer than to carry them out."""
+_REPLACE = delete(_EVALUATIONS).where(
+    _EVALUATIONS.c.status == Status.NOT_EVALUATED.value,
+    _EVALUATIONS.c.submission == bindparam("of_submission"),
+    _EVALUATIONS.c.block.is_not_distinct_from(bindparam("of_block")),
+    _EVALUATIONS.c.source_sha256 == bindparam("of_source"),
+    or_(_EVALUATIONS.c.problem.is_(None), _EVALUATIONS.c.problem == bindparam("of_problem")),
+    or_(_EVALUATIONS.c.case.is_(None), _EVALUATIONS.c.case == bindparam("of_case")),
+    or_(_EVALUATIONS.c.device_name == "", _EVALUATIONS.c.device_name == bindparam("of_device")),
+)
+
+
+def _replaced_by(result: Result) -> dict[str, Any]:
+    return {
+        "of_submission": result.submission,
+        "of_block": result.block,
+        "of_source": result.source_sha256,
+        "of_problem": result.problem,
+        "of_case": result.case,
+        "of_device": rows.device_name(result),
+    }
+
+
+def _keep_better_source() -> Any:
+    statement = upsert(SourceRow)
     better = {"text": statement.excluded.text, "exact": statement.excluded.exact}
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["sha256"], set_=better, where=SourceRow.exact < statement.excluded.exact)
-    )
+    return statement.on_conflict_do_update(index_elements=["sha256"], set_=better, where=SourceRow.exact < statement.excluded.exact)
+
+
+_SAVE_SOURCE = _keep_better_source()
 
 
 def _save_problem(connection: Connection, name: str, sha256: str, source: str | None) -> None:
@@ -207,19 +272,6 @@ def _save_problem(connection: Connection, name: str, sha256: str, source: str | 
             index_elements=["name", "sha256"], set_={"source": statement.excluded.source}, where=ProblemRow.source.is_(None)
         )
     )
-
-
-def _replaced_by(result: Result) -> list[Any]:
-    device_name = rows.device_name(result)
-    return [
-        EvaluationRow.status == Status.NOT_EVALUATED.value,
-        EvaluationRow.submission == result.submission,
-        EvaluationRow.block.is_not_distinct_from(result.block),
-        EvaluationRow.source_sha256 == result.source_sha256,
-        or_(EvaluationRow.problem.is_(None), EvaluationRow.problem == result.problem),
-        or_(EvaluationRow.case.is_(None), EvaluationRow.case == result.case),
-        or_(EvaluationRow.device_name == "", EvaluationRow.device_name == device_name),
-    ]
 
 
 def _parse(url: str) -> tuple[URL, Path]:

@@ -28,6 +28,8 @@ class Device:
     unique_id: str
     """The same for every process of the machine, whatever CUDA_VISIBLE_DEVICES says: GPU-8-4-4-4-12 hexadecimal digits, or cpu."""
     capability: tuple[int, int] | None = None
+    memory_bytes: int | None = None
+    """Of a GPU, all there is."""
 
     @property
     def kind(self) -> str:
@@ -72,7 +74,15 @@ def _gpu(driver: ctypes.CDLL, index: int) -> Device:
     capability = [ctypes.c_int(), ctypes.c_int()]
     for value, attribute in zip(capability, (_CAPABILITY_MAJOR, _CAPABILITY_MINOR), strict=True):
         driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
-    return Device(f"cuda:{index}", name.value.decode(), f"GPU-{UUID(bytes=bytes(uuid))}", (capability[0].value, capability[1].value))
+    memory_bytes = ctypes.c_size_t()
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory_bytes), handle)
+    return Device(
+        spec=f"cuda:{index}",
+        name=name.value.decode(),
+        unique_id=f"GPU-{UUID(bytes=bytes(uuid))}",
+        capability=(capability[0].value, capability[1].value),
+        memory_bytes=memory_bytes.value or None,
+    )
 
 
 def choose(wanted: str) -> tuple[Device, bool]:
@@ -93,6 +103,17 @@ def choose(wanted: str) -> tuple[Device, bool]:
             f"no device {wanted}: this machine shows {len(found)} GPU{'' if len(found) == 1 else 's'}; use --device cpu or auto"
         )
     return found[index], False
+
+
+def choose_all(wanted: str) -> tuple[tuple[Device, ...], bool]:
+    """As `choose`, but `auto` and `cuda` are all GPUs of the first one's model: verdicts of one run are then verdicts on one model.
+
+    Raises DeviceError.
+    """
+    first, stands_in = choose(wanted)
+    if first.kind == "cpu" or wanted not in ("auto", "cuda"):
+        return (first,), stands_in
+    return tuple(device for device in gpus() if device.name == first.name), False
 
 
 def cpu_name() -> str:

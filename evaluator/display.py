@@ -14,13 +14,13 @@ from rich.text import Text
 
 from evaluator.category import Status
 from evaluator.plain import PIPE_WIDTH, cell, plain_line
-from evaluator.result import Result
+from evaluator.result import Evidence, Result
 
 if TYPE_CHECKING:
     from evaluator.judge.bench import Job
 
 MAX_ROWS = 200
-"""Results in the summary; the rest is in the database."""
+"""Results in the summary, the first that came; the rest is in the database."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
 
 
@@ -42,7 +42,7 @@ class Display:
 
     @contextlib.contextmanager
     def progress(self, total: int | None) -> Iterator[None]:
-        """Show a progress bar meanwhile; `total` None where the number of submissions is not known."""
+        """Show a progress bar meanwhile; `total` None where the number of submissions is not known yet."""
         columns = (
             SpinnerColumn(),
             BarColumn(),
@@ -60,20 +60,27 @@ class Display:
         if self._progress and self._task is not None:
             self._progress.update(self._task, doing=plain_line(f"{PurePath(job.submission).name}: {stage}"))
 
-    def skip(self) -> None:
-        """A submission needs no judging."""
-        self._advance()
+    def read(self, count: int, *, all_of_them: bool = False) -> None:
+        """So many submissions have been read: the end of the progress bar is there, or further on."""
+        if self._progress and self._task is not None:
+            known = self._progress.tasks[0].total
+            if all_of_them or (known is not None and count > known):
+                self._progress.update(self._task, total=count)
+
+    def skip(self, count: int) -> None:
+        """So many submissions need no judging."""
+        self._advance(count)
 
     def result(self, number: int, result: Result) -> None:
         """A result has been stored under this number."""
         self._counts[result.status] += 1
         if len(self._rows) < MAX_ROWS:
-            self._rows.append((number, result))
+            self._rows.append((number, result.model_copy(update={"evidence": Evidence(), "environment": None})))
         self._advance()
 
-    def _advance(self) -> None:
+    def _advance(self, count: int = 1) -> None:
         if self._progress and self._task is not None:
-            self._progress.advance(self._task)
+            self._progress.advance(self._task, count)
 
     def summary(self, skipped: int, database: str) -> None:
         """The table, a line for each failure, and the counts."""
@@ -85,7 +92,7 @@ class Display:
                 self._console.print(_reason(number, result), soft_wrap=True)
         total = sum(self._counts.values())
         if total > len(rows):
-            self.say(f"… and {total - len(rows)} more: python -m db failures, python -m db leaderboard")
+            self.say(f"{len(rows)} of {total} are shown; all of them: python -m db failures, python -m db leaderboard")
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
         if skipped:

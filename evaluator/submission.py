@@ -25,7 +25,8 @@ from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejecti
 
 __all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find"]
 
-SUFFIXES = (".py", ".txt", ".md", ".jsonl")
+BUNDLE_SUFFIX = ".jsonl"
+SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
 """Of the files that are read, in any case of letters."""
 
 _log = logging.getLogger(__name__)
@@ -86,13 +87,26 @@ class _Line(BaseModel):
     response: str | None = None
 
 
+class Found(Iterator[Submission]):
+    """Submissions as they are read, one in memory at a time."""
+
+    def __init__(self, submissions: Iterator[Submission], expected: int | None) -> None:
+        self._submissions = submissions
+        self.expected = expected
+        """How many there will be, as far as that could be told without reading: a response may come to several, and of what a bundle holds
+        nothing is known, so that it is None then."""
+
+    def __next__(self) -> Submission:
+        return next(self._submissions)
+
+
 def find(
     paths: Sequence[Path],
     every_block: bool = False,
     problem: str | None = None,
     author: str | None = None,
     known: Collection[str] = (),
-) -> Iterator[Submission]:
+) -> Found:
     """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
 
     every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them.
@@ -104,24 +118,27 @@ def find(
     starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
     for given, start in zip(paths, starts, strict=True):
         finder.survey(given, start)
-    return finder.read_all(starts)
+    return Found(finder.read_all(starts), None if finder.bundles else finder.files)
 
 
 class _Finder:
     def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue) -> None:
         self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
         self.manifests: dict[Path, Manifest | None] = {}
+        self.files = 0
+        self.bundles = False
 
     def survey(self, given: Path, start: Path) -> None:
         if not start.exists():
             raise InputError(f"{given}: does not exist")
         if not start.is_dir() and start.suffix.lower() not in SUFFIXES:
             raise InputError(f"{given}: not one of {', '.join(SUFFIXES)}, nor a folder")
-        empty = True
-        for path in _walk(start):
-            empty = False
-            self.manifest(path.parent)
-        if empty:
+        before = self.files
+        for folder, name in _walk(start):
+            self.files += 1
+            self.bundles = self.bundles or name.lower().endswith(BUNDLE_SUFFIX)
+            self.manifest(folder)
+        if self.files == before:
             raise InputError(f"{given}: no submissions in this folder ({', '.join(SUFFIXES)})")
 
     def manifest(self, folder: Path) -> Manifest | None:
@@ -133,19 +150,23 @@ class _Finder:
         return self.manifests[folder]
 
     def read_all(self, starts: Sequence[Path]) -> Iterator[Submission]:
-        seen: set[Path] = set()
+        # What several paths lead to is read once; with one path there is nothing to remember.
+        seen: set[tuple[Path, str]] = set()
         for start in starts:
-            for path in _walk(start):
-                if path not in seen:
-                    seen.add(path)
-                    yield from self.read(path)
+            for place in _walk(start):
+                if place in seen:
+                    continue
+                if len(starts) > 1:
+                    seen.add(place)
+                folder, name = place
+                yield from self.read(folder / name)
 
     def read(self, path: Path) -> Iterator[Submission]:
         suffix = path.suffix.lower()
         limit_bytes = MAX_RESPONSE_BYTES if suffix in (".txt", ".md") else MAX_FILE_BYTES
         try:
             _check_regular(path)
-            if suffix == ".jsonl":
+            if suffix == BUNDLE_SUFFIX:
                 yield from self.read_bundle(path)
                 return
             with path.open("rb") as file:
@@ -236,31 +257,38 @@ class _Finder:
         )
 
 
-def _walk(start: Path) -> Iterator[Path]:
-    """The files below `start`, sorted, each folder entered once however many links lead to it; or `start` itself.
+def _walk(start: Path) -> Iterator[tuple[Path, str]]:
+    """The files below `start` by folder and name, sorted, each folder entered once however many links lead to it; or `start` itself.
 
     A folder that can't be listed is given as if it were a file, so that reading it says why.
     """
-    if not start.is_dir():
-        yield start
-        return
-    pending, entered = [start], set()
+    entered: set[tuple[int, int]] = set()
+    pending: list[tuple[Path, Iterator[tuple[str, bool]]]] = [(start.parent, iter([(start.name, start.is_dir())]))]
     while pending:
-        path = pending.pop()
-        if path != start and not path.is_dir():
-            yield path
+        folder, entries = pending[-1]
+        entry = next(entries, None)
+        if entry is None:
+            pending.pop()
             continue
-        try:
-            status = path.stat()
-            if (status.st_dev, status.st_ino) in entered:
-                continue
-            entered.add((status.st_dev, status.st_ino))
-            with os.scandir(path) as entries:
-                names = sorted((entry.name for entry in entries if _wanted(entry)), reverse=True)
-        except OSError:
-            yield path
-            continue
-        pending += [path / name for name in names]
+        name, is_folder = entry
+        if not is_folder:
+            yield folder, name
+        else:
+            inner = folder / name
+            try:
+                status = inner.stat()
+                if (status.st_dev, status.st_ino) in entered:
+                    continue
+                entered.add((status.st_dev, status.st_ino))
+                pending.append((inner, iter(_listed(inner))))
+            except OSError:
+                yield folder, name
+
+
+def _listed(folder: Path) -> list[tuple[str, bool]]:
+    """The entries that are wanted, sorted by name, and whether each is a folder. Raises OSError."""
+    with os.scandir(folder) as entries:
+        return sorted((entry.name, entry.is_dir()) for entry in entries if _wanted(entry))
 
 
 def _wanted(entry: os.DirEntry[str]) -> bool:

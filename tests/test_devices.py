@@ -3,12 +3,13 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evaluator import devices
-from evaluator.devices import Device, DeviceError, choose, cpu, cpu_count, cpu_name
+from evaluator.devices import Device, DeviceError, choose, choose_all, cpu, cpu_count, cpu_name
 
 H200 = Device("cuda:0", "NVIDIA H200", "ab", (9, 0))
 OTHER = Device("cuda:1", "NVIDIA L4", "cd", (8, 9))
@@ -38,6 +39,18 @@ def test_a_gpu_that_is_there_is_found_and_one_that_is_not_is_an_error(shown: lis
     else:
         with pytest.raises(DeviceError, match=f"no device {wanted}: this machine shows {len(shown)} GPU"):
             choose(wanted)
+
+
+def test_auto_and_cuda_are_all_gpus_of_the_first_ones_model(shown: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose_all("cpu") == ((cpu(),), False)
+    if not shown:
+        assert choose_all("auto") == ((cpu(),), True)
+        return
+    twin = replace(H200, spec="cuda:2", unique_id="ef")
+    monkeypatch.setattr(devices, "gpus", lambda: [*shown, *([OTHER] if len(shown) < 2 else []), twin])
+    assert choose_all("auto") == choose_all("cuda") == ((H200, twin), False)
+    assert choose_all("cuda:1") == ((OTHER,), False)
+    assert choose_all("cuda:2") == ((twin,), False)
 
 
 @pytest.mark.parametrize("wanted", ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU", "cuda:0\n", "cpu:0"])
@@ -71,3 +84,4 @@ def test_every_gpu_has_a_name_an_id_and_a_capability() -> None:
         assert device.name
         assert re.fullmatch(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", device.unique_id)
         assert device.capability is not None and device.capability >= (5, 0)
+        assert device.memory_bytes is not None and device.memory_bytes > 1 << 30

@@ -21,6 +21,7 @@ from evaluator.build.memory_file import sealed_copy
 from evaluator.build.prepared import Preparations
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner, plain_runner
+from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
 from evaluator.result import BuildAttempt, BuildEvidence
@@ -33,7 +34,8 @@ PREPARATION_TIMEOUT_S = 300.0
 MAX_OUTPUT_CHARS = 128 << 10
 NOT_CACHED = (Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
 """Failures that say more about the machine, or its load, than about the request."""
-_LOCK_GRACE_S = 30.0
+_LOCK_GRACE_S = 1800.0
+"""How much longer than a build takes its key may be held: its compilers may have to wait for slots."""
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +48,8 @@ class BuildOutcome:
     object_fd: int | None
     """Read-only descriptor of the shared object, a sealed copy in memory, which the caller closes. None where the build failed, and where
     CUDA sources compiled but can't be linked on this machine."""
+    waited_s: float = 0.0
+    """Time spent waiting for other builds: for a slot, or for the same build in another process. Not part of the evidence's duration."""
 
 
 class Builder:
@@ -59,10 +63,12 @@ class Builder:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         *,
         stock_only: bool = False,
+        slots: Slots | None = None,
     ) -> None:
         """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
-        tried in a faster way than the stock one, unless `stock_only` forbids it."""
+        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`."""
         self._cache = cache
+        self._slots = slots
         self._toolchain = toolchain
         self._timeout_s = timeout_s
         self._runner: Runner = plain_runner
@@ -76,18 +82,21 @@ class Builder:
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Never raises for what a request holds, nor for a machine that fails: the evidence says `infrastructure_error` then."""
-        started = time.monotonic()
+        started, waited_s = time.monotonic(), 0.0
         common = request.under_common_name()
         key = common.key(self._toolchain)
         try:
             entry = self._cache.load(key)
             cached = entry is not None
             if entry is None:
+                asked = time.monotonic()
                 with self._cache.lock(key, 2 * self._timeout_s + _LOCK_GRACE_S):
+                    waited_s = time.monotonic() - asked
                     entry = self._cache.load(key)
                     cached = entry is not None
                     if entry is None:
-                        entry = self._compile(common, key)
+                        entry, for_slots_s = self._compile(common, key)
+                        waited_s += for_slots_s
                         self._keep(key, entry)
             descriptor = None if entry.shared_object is None else sealed_copy(entry.shared_object, common.name)
         except OSError as error:
@@ -95,8 +104,8 @@ class Builder:
             cached, descriptor = False, None
             entry = Entry(self._evidence(request, key, Category.INFRASTRUCTURE_ERROR, str(error)), None)
         evidence = _renamed(entry.evidence, common.name, request.name)
-        duration_s = round(time.monotonic() - started, 3)
-        return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor)
+        duration_s = round(max(time.monotonic() - started - waited_s, 0.0), 3)
+        return BuildOutcome(evidence.model_copy(update={"cached": cached, "duration_s": duration_s}), descriptor, waited_s)
 
     def prepare(self, cuda: bool, flags: tuple[str, ...] = ()) -> bool:
         """Make what builds share, for C++ sources with these flags of their own; otherwise the first build that needs it does. Returns
@@ -126,12 +135,13 @@ class Builder:
         except OSError:
             log.warning("build %s could not be cached", key, exc_info=True)
 
-    def _compile(self, request: BuildRequest, key: str) -> Entry:
+    def _compile(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
+        """What is to be kept, and the seconds spent waiting for slots."""
         todo = plan(request, self._toolchain)
         with work_folder() as folder:
             for file in request.sources + request.headers:
                 (folder / file.name).write_text(file.text, encoding="utf-8", newline="")
-            execution = Execution(request, key, folder, self._env(folder), self._runner, self._fast, self._timeout_s)
+            execution = Execution(request, key, folder, self._env(folder), self._runner, self._fast, self._timeout_s, self._slots)
             results = execution.carry_out(todo)
             shared_object: bytes | None = None
             category = self._category(request, todo, results)
@@ -140,7 +150,7 @@ class Builder:
                 shared_object = read_object(folder / todo.link.output)
         if category is Category.NO_TOOLCHAIN and todo.lacking:
             output = f"this machine lacks {todo.lacking}\n{output}"
-        return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object)
+        return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object), execution.waited_s
 
     def _run_in(self, argv: tuple[str, ...], folder: Path) -> CommandResult:
         return self._runner(argv, folder, self._env(folder), PREPARATION_TIMEOUT_S)

@@ -3,20 +3,27 @@
 import logging
 import os
 import stat
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluator.build.commands import Command, Plan
+from evaluator.build.commands import Command, Plan, Step
 from evaluator.build.fast import FastWay
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner
+from evaluator.build.slots import Slots
 from evaluator.result import BuildAttempt
 
 MAX_OBJECT_BYTES = 512 << 20
 STOCK = "stock"
+STOCK_BYTES = {Step.CUDA: 3 << 30, Step.CPP: 2 << 30, Step.LINK: 1 << 30}
+"""What nvcc and g++ may need for a source with all of PyTorch's headers, and the linker."""
+FAST_BYTES = 1 << 30
+"""What they may with cut-down headers; nvcc's two halves together."""
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +42,27 @@ class Execution:
     fast: FastWay | None
     timeout_s: float
     """For all that is done the stock way together, and for all that is done the fast way, so that what is fast takes no time from the
-    other."""
+    other. Waiting for a slot takes none."""
+    slots: Slots | None = None
     attempts: list[BuildAttempt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._fast_deadline = time.monotonic() + self.timeout_s
         self._stock_deadline: float | None = None
+        self._waited_s: dict[str, float] = {}
+        """For slots, by the file that was to be made."""
+        self._noting = threading.Lock()
+        self._linked = True
+
+    @property
+    def waited_s(self) -> float:
+        """How much of its time the build waited for slots: as long as that of its compiles which waited longest, and then the link."""
+        with self._noting:
+            return max(self._waited_s.values(), default=0.0)
 
     def carry_out(self, todo: Plan) -> list[Ran]:
         """Run the compiles side by side, then the link if all went well; in the order of the plan. Raises OSError as the runner does."""
+        self._linked = todo.link is not None
         results, quick = self._compile(todo.compiles, self.fast)
         if todo.link is None or any(result.code != 0 for _, result in results):
             return results
@@ -81,11 +100,20 @@ class Execution:
         scratch.mkdir(exist_ok=True)
         scratch.chmod(0o777)
         env = {**self.env, "TMPDIR": str(scratch)}
-        tried = fast.compile(self.request, command, self.key, self.folder, lambda argv: self._run(argv, self._fast_deadline, env))
+        with self._slot(command, FAST_BYTES) as waited_s:
+            start += waited_s
+            tried = fast.compile(
+                self.request,
+                command,
+                self.key,
+                self.folder,
+                lambda argv: self._run(command, argv, self._fast_deadline, env),
+                linked=self._linked,
+            )
         if tried is None:
             return None
-        result = self._checked(command, tried.result)
-        if result.code == 0 and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
+        result = self._checked(command, tried.result) if tried.made else tried.result
+        if result.code == 0 and tried.made and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
             result = CommandResult(1, timed_out=False, output="")
         if result.code != 0:
             self._remove(command)
@@ -93,15 +121,29 @@ class Execution:
         return result
 
     def _stock(self, command: Command) -> CommandResult:
-        start = time.monotonic()
-        if self._stock_deadline is None:
-            self._stock_deadline = start + self.timeout_s
-        result = self._checked(command, self._run(command.argv, self._stock_deadline, self.env))
+        with self._slot(command, STOCK_BYTES[command.step]):
+            start = time.monotonic()
+            if self._stock_deadline is None:
+                self._stock_deadline = start - self._waited_s.get(command.output, 0.0) + self.timeout_s
+            result = self._checked(command, self._run(command, command.argv, self._stock_deadline, self.env))
         self._note(command, STOCK, result.code == 0, start)
         return result
 
-    def _run(self, argv: tuple[str, ...], deadline: float, env: dict[str, str]) -> CommandResult:
-        left_s = deadline - time.monotonic()
+    @contextmanager
+    def _slot(self, command: Command, memory_bytes: int) -> Iterator[float]:
+        """Hold slots for so much memory; gives the seconds that they were waited for."""
+        if self.slots is None:
+            yield 0.0
+            return
+        with self.slots.taken(memory_bytes) as waited_s:
+            with self._noting:
+                # A link comes after all compiles, and with what they have waited.
+                before_s = max(self._waited_s.values(), default=0.0) if command.step is Step.LINK else 0.0
+                self._waited_s[command.output] = max(self._waited_s.get(command.output, 0.0), before_s) + waited_s
+            yield waited_s
+
+    def _run(self, command: Command, argv: tuple[str, ...], deadline: float, env: dict[str, str]) -> CommandResult:
+        left_s = deadline + self._waited_s.get(command.output, 0.0) - time.monotonic()
         return self.runner(argv, self.folder, env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
 
     def _remove(self, *commands: Command) -> None:

@@ -20,6 +20,9 @@ Run = Callable[[tuple[str, ...]], CommandResult]
 """Runs a command in the folder of the build."""
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
 _BEGINS_WITH_EXTENSION = re.compile(r"\A(?>\s+|//[^\n]*\n|/\*(?>.*?\*/))*+#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)
+_DECLARES_ONLY = re.compile(r"\A(?!.*\basm\b)[^{}]*\bPYBIND11_MODULE\(TORCH_EXTENSION_NAME, m\) \{[^{}]*\}\s*\Z", re.DOTALL)
+"""A binding file as PyTorch writes it: declarations, and a module that names them. There is nothing in it that a compiler could object to
+after it has understood it."""
 MAX_READ_CHARS = 256 << 10
 """Longer sources go without cut-down headers: reading them word by word would take its time, in the builder's own process."""
 _TELLING_FLAG = re.compile(
@@ -37,6 +40,8 @@ class FastResult:
     result: CommandResult
     headers: SourceHeaders | None
     """The cut-down headers that it was compiled with."""
+    made: bool = True
+    """Whether there is an object if it succeeded; where none is needed, a file may have been read through only."""
 
 
 class FastWay:
@@ -45,8 +50,11 @@ class FastWay:
     def __init__(self, preparations: Preparations, run_in: RunIn) -> None:
         self._preparations, self._run_in = preparations, run_in
 
-    def compile(self, request: BuildRequest, command: Command, key: str, folder: Path, run: Run) -> FastResult | None:
-        """Run `command` of the plan, in other words. None where there is no fast way. Raises OSError as the runner does."""
+    def compile(
+        self, request: BuildRequest, command: Command, key: str, folder: Path, run: Run, *, linked: bool = True
+    ) -> FastResult | None:
+        """Run `command` of the plan, in other words; `linked`: its object is needed. None where there is no fast way. Raises OSError as the
+        runner does."""
         source = next(source for source in request.sources if command.output == f"{source.name}.o")
         if command.step is Step.CUDA:
             return self._compile_cuda(request, source, command, key, folder, run)
@@ -60,7 +68,10 @@ class FastWay:
         binding = self._binding(request, source)
         if binding is not None:
             argv = (argv[0], "-include", str(binding), *argv[1:])
-        return FastResult("lean" if binding is None else "lean+precompiled", run(argv), headers)
+        way = "lean" if binding is None else "lean+precompiled"
+        if not linked and argv[-4:] == ("-c", source.name, "-o", command.output) and _DECLARES_ONLY.match(source.text):
+            return FastResult(f"{way}+read", run((*argv[:-4], "-fsyntax-only", source.name)), headers, made=False)
+        return FastResult(way, run(argv), headers)
 
     def doubt(self) -> None:
         """Look at what was prepared again before it is used again: something failed with it."""

@@ -35,7 +35,7 @@ STANDING_FLAGS = re.compile(r"-O[0-3sg]?|-Ofast|-std=c\+\+\d\d|-fopenmp|-march=n
 PASSING_FLAGS = re.compile(r"-W(?!p,|a,|l,)[\w=+-]*|-w|-I.+")
 """Flags that it need not share."""
 MAX_STANDING_FLAGS = 4
-HEADERS_WAIT_S = 10.0
+HEADERS_WAIT_S = 30.0
 """How long to wait for another process that makes the headers: it takes less, and a build without them takes longer. For a precompiled
 header nobody waits, since making it takes longer than a build without."""
 _CHECKSUM = "checksum"

@@ -14,6 +14,7 @@ import torch
 
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
+from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.devices import cpu_count
 from evaluator.engine.options import EngineOptions, launch_recorder
@@ -61,7 +62,10 @@ def _allow_descriptors() -> None:
 def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
     """The bench of one judge on this machine."""
     toolchain = Toolchain.find(options.device.capability)
-    builder = Builder(Cache(options.cache_root), toolchain, None if zygote.level is Level.NONE else zygote, options.build_timeout_s)
+    slots = Slots(options.cache_root / "slots", options.build_slots, options.slot_bytes) if options.build_slots else None
+    builder = Builder(
+        Cache(options.cache_root), toolchain, None if zygote.level is Level.NONE else zygote, options.build_timeout_s, slots=slots
+    )
     return Bench(
         device=options.device,
         stands_in=options.stands_in,

@@ -1,7 +1,8 @@
 """The local engine: a thin pool of judge processes on this machine, one job each at a time, results as they come.
 
 Judges and workers are forked from two warm parents that have imported torch: multiprocessing's fork server for the judges, the sandbox's
-zygote for the workers. While one judge waits for a compiler another has the device; a lock file keeps the device to one of them.
+zygote for the workers. There are more judges than devices: while one has the device, others start, load and wait for compilers. A lock
+file keeps the device to one of them, and build slots keep the compilers to as many as the machine carries.
 """
 
 import contextlib
@@ -19,11 +20,13 @@ from typing import Self
 
 from evaluator.category import Category
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.run import Run
+from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.judge.bench import Job
 from evaluator.result import Evidence, Result, now
 from evaluator.sandbox import Zygote
 
+IN_FLIGHT_PER_JUDGE = 4
+"""Jobs with one judge or with their result waiting to be fetched, on average, before no more are drawn."""
 ATTEMPTS = 2
 """How often a job is tried where it is the machine that fails."""
 WORKER_MODULE = "evaluator.worker.main"
@@ -59,7 +62,7 @@ class _Judge:
     """One judge process and the pipe to it."""
 
     def __init__(self, context: ForkServerContext, options: EngineOptions, zygote: Zygote) -> None:
-        self.zygote = zygote
+        self.zygote, self.device = zygote, options.device
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, options, zygote), daemon=True)
         self._process.start()
@@ -113,6 +116,8 @@ class LocalEngine:
         """Those of them that no run has."""
         self._zygote: Zygote | None = None
         self._lock = threading.Lock()
+        self._starting = threading.Lock()
+        """Held while variables are those of the warm parents."""
         self._closed = False
         self._runs: list[Run] = []
 
@@ -134,8 +139,8 @@ class LocalEngine:
             return [job for run in self._runs for job in run.in_flight()]
 
     def start(self) -> None:
-        """Start the warm parents. Raises SandboxUnavailable, NativeBuildError."""
-        with _environment(WARM_ENVIRONMENT):
+        """Start the warm parents, unless they run. Several threads may ask for it at once. Raises SandboxUnavailable, NativeBuildError."""
+        with self._starting, _environment(WARM_ENVIRONMENT):
             self._context.set_forkserver_preload(["evaluator.engine.judge_process"])
             forkserver.ensure_running()
             self._live_zygote()
@@ -145,17 +150,25 @@ class LocalEngine:
 
         Where it is broken off, no more are drawn, and what is being judged is brought to an end unheard.
         """
-        run = Run(jobs)
+        for arrival in self._arrivals(jobs, progress, 1):
+            yield from arrival.take()
+
+    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
+        """As `run`, but yields what has come since the last time together."""
+        yield from self._arrivals(jobs, progress, MAX_TOGETHER)
+
+    def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
+        run = Run(jobs, IN_FLIGHT_PER_JUDGE * self._options.judges)
         with self._lock:
             self._runs = [*(each for each in self._runs if not each.over), run]
         threads = [
-            threading.Thread(target=self._work, args=(run, progress), name=f"judge-{number}", daemon=True)
+            threading.Thread(target=self._work, args=(run, progress, self._options.of_judge(number)), name=f"judge-{number}", daemon=True)
             for number in range(self._options.judges)
         ]
         try:
             for thread in threads:
                 thread.start()
-            yield from run.delivered(len(threads))
+            yield from run.arrivals(len(threads), most)
         finally:
             run.end()
 
@@ -169,13 +182,15 @@ class LocalEngine:
             if self._zygote is not None:
                 self._zygote.close()
 
-    def _work(self, run: Run, progress: Progress) -> None:
+    def _work(self, run: Run, progress: Progress, options: EngineOptions) -> None:
         with self._lock:
-            judge = self._idle.pop() if self._idle else None
+            judge = next((idle for idle in self._idle if idle.device == options.device), None)
+            if judge is not None:
+                self._idle.remove(judge)
         try:
             while not self._closed and (drawn := run.draw()) is not None:
                 number, job = drawn
-                result, judge = self._judge(judge, job, progress)
+                result, judge = self._judge(judge, job, progress, options)
                 if self._closed:
                     return
                 run.finish(number, result)
@@ -186,30 +201,31 @@ class LocalEngine:
             self._rest(judge)
             run.fail(None)
 
-    def _judge(self, judge: _Judge | None, job: Job, progress: Progress) -> tuple[Result, _Judge | None]:
-        """Judge one job, once more where the machine fails. Returns the judge to go on with."""
+    def _judge(self, judge: _Judge | None, job: Job, progress: Progress, options: EngineOptions) -> tuple[Result, _Judge | None]:
+        """Judge one job, once more where the machine fails, by another judge: the failure may be this one's, as when its CUDA context is
+        lost, and would then be that of every job to come. Returns the judge to go on with."""
         start = time.monotonic()
         result: Result | None = None
         for _ in range(ATTEMPTS):
             try:
-                judge = self._live_judge(judge)
+                judge = self._live_judge(judge, options)
                 result = judge.judge(job, progress)
             except JudgeLostError as error:
                 log.warning("%s: %s", job.submission, error)
-                self._discard(judge)
-                judge, result = (
-                    None,
-                    unjudged(job, Category.INFRASTRUCTURE_ERROR, str(error), self._options.device.spec, time.monotonic() - start),
-                )
+                result = unjudged(job, Category.INFRASTRUCTURE_ERROR, str(error), options.device.spec, time.monotonic() - start)
             except BaseException:
                 self._discard(judge)  # in the middle of a job, it is of no use for the next
                 raise
-            if result.category is not Category.INFRASTRUCTURE_ERROR or self._closed:
+            if result.category is not Category.INFRASTRUCTURE_ERROR:
+                break
+            self._discard(judge)
+            judge = None
+            if self._closed:
                 break
         assert result is not None
         return result, judge
 
-    def _live_judge(self, judge: _Judge | None) -> _Judge:
+    def _live_judge(self, judge: _Judge | None, options: EngineOptions) -> _Judge:
         """`judge`, or a new one where it can't go on. Raises JudgeLostError."""
         zygote = self._live_zygote()
         if judge is not None and judge.zygote is zygote and judge.alive:
@@ -218,7 +234,7 @@ class LocalEngine:
         with self._lock:
             self._require_open()
             # Listed before it is ready, so that whoever closes the engine meanwhile closes it too.
-            fresh = _Judge(self._context, self._options, zygote)
+            fresh = _Judge(self._context, options, zygote)
             self._judges.append(fresh)
         try:
             fresh.await_ready()

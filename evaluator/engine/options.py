@@ -1,6 +1,6 @@
 """How an engine runs its judges; light enough to be imported before anything heavy starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator.build.native import compile_native
@@ -16,11 +16,25 @@ class EngineOptions:
     stands_in: bool
     """The CPU stands in for a GPU that is not there."""
     judges: int
-    """Judge processes, which build and judge side by side."""
+    """Judge processes, over all devices, which build and judge side by side."""
     cache_root: Path
     level: Level | None = None
     """The sandbox's level; None for the best that the machine gives."""
     build_timeout_s: float = 300.0
+    more_devices: tuple[Device, ...] = ()
+    """Further devices of the same model; judges are shared out among all."""
+    build_slots: int | None = None
+    """Compilers that run at once; None for as many as judges ask for."""
+    slot_bytes: int = 1 << 30
+    """Memory that a compiler may use with one slot."""
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return (self.device, *self.more_devices)
+
+    def of_judge(self, number: int) -> "EngineOptions":
+        """What the judge of that number, from 0, needs to know: it has one device only."""
+        return replace(self, device=self.devices[number % len(self.devices)], more_devices=())
 
 
 RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"

@@ -1,23 +1,31 @@
 """One run of an engine: jobs on their way to judges, and results on their way back."""
 
+import contextlib
 import itertools
 import queue
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from evaluator.judge.bench import Job
 from evaluator.result import Result
+
+MAX_TOGETHER = 64
+"""Results that are handed over at a time."""
 
 
 class Run:
     """The jobs of one run, which several threads draw from, and their results."""
 
-    def __init__(self, jobs: Iterator[Job]) -> None:
+    def __init__(self, jobs: Iterator[Job], limit: int | None = None) -> None:
+        """At most `limit` jobs are in flight: where results are fetched more slowly than judges bring them, judges wait."""
         self.over = False
+        self._limit = limit
         self._jobs, self._drawing = jobs, threading.Lock()
         self._drawn: dict[int, Job] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
         self._results: queue.SimpleQueue[tuple[int, Result] | BaseException | None] = queue.SimpleQueue()
 
     def in_flight(self) -> list[Job]:
@@ -26,8 +34,10 @@ class Run:
             return list(self._drawn.values())
 
     def draw(self) -> tuple[int, Job] | None:
-        """The next job with its number; None where there is no more. May wait for as long as the iterator does."""
+        """The next job with its number; None where there is no more. May wait for as long as the iterator does, and for room."""
         with self._drawing:
+            with self._room:
+                self._room.wait_for(lambda: self.over or self._limit is None or len(self._drawn) < self._limit)
             job = None if self.over else next(self._jobs, None)
             with self._lock:
                 if job is None or self.over:
@@ -49,20 +59,50 @@ class Run:
         self._results.put(error)
 
     def delivered(self, threads: int) -> Iterator[tuple[Job, Result]]:
-        """What so many threads come to."""
+        """What so many threads come to, one by one."""
+        for arrival in self.arrivals(threads, 1):
+            yield from arrival.take()
+
+    def arrivals(self, threads: int, most: int = MAX_TOGETHER) -> Iterator["Arrival"]:
+        """What so many threads come to, as many results at a time as are there, and at most `most`."""
         while threads:
-            item = self._results.get()
-            if isinstance(item, BaseException):
-                raise item
-            if item is None:
-                threads -= 1
-            else:
-                number, result = item
-                with self._lock:
-                    job = self._drawn.pop(number)
-                yield job, result
+            items = [self._results.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(items) < most:
+                    items.append(self._results.get_nowait())
+            arrived: list[tuple[int, Result]] = []
+            for item in items:
+                if isinstance(item, BaseException):
+                    if arrived:
+                        yield Arrival(self, arrived)
+                    raise item
+                if item is None:
+                    threads -= 1
+                else:
+                    arrived.append(item)
+            if arrived:
+                yield Arrival(self, arrived)
+
+    def land(self, number: int) -> Job:
+        """The job of that number, which is no longer in flight."""
+        with self._room:
+            self._room.notify()
+            return self._drawn.pop(number)
 
     def end(self) -> None:
         """Draw no more."""
-        with self._lock:
+        with self._room:
             self.over = True
+            self._room.notify_all()
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Results that have come; their jobs are in flight until they are taken."""
+
+    run: Run
+    results: list[tuple[int, Result]]
+
+    def take(self) -> list[tuple[Job, Result]]:
+        """Each job with its result. From now on it is up to the caller that they are kept."""
+        return [(self.run.land(number), result) for number, result in self.results]

@@ -124,12 +124,12 @@ class Worker:
     def entering(self, stage: str) -> Iterator[None]:
         """Name the stage, and add the time spent in it, builds aside, to `stages_s`."""
         self.stage = stage
-        built_s = self.stages_s.get("build", 0.0)
+        built_s = self._building_s
         try:
             with self.spending(stage):
                 yield
         finally:
-            self.stages_s[stage] -= self.stages_s.get("build", 0.0) - built_s
+            self._spend(stage, built_s - self._building_s)
 
     @contextlib.contextmanager
     def spending(self, stage: str) -> Iterator[None]:
@@ -138,7 +138,14 @@ class Worker:
         try:
             yield
         finally:
-            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + time.monotonic() - start
+            self._spend(stage, time.monotonic() - start)
+
+    @property
+    def _building_s(self) -> float:
+        return self.stages_s.get("build", 0.0) + self.stages_s.get("queue", 0.0)
+
+    def _spend(self, stage: str, seconds: float) -> None:
+        self.stages_s[stage] = self.stages_s.get(stage, 0.0) + seconds
 
     def request(
         self,
@@ -235,7 +242,9 @@ class Worker:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")
         start = time.monotonic()
         outcome = self._outcome(message.get("request"))
-        self.stages_s["build"] = self.stages_s.get("build", 0.0) + time.monotonic() - start
+        if outcome.waited_s:
+            self._spend("queue", outcome.waited_s)
+        self._spend("build", time.monotonic() - start - outcome.waited_s)
         self.builds.append(self._shortened(outcome.evidence))
         try:
             if outcome.evidence.ok and outcome.evidence.uses_cuda and self.no_device:

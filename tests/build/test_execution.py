@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
-from evaluator.build.fast import CPP_SUFFIXES
+from evaluator.build.fast import _DECLARES_ONLY, CPP_SUFFIXES
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.category import Category
@@ -133,3 +133,41 @@ def test_a_failure_is_told_as_the_stock_way_tells_it(machine: Toolchain, warm: P
     stock = Builder(Cache(tmp_path / "stock"), machine, stock_only=True).build(request).evidence
     assert (fast.category, fast.output, fast.diagnostics) == (stock.category, stock.output, stock.diagnostics)
     assert [(attempt.way, attempt.ok) for attempt in fast.attempts] == [("lean+precompiled", False), ("stock", False)]
+
+
+BINDING = """#include <torch/extension.h>
+torch::Tensor twice(torch::Tensor x);
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+m.def("twice", torch::wrap_pybind_function(BOUND), "twice");
+}
+"""
+
+
+def binding_alone(name: str, machine: Toolchain, folder: Path) -> BuildOutcome:
+    """A binding file for CUDA, with a PyTorch that has no CUDA to link it with."""
+    sources = [{"name": "main.cpp", "text": BINDING.replace("BOUND", name)}]
+    request = BuildRequest.model_validate({"name": "bound", "sources": sources, "with_cuda": True})
+    return Builder(Cache(folder), replace(machine, torch=replace(machine.torch, cuda=None))).build(request)
+
+
+@pytest.mark.build
+def test_declarations_that_are_not_linked_are_only_read(machine: Toolchain, tmp_path: Path) -> None:
+    right, wrong = (binding_alone(name, machine, tmp_path).evidence for name in ("twice", "thrice"))
+    assert right.ok, right.output
+    assert [attempt.way for attempt in right.attempts] == ["lean+precompiled+read"]
+    assert wrong.category is Category.UNDECLARED_IDENTIFIER
+    assert [(attempt.way, attempt.ok) for attempt in wrong.attempts] == [("lean+precompiled+read", False), ("stock", False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "only"),
+    [
+        (BINDING, True),
+        (BINDING.replace("(torch::Tensor x);", "(torch::Tensor x) { return x; }"), False),
+        (BINDING.replace("torch::Tensor twice", 'asm(".error"); torch::Tensor twice', 1), False),
+        (BINDING.replace("BOUND)", "BOUND); [] {}()"), False),
+        (f"{BINDING}int more;", False),
+    ],
+)
+def test_a_file_of_declarations_is_told_from_one_with_code(text: str, only: bool) -> None:
+    assert bool(_DECLARES_ONLY.match(text)) is only

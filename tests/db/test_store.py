@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from db.models import MAX_SOURCE_BYTES
-from db.store import EvaluationKey, Store, StoreError
+from db.store import MAX_NAMES, Entry, EvaluationKey, Store, StoreError
 from evaluator.category import CATEGORIES, Category
 from evaluator.result import Result
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result, sha256
@@ -124,6 +124,45 @@ def test_judged_needs_every_part_of_the_key(store: Store) -> None:
     assert set(others) == set(EvaluationKey.fields())
     for name, value in others.items():
         assert not store.judged(dataclasses.replace(key, **{name: value})), name
+
+
+def test_judged_among_is_what_judged_keys_says_of_those(store: Store) -> None:
+    count = MAX_NAMES + 20
+    saved = [result(submission=f"{number}.py") for number in range(count)]
+    store.save_all([Entry(each, SOURCE) for each in saved])
+    keys = [EvaluationKey.of(each) for each in saved]
+    changed = [dataclasses.replace(key, source_sha256=sha256("other")) for key in keys[:5]]
+    absent = [dataclasses.replace(key, submission=f"no {key.submission}") for key in keys[:5]]
+    assert store.judged_among([*keys[7:], *changed, *absent]) == set(keys[7:])
+    assert store.judged_among([]) == frozenset()
+    store.save(result(Category.SYNTAX_ERROR, "changed", submission="9.py"), "changed")
+    assert store.judged_among(keys[8:10]) == {keys[8]} == store.judged_keys() & set(keys[8:10])
+
+
+def test_what_is_mentioned_may_have_been_judged_and_what_is_not_has_not(store: Store) -> None:
+    store.save(result(Category.NO_TOOLCHAIN), SOURCE)
+    assert store.mentions("submissions/softmax/a.py", sha256(SOURCE))
+    assert not store.mentions("submissions/softmax/a.py", sha256("other"))
+    assert not store.mentions("b.py", sha256(SOURCE))
+
+
+def test_several_are_saved_together_or_not_at_all(store: Store) -> None:
+    good = [Entry(result(submission=f"{number}.py"), SOURCE, PROBLEM_SOURCE) for number in range(3)]
+    assert store.save_all(good) == [1, 2, 3]
+    assert store.save_all([]) == []
+    impossible = result(submission="4.py").model_copy(update={"duration_s": -1.0})
+    with pytest.raises(StoreError):
+        store.save_all([Entry(result(submission="3.py"), SOURCE), Entry(impossible, SOURCE)])
+    assert store.get(4) is None
+    stored = store.get(2)
+    assert stored is not None and stored.result == good[1].result and stored.problem_source == PROBLEM_SOURCE
+
+
+def test_of_several_saved_together_a_later_one_replaces_what_was_not_evaluated(store: Store) -> None:
+    waiting, done = result(Category.INTERRUPTED), result()
+    first, second = store.save_all([Entry(waiting, SOURCE), Entry(done, SOURCE)])
+    assert store.get(first) is None
+    assert store.get(second) is not None
 
 
 def test_judged_keys_of_an_older_evaluator_are_not_mixed_in(store: Store) -> None:

@@ -4,9 +4,11 @@ import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -16,6 +18,8 @@ from evaluator.category import Category, Status
 from evaluator.engine.local import JudgeLostError, LocalEngine, unjudged
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.bench import Job
+from evaluator.judge.lock import DeviceLock
+from evaluator.problem import SHIPPED
 from evaluator.result import Result
 from tests.judge.conftest import make_job, own_cpu
 
@@ -97,6 +101,47 @@ def test_a_job_whose_judge_dies_each_time_is_not_evaluated(engine: LocalEngine) 
     assert (results["0.py"].status, results["0.py"].category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
     assert "ended with exit code -9" in results["0.py"].message
     assert results["1.py"].problem == "softmax"
+
+
+def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngine, tmp_path: Path) -> None:
+    broken = tmp_path / "softmax.py"
+    broken.write_text((SHIPPED / "softmax.py").read_text().replace("torch.softmax(x, dim=1)", "x.gone()"))
+    run(engine, [QUICK, QUICK])
+    before = {judge._process.pid for judge in engine._judges}
+    jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
+    results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+    assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
+    assert len(before & {judge._process.pid for judge in engine._judges}) < len(before)
+    assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
+
+
+def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_other_up(tmp_path: Path) -> None:
+    devices = [replace(own_cpu(), unique_id=f"cpu-{number}-of-{os.getpid()}", name=f"Device {number}") for number in range(2)]
+    taken = DeviceLock(devices[1].unique_id)
+    with LocalEngine(replace(options(tmp_path, 2), device=devices[0], more_devices=(devices[1],))) as engine:
+        engine.start()
+        taken.acquire()  # as by another user's judge: what is drawn for this device waits
+        jobs = [make_job(QUICK, name=f"{number}.py") for number in range(4)]
+        results = engine.run(iter(jobs), unheard)
+        found = [next(results)[1] for _ in range(3)]
+        assert {result.environment.device_name for result in found if result.environment} == {"Device 0"}
+        taken.release()
+        found += [result for _, result in results]
+    taken.close()
+    for device in devices:
+        Path(tempfile.gettempdir(), f"assay-{device.unique_id}.lock").unlink(missing_ok=True)
+    assert sorted(result.submission for result in found) == [job.submission for job in jobs]
+    assert {result.category for result in found} == {Category.WRONG_SHAPE}
+    assert found[-1].environment is not None and found[-1].environment.device_name == "Device 1"
+    assert found[-1].evidence.stages_s["wait"] > 0
+
+
+def test_a_submission_that_kills_its_worker_costs_only_itself(engine: LocalEngine) -> None:
+    killer = QUICK.replace("return", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)\n        return")
+    judges = {judge._process.pid for judge in engine._judges}
+    results = run(engine, [killer, QUICK, killer, QUICK])
+    assert [results[f"{number}.py"].category for number in range(4)] == [Category.PROCESS_CRASH, Category.WRONG_SHAPE] * 2
+    assert {judge._process.pid for judge in engine._judges} >= judges
 
 
 def test_an_iterator_that_raises_is_heard_of(engine: LocalEngine) -> None:

@@ -1,6 +1,7 @@
 """Jobs on their way to judges: each is in flight from the moment it is drawn until its result has been delivered."""
 
 import itertools
+import threading
 
 import pytest
 
@@ -77,3 +78,56 @@ def test_an_error_is_raised_before_what_comes_after_it() -> None:
     run.fail(None)
     with pytest.raises(OSError, match="gone"):
         list(run.delivered(1))
+
+
+def test_no_more_are_drawn_than_may_be_in_flight() -> None:
+    run = Run(iter(JOBS), limit=2)
+    drawn = [run.draw(), run.draw()]
+    third: list[object] = []
+    thread = threading.Thread(target=lambda: third.append(run.draw()))
+    thread.start()
+    thread.join(0.2)
+    assert third == [] and names(run) == ["a", "b"]
+    assert drawn[0] is not None
+    run.finish(drawn[0][0], result_of(drawn[0][1]))
+    assert next(run.delivered(1))[0].submission == "a"
+    thread.join(10)
+    assert len(third) == 1 and names(run) == ["b", "c"]
+
+
+def test_the_end_is_heard_of_by_who_waits_for_room() -> None:
+    run = Run(iter(JOBS), limit=1)
+    run.draw()
+    drawn: list[object] = []
+    thread = threading.Thread(target=lambda: drawn.append(run.draw()))
+    thread.start()
+    run.end()
+    thread.join(10)
+    assert drawn == [None]
+
+
+def test_what_has_come_arrives_together_and_is_in_flight_until_it_is_taken() -> None:
+    run = Run(iter(JOBS))
+    for _ in range(3):
+        drawn = run.draw()
+        assert drawn is not None
+        run.finish(drawn[0], result_of(drawn[1]))
+    run.fail(None)
+    arrivals = run.arrivals(1, most=2)
+    first = next(arrivals)
+    assert names(run) == ["a", "b", "c"]
+    assert [(job.submission, result.submission) for job, result in first.take()] == [("a", "a"), ("b", "b")]
+    assert names(run) == ["c"]
+    assert [job.submission for arrival in arrivals for job, _ in arrival.take()] == ["c"]
+
+
+def test_what_came_before_an_error_arrives_before_it() -> None:
+    run = Run(iter(JOBS))
+    drawn = run.draw()
+    assert drawn is not None
+    run.finish(drawn[0], result_of(drawn[1]))
+    run.fail(OSError("gone"))
+    arrivals = run.arrivals(1)
+    assert len(next(arrivals).results) == 1
+    with pytest.raises(OSError, match="gone"):
+        next(arrivals)

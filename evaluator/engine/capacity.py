@@ -1,0 +1,86 @@
+"""How many judges and how many compilers a machine can carry."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.devices import Device, cpu_count
+
+JUDGE_BYTES = 3 << 30
+"""Memory of the machine for one judge with its worker: PyTorch, and on a GPU two CUDA contexts, take a third of it, inputs the rest."""
+SLOT_BYTES = 1 << 30
+"""Memory for one compiler at the least; a stock nvcc pass takes three such slots."""
+CONTEXTS_SHARE = 0.1
+"""Of a GPU's memory: what the contexts of judges and workers may take that wait for their turn there."""
+CONTEXTS_BYTES = 1 << 30
+"""Device memory of two CUDA contexts: a judge's, and its worker's."""
+MAX_JUDGES_PER_GPU = 16
+CORES_PER_GPU = 2
+"""Judge and worker wait awake for each other while they time: their cores are no compiler's."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What an engine may run at once."""
+
+    judges: int
+    """Judge processes, over all devices. More than there are devices: while one has the device, the others start, load and build."""
+    build_slots: int
+    slot_bytes: int
+    """Memory that a compiler may use with one slot."""
+
+
+def capacity(devices: Sequence[Device], cores: int, memory_bytes: int, judges: int | None = None) -> Capacity:
+    """What fits on so many cores and into so much memory; `judges`, where given, is taken as it is.
+
+    Half of the memory is for compilers, half for judges.
+    """
+    gpus = sum(device.kind == "cuda" for device in devices)
+    slots = max(1, cores // 2, cores - CORES_PER_GPU * gpus)
+    slots = max(1, min(slots, memory_bytes // 2 // SLOT_BYTES))
+    room = max(len(devices), memory_bytes // 2 // JUDGE_BYTES)
+    # So many that every slot can have its build while each GPU has a judge of its own, and one is next.
+    wanted = sum(min(_contexts(device), -(-slots // gpus) + 2) for device in devices) if gpus else cores + 1
+    return Capacity(judges or max(1, min(wanted, room)), slots, memory_bytes // 2 // slots)
+
+
+def _contexts(device: Device) -> int:
+    """Judges that one GPU has room for; at least two, so that one can load while the other computes."""
+    if device.memory_bytes is None:
+        return MAX_JUDGES_PER_GPU
+    return max(2, min(MAX_JUDGES_PER_GPU, int(device.memory_bytes * CONTEXTS_SHARE) // CONTEXTS_BYTES))
+
+
+def of_this_machine(devices: Sequence[Device], judges: int | None = None) -> Capacity:
+    """`capacity` on the cores and the memory that this process may use."""
+    return capacity(devices, cpu_count(), machine_bytes(), judges)
+
+
+def machine_bytes(root: Path = Path("/")) -> int:
+    """Memory that this process may use: the machine's, or the least limit of a control group that it is in. `root` is where /proc and /sys
+    are."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    own = root / "proc/self/cgroup"
+    for line in own.read_text().splitlines() if own.exists() else ():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            limits += _limits([root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"], group, "memory.max")
+        elif "memory" in controllers.split(","):
+            limits += _limits([root / "sys/fs/cgroup/memory"], group, "memory.limit_in_bytes")
+    return min(limits)
+
+
+def _limits(mounts: Sequence[Path], group: str, name: str) -> list[int]:
+    """The limits of a group and of all above it; a container may see its own group as the root."""
+    found = []
+    for mount in mounts:
+        place = mount / group.lstrip("/")
+        for folder in (place, *place.parents):
+            if not folder.is_relative_to(mount):
+                break
+            try:
+                found.append(int((folder / name).read_text()))
+            except (OSError, ValueError):  # no such group here, or "max"
+                continue
+    return found
