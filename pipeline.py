@@ -125,6 +125,7 @@ def run(options: argparse.Namespace) -> int:
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     device, stands_in = choose(options.device)
     with Store.open(options.db) as store, _json_file(options.json) as json_file:
+        store.start_run(sys.argv)
         session = Session(options, store, json_file, device, stands_in, Problems(known))
         return session.judge(submissions)
 
@@ -179,7 +180,7 @@ class Session:
             first = next(jobs, None)
             if first is not None:
                 interrupted = self._run_engine(itertools.chain([first], jobs))
-        self.display.summary(self.skipped, str(self.store.path))
+        self.display.summary(self.skipped, self.store.name)
         if interrupted:
             return EXIT_INTERRUPTED
         return EXIT_SOME_NOT_EVALUATED if self.counts["not_evaluated"] else EXIT_ALL_EVALUATED

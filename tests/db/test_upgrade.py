@@ -24,8 +24,8 @@ SECOND = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0004"
+down_revision = "0003"
 
 
 def upgrade() -> None:
@@ -48,8 +48,8 @@ def parts(sql: str) -> list[str]:
 def with_second_revision(tmp_path: Path, text: str) -> History:
     folder = tmp_path / "migrations"
     shutil.copytree(HISTORY.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "r0002_remark.py").write_text(text)
-    return History(folder, (*HISTORY.revisions, "0002"))
+    (folder / "versions" / "r0004_remark.py").write_text(text)
+    return History(folder, (*HISTORY.revisions, "0004"))
 
 
 @contextmanager
@@ -69,7 +69,8 @@ def as_nobody() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def test_the_migrations_make_what_the_models_say(store: Store, tmp_path: Path) -> None:
+def test_the_migrations_make_what_the_models_say(sqlite_store: Store, tmp_path: Path) -> None:
+    store = sqlite_store
     engine = create_engine(f"sqlite:///{tmp_path / 'models.db'}")
     Base.metadata.create_all(engine)
     engine.dispose()
@@ -84,13 +85,15 @@ def test_the_list_of_revisions_is_that_of_the_files() -> None:
     assert tuple(reversed([revision.revision for revision in script.walk_revisions()])) == HISTORY.revisions
 
 
-def test_the_table_of_categories_is_that_of_the_code(store: Store) -> None:
+def test_the_table_of_categories_is_that_of_the_code(sqlite_store: Store) -> None:
+    store = sqlite_store
     with closing(sqlite3.connect(store.path)) as connection:
         rows = dict(connection.execute("SELECT name, status FROM categories").fetchall())
     assert rows == {category.value: info.status.value for category, info in CATEGORIES.items()}
 
 
-def test_a_category_that_is_new_is_added(url: str) -> None:
+def test_a_category_that_is_new_is_added(sqlite_url: str) -> None:
+    url = sqlite_url
     with Store.open(url) as store:
         path = store.path
     with closing(sqlite3.connect(path)) as connection:
@@ -100,7 +103,8 @@ def test_a_category_that_is_new_is_added(url: str) -> None:
         assert store.save(result(), "class ModelNew: ...\n") == 1
 
 
-def test_opening_an_existing_database_is_quick(url: str) -> None:
+def test_opening_an_existing_database_is_quick(sqlite_url: str) -> None:
+    url = sqlite_url
     Store.open(url).close()
     times_s = []
     for _ in range(3):
@@ -110,7 +114,8 @@ def test_opening_an_existing_database_is_quick(url: str) -> None:
     assert min(times_s) < 0.15
 
 
-def test_an_older_database_is_copied_and_upgraded(url: str, tmp_path: Path) -> None:
+def test_an_older_database_is_copied_and_upgraded(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     with Store.open(url) as store:
         number = store.save(result(), "class ModelNew: ...\n")
         before = schema(store.path)
@@ -118,22 +123,24 @@ def test_an_older_database_is_copied_and_upgraded(url: str, tmp_path: Path) -> N
     with Store.open(url, history=history) as store:
         assert store.get(number) is not None
         assert "remark" in schema(store.path)["evaluations"]
-    backup = tmp_path / "assay.db.bak-0001"
+    backup = tmp_path / "assay.db.bak-0003"
     assert schema(backup) == before
     with Store.open(f"sqlite:///{backup}") as store:
         assert store.get(number) is not None
 
 
-def test_a_second_backup_does_not_replace_the_first(url: str, tmp_path: Path) -> None:
+def test_a_second_backup_does_not_replace_the_first(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     Store.open(url).close()
-    first = tmp_path / "assay.db.bak-0001"
+    first = tmp_path / "assay.db.bak-0003"
     first.write_text("mine")
     Store.open(url, history=with_second_revision(tmp_path, SECOND)).close()
     assert first.read_text() == "mine"
-    assert schema(tmp_path / "assay.db.bak-0001.2")
+    assert schema(tmp_path / "assay.db.bak-0003.2")
 
 
-def test_an_upgrade_that_fails_changes_nothing(url: str, tmp_path: Path) -> None:
+def test_an_upgrade_that_fails_changes_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     with Store.open(url) as store:
         number = store.save(result(), "class ModelNew: ...\n")
         before = schema(store.path)
@@ -144,17 +151,19 @@ def test_an_upgrade_that_fails_changes_nothing(url: str, tmp_path: Path) -> None
         assert store.get(number) is not None
 
 
-def test_a_new_database_leaves_no_backup(store: Store, tmp_path: Path) -> None:
+def test_a_new_database_leaves_no_backup(sqlite_store: Store, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.bak-*"))
 
 
-def test_a_newer_database_is_refused_with_both_versions(url: str, tmp_path: Path) -> None:
+def test_a_newer_database_is_refused_with_both_versions(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     Store.open(url, history=with_second_revision(tmp_path, SECOND)).close()
-    with pytest.raises(StoreError, match=r"revision 0002.*newest that it knows is 0001.*newer Assay"):
+    with pytest.raises(StoreError, match=r"revision 0004.*newest that it knows is 0003.*newer Assay"):
         Store.open(url)
 
 
-def test_a_database_of_something_else_is_refused_and_left_alone(url: str, tmp_path: Path) -> None:
+def test_a_database_of_something_else_is_refused_and_left_alone(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     path = tmp_path / "assay.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE mine (x)")
@@ -164,7 +173,8 @@ def test_a_database_of_something_else_is_refused_and_left_alone(url: str, tmp_pa
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_database_is_refused(url: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     (tmp_path / "assay.db").write_text("A diary, not a database. " * 100)
     with pytest.raises(StoreError, match=r"not a database.*--db"):
         Store.open(url)
@@ -181,7 +191,8 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
         Store.open(f"sqlite:///{tmp_path}")
 
 
-def test_reading_creates_nothing(url: str, tmp_path: Path) -> None:
+def test_reading_creates_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    url = sqlite_url
     with pytest.raises(StoreError, match=r"no database.*pipeline.py"):
         Store.open(url, read_only=True)
     assert list(tmp_path.iterdir()) == []
@@ -216,7 +227,8 @@ def test_a_reader_in_an_unwritable_folder_is_told_to_copy_the_file() -> None:
 
 
 @pytest.mark.parametrize("url", ["assay.db", "sqlite://", "sqlite:///:memory:", "sqlite:///file:a?mode=memory", "postgresql://host/db"])
-def test_an_unsuitable_url_is_answered_with_a_suitable_one(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsuitable_url_is_answered_with_a_suitable_one(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = sqlite_url
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError, match="sqlite:///"):
         Store.open(url)
