@@ -71,7 +71,7 @@ def newest_boards(connection: Connection, filters: Filters = Filters()) -> list[
         query = query.where(BoardRow.problem == filters.problem)
     newest: dict[str, tuple[int, str]] = {}
     boards = []
-    for number, *values in connection.execute(query).tuples():
+    for number, *values in connection.execute(query):
         board = KnownBoard(*values)
         if number is not None:
             newest[board.problem] = max(newest.get(board.problem, (0, "")), (number, board.problem_sha256))
@@ -98,12 +98,12 @@ def places(connection: Connection, boards: Collection[KnownBoard], every: bool =
             query = select(*columns).where(standing.board_id.in_(ids))
             if nobody is not None:
                 query = query.where(standing.author_id != nobody)
-            for item in connection.execute(query).tuples():
+            for item in connection.execute(query):
                 found[item[0]].append(item)
         if every or nobody is not None:
             ranked = select(row.board_id, row.author_id, row.id, row.speedup, row.speedup_low, row.speedup_high)
             ranked = ranked.where(row.board_id.in_(ids), row.is_ranked)
-            for single in connection.execute(ranked if every else ranked.where(row.author_id == nobody)).tuples():
+            for single in connection.execute(ranked if every else ranked.where(row.author_id == nobody)):
                 assert single[3] is not None and single[4] is not None and single[5] is not None
                 found[single[0]].append((*single[:3], single[3], single[4], single[5]))
     return {board_id: _ranked(items) for board_id, items in found.items()}

@@ -92,7 +92,7 @@ def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set
         .join(TallyRow, TallyRow.board_id == BoardRow.id)
         .where(TallyRow.author_id == author, TallyRow.category.not_in(_UNCOUNTED))
     )
-    found = connection.execute(query).tuples().all()
+    found = connection.execute(query).all()
     judged = {number for number, _, _ in found}
     rejected = {problem for _, problem, device in found if device == ""}
     return {board.id for board in boards if board.id in judged or board.problem in rejected}

@@ -130,7 +130,7 @@ def failures(
             given.append(or_(board.precision == precision, board.precision.is_(None)))
         if given:
             query = query.where(tally.board_id.in_(select(board.id).where(*given)))
-        return counted({name: int(count) for name, count in connection.execute(query).tuples()})
+        return counted({name: int(count) for name, count in connection.execute(query)})
 
 
 def counted(counts: dict[str, int]) -> Failures:
@@ -160,4 +160,4 @@ def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any,
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(SourceRow, SourceRow.id == row.source_id)
     )
-    return {item[0]: item[1:] for ids in chunks(evaluation_ids) for item in connection.execute(query.where(row.id.in_(ids))).tuples()}
+    return {item[0]: item[1:] for ids in chunks(evaluation_ids) for item in connection.execute(query.where(row.id.in_(ids)))}

@@ -106,6 +106,7 @@ class BoardRow(Base):
         CheckConstraint("length(sha256) = 64", name="sha256"),
         CheckConstraint("problem_sha256 IS NULL OR problem IS NOT NULL", name="problem_named"),
         Index("ix_boards_problem", "problem", postgresql_using="hash"),
+        {"sqlite_autoincrement": True},
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -123,7 +124,11 @@ class EnvironmentRow(Base):
     """One machine with its software."""
 
     __tablename__ = "environments"
-    __table_args__ = (UniqueConstraint("sha256"), CheckConstraint("length(sha256) = 64", name="sha256"))
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
@@ -136,7 +141,11 @@ class AuthorRow(Base):
     """Who hands in; one row stands for all that came without an author."""
 
     __tablename__ = "authors"
-    __table_args__ = (UniqueConstraint("sha256"), CheckConstraint("length(sha256) = 64", name="sha256"))
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))

@@ -75,7 +75,7 @@ def overall(store: Store, device: str | None = None, case: str | None = None, pr
         for board in boards:
             settings[board.case, board.device_name].append(board)
         rejected = _rejected_boards(connection)
-        names: dict[int, str | None] = dict(connection.execute(select(AuthorRow.id, AuthorRow.name)).tuples().all())
+        names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
         return tuple(
             OverallBoard(case_name, device_name, len(tasks), _rows(_records(connection, tasks, rejected, ranking), names, tasks))
             for (case_name, device_name), tasks in sorted(settings.items(), key=lambda item: (item[0][1], item[0][0] or ""))
@@ -85,7 +85,7 @@ def overall(store: Store, device: str | None = None, case: str | None = None, pr
 def _rejected_boards(connection: Connection) -> dict[int, str]:
     """Problems of the boards of what failed before its device was known: it belongs to every setting."""
     query = select(BoardRow.id, BoardRow.problem).where(BoardRow.device_name == "", BoardRow.problem.is_not(None))
-    return {number: problem for number, problem in connection.execute(query).tuples() if problem is not None}
+    return {number: problem for number, problem in connection.execute(query) if problem is not None}
 
 
 def _records(
@@ -99,7 +99,7 @@ def _records(
     counts_for |= {number: of_problem[problem] for number, problem in rejected.items() if problem in of_problem}
     for ids in chunks(counts_for):
         query = select(TallyRow.board_id, TallyRow.author_id, TallyRow.category, TallyRow.count).where(TallyRow.board_id.in_(ids))
-        for board_id, author, category, count in connection.execute(query).tuples():
+        for board_id, author, category, count in connection.execute(query):
             record = records[author]
             record.categories[category] += count
             if category not in _UNCOUNTED:

@@ -52,7 +52,7 @@ class Parts:
     def write(self, connection: Connection) -> None:
         for model in _MODELS:
             if self._rows[model]:
-                connection.execute(insert(model), self._rows[model])
+                connection.execute(insert(model.__table__), self._rows[model])  # type: ignore[arg-type]
 
 
 def split(result: Result) -> tuple[Rows, dict[str, Any]]:

@@ -4,11 +4,10 @@ An evaluation changes only what was known of its own submission, of its author's
 board. So a save asks for these alone, and costs the same in a database of a million evaluations as in an empty one.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from db.current import current_evaluations
 from db.dimensions import upsert
@@ -20,25 +19,19 @@ TallyKey = tuple[int, int, str]
 _OK = Category.OK.value
 
 
-def take_back(removed: Iterable[tuple[bool, int, int, str]]) -> dict[TallyKey, int]:
-    """What deleted rows (is_current, board_id, author_id, category) change in the tallies."""
-    changes: dict[TallyKey, int] = defaultdict(int)
-    for is_current, board_id, author_id, category in removed:
-        if is_current:
-            changes[board_id, author_id, category] -= 1
-    return changes
+def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyKey, int]) -> set[tuple[int, int]]:
+    """Brings the flags of all evaluations of the submissions `names` up to date.
 
-
-def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyKey, int]) -> None:
-    """Brings everything up to date after evaluations of the submissions `names` were stored; `tallies` are changes known before."""
+    What that changes in the tallies is added to `tallies`. Returns the boards and authors whose best may be another now.
+    """
     row = EvaluationRow
     given = SubmissionRow.name.in_(names)
     current = set(connection.execute(select(current_evaluations(given).c.id)).scalars())
     columns = (row.id, row.is_current, row.board_id, row.author_id, row.source_id, row.category)
-    known: Sequence[Row[Any]] = connection.execute(
+    known: Sequence[Any] = connection.execute(
         select(*columns).join(SubmissionRow, SubmissionRow.id == row.submission_id).where(given)
     ).all()
-    changed: list[Row[Any]] = [item for item in known if item.is_current != (item.id in current)]
+    changed: list[Any] = [item for item in known if item.is_current != (item.id in current)]
     if changed:
         # What is no longer current is not ranked either, by the table's own rule.
         for flag in (False, True):
@@ -46,12 +39,20 @@ def refresh(connection: Connection, names: Collection[str], tallies: dict[TallyK
             _set(connection, ids, {"is_current": True} if flag else {"is_current": False, "is_ranked": False})
     for item in changed:
         tallies[item.board_id, item.author_id, item.category] += -1 if item.is_current else 1
-    _count(connection, tallies)
-    boards = _rank(connection, [item for item in changed if item.category == _OK])
-    _stand(connection, boards)
+    return _rank(connection, [item for item in changed if item.category == _OK])
 
 
-def _rank(connection: Connection, changed: Sequence[Row[Any]]) -> set[tuple[int, int]]:
+def demote(connection: Connection, groups: Collection[tuple[int, int, int]]) -> None:
+    """Takes the rank from the copies of these groups (source, board and author), because a later one has come."""
+    if groups:
+        row = EvaluationRow
+        query = select(row.id, row.source_id, row.board_id, row.author_id).where(
+            row.source_id.in_({source_id for source_id, _, _ in groups}), row.is_ranked
+        )
+        _set(connection, [item[0] for item in connection.execute(query) if tuple(item[1:]) in groups], {"is_ranked": False})
+
+
+def _rank(connection: Connection, changed: Sequence[Any]) -> set[tuple[int, int]]:
     """Ranks the latest of each group of copies that changed; the boards and authors of which a ranked evaluation may be another now."""
     groups = {(item.source_id, item.board_id, item.author_id) for item in changed}
     if not groups:
@@ -61,7 +62,7 @@ def _rank(connection: Connection, changed: Sequence[Row[Any]]) -> set[tuple[int,
         row.source_id.in_({source_id for source_id, _, _ in groups}), row.is_current, row.category == _OK
     )
     latest: dict[tuple[int, int, int], int] = {}
-    members: list[Row[Any]] = [item for item in connection.execute(query) if tuple(item[2:]) in groups]
+    members: list[Any] = [item for item in connection.execute(query) if tuple(item[2:]) in groups]
     for item in members:
         key = item.source_id, item.board_id, item.author_id
         latest[key] = max(latest.get(key, 0), item.id)
@@ -77,8 +78,9 @@ def _set(connection: Connection, ids: Sequence[int], values: dict[str, bool]) ->
         connection.execute(statement, [{"number": number} for number in ids])
 
 
-def _count(connection: Connection, changes: dict[TallyKey, int]) -> None:
-    rows = [
+def count(connection: Connection, changes: dict[TallyKey, int]) -> None:
+    """Adds changes to the tallies."""
+    rows: list[dict[str, Any]] = [
         {"board_id": board_id, "author_id": author_id, "category": category, "count": change}
         for (board_id, author_id, category), change in changes.items()
         if change
@@ -100,7 +102,7 @@ def _count(connection: Connection, changes: dict[TallyKey, int]) -> None:
         connection.execute(delete(TallyRow).where(*where, TallyRow.count == 0), values)
 
 
-def _stand(connection: Connection, boards: Iterable[tuple[int, int]]) -> None:
+def stand(connection: Connection, boards: Iterable[tuple[int, int]]) -> None:
     """Finds the best ranked evaluation of each author on each board anew; one step in an index each."""
     row = EvaluationRow
     given = row.board_id == bindparam("board"), row.author_id == bindparam("author"), row.is_ranked

@@ -5,6 +5,7 @@ its disk is full or it is gone, is kept in a spool file (`db.spool`) and importe
 """
 
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,12 +15,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from db import DEFAULT_URL, reading, rows, spool
 from db.address import Address
 from db.connection import cause, is_outage, make_engine, way_out
-from db.dimensions import upsert
+from db.dimensions import Dimensions, upsert
 from db.error import StoreError
 from db.models import CategoryRow, EvaluationRow, RunRow
 from db.reading import StoredEvaluation, everything, stored, summary_columns
@@ -27,7 +28,7 @@ from db.record import Command, NewEvaluation
 from db.rows import EvaluationKey
 from db.spool import Spool
 from db.upgrade import HISTORY, History, ensure_current
-from db.writing import save_run, write
+from db.writing import Prepared, save_run, write
 from evaluator.category import CATEGORIES
 from evaluator.result import EVALUATOR_VERSION, Result
 
@@ -51,6 +52,9 @@ class Store:
         self._read_only = read_only
         self._run_id: int | None = None
         self._spool = Spool(address)
+        self._saving = threading.Lock()
+        self._dimensions = Dimensions()
+        self._environments: dict[str, dict[str, Any]] = {}
         self.recovered = 0
         """How many results of earlier runs came from a spool file when this store was opened."""
 
@@ -165,13 +169,32 @@ class Store:
         """As `save`, all in one transaction: what costs most, waiting for the disk, is paid once. Returns the ids in the order given."""
         items = [_storable(item) for item in items]
         try:
-            with self._write() as connection:
-                return write(connection, items, self._run_id)
+            return self._save_prepared([Prepared.of(item, self._environments) for item in items])
         except SQLAlchemyError as error:
             failure = self._unwritable(error)
             if not is_outage(error):
                 raise failure from error
             raise self._spooled(items, failure) from error
+
+    def _save_prepared(self, items: Sequence[Prepared]) -> list[int]:
+        """Raises SQLAlchemyError."""
+        with self._saving:
+            remembered = bool(self._dimensions)
+            try:
+                with self._write() as connection:
+                    numbers = write(connection, items, self._run_id, self._dimensions)
+            except IntegrityError:
+                self._dimensions.forget()
+                if not remembered:
+                    raise
+                # Somebody may have removed what this store remembers.
+                with self._write() as connection:
+                    numbers = write(connection, items, self._run_id, self._dimensions)
+            except BaseException:
+                self._dimensions.drop()
+                raise
+            self._dimensions.keep()
+        return numbers
 
     def _spooled(self, items: Sequence[NewEvaluation], failure: StoreError) -> StoreError:
         try:
@@ -191,7 +214,7 @@ class Store:
                 query = select(EvaluationRow.digest).where(EvaluationRow.digest.in_(digests[start : start + _LOOKUP]))
                 known.update(map(bytes, connection.execute(query).scalars()))
             missing = {digest: item for digest, item in zip(digests, items, strict=True) if digest not in known}
-            write(connection, list(missing.values()), self._run_id)
+            write(connection, [Prepared.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
         return len(missing)
 
     def get(self, evaluation_id: int) -> StoredEvaluation | None:

@@ -31,6 +31,7 @@ def _authors() -> None:
         sa.CheckConstraint("length(sha256) = 64", name=op.f("ck_authors_sha256")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_authors")),
         sa.UniqueConstraint("sha256", name=op.f("uq_authors_sha256")),
+        sqlite_autoincrement=True,
     )
 
 
@@ -58,6 +59,7 @@ def _environments() -> None:
         sa.CheckConstraint("length(sha256) = 64", name=op.f("ck_environments_sha256")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_environments")),
         sa.UniqueConstraint("sha256", name=op.f("uq_environments_sha256")),
+        sqlite_autoincrement=True,
     )
 
 
@@ -153,6 +155,7 @@ def _boards() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_boards")),
         sa.UniqueConstraint("sha256", name=op.f("uq_boards_sha256")),
+        sqlite_autoincrement=True,
     )
     op.create_index("ix_boards_problem", "boards", ["problem"], postgresql_using="hash")
 

@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def running(options: str = _FAST) -> Iterator[str]:
-    """A server; yields the beginning of its URLs, to which a database's name and `?host=` are added by `url`."""
+    """A server; yields its folder, which `url` and `create` ask for."""
     folder = programs()
     assert folder is not None
     home = Path(tempfile.mkdtemp(prefix="assay-postgresql-"))
@@ -51,17 +51,11 @@ def url(home: str, name: str) -> str:
     return f"postgresql+psycopg://assay@/{name}?host={home}"
 
 
-def create(home: str, name: str, template: str = "template1") -> str:
-    """Makes a database, as a copy of another; returns its URL."""
+def create(home: str, name: str) -> str:
+    """Makes a database; returns its URL."""
     with psycopg.connect(host=home, user="assay", dbname="postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        connection.execute(f"CREATE DATABASE {name}")
     return url(home, name)
-
-
-def drop(home: str, name: str) -> None:
-    """Removes a database, connections to it included."""
-    with psycopg.connect(host=home, user="assay", dbname="postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def _user() -> str | None:
