@@ -1,6 +1,7 @@
 """Queries that fetch evaluations whole, or in the few columns that tell what has been judged."""
 
 import json
+import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,10 @@ def everything() -> Any:
 
 def stored(connection: Connection, row: Any) -> StoredEvaluation:
     """The evaluation of a row of `everything`. Raises StoreError where this version can't read it."""
-    evidence = parts.join(connection, row["id"], rows.evidence_rest(row))
+    try:
+        evidence = parts.join(connection, row["id"], rows.evidence_rest(row))
+    except (ValueError, KeyError, IndexError, TypeError, zlib.error) as error:
+        raise rows.unreadable(row, error) from error
     command = None
     if row["run_command"] is not None:
         words = tuple(json.loads(row["run_command"]))

@@ -161,9 +161,9 @@ def evidence_rest(row: Mapping[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads(zlib.decompress(row["evidence"]))
     except (zlib.error, ValueError) as error:
-        raise _unreadable(row, error) from error
+        raise unreadable(row, error) from error
     if not isinstance(found, dict):
-        raise _unreadable(row, TypeError("the evidence is no object"))
+        raise unreadable(row, TypeError("the evidence is no object"))
     return found
 
 
@@ -177,10 +177,11 @@ def result_of(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> Result:
         environment = None if row["environment_json"] is None else Environment.model_validate_json(row["environment_json"])
         return Result.model_validate(values | {"evidence": evidence, "environment": environment})
     except ValidationError as error:
-        raise _unreadable(row, error) from error
+        raise unreadable(row, error) from error
 
 
-def _unreadable(row: Mapping[str, Any], error: Exception) -> StoreError:
+def unreadable(row: Mapping[str, Any], error: Exception) -> StoreError:
+    """What to raise for an evaluation that this version can't read, or that is damaged."""
     return StoreError(
         f"Evaluation {row['id']} can't be read by this version ({EVALUATOR_VERSION}); it was written by {row['evaluator_version']}."
         f" Use that version, or evaluate {row['submission']!r} again with --rerun. Cause: {error}"

@@ -38,7 +38,11 @@ def check(store: Store, deep: bool = False) -> list[str]:
     reads every evaluation and hashes every source. Raises StoreError where the database can't be read at all.
     """
     with store.read() as connection:
-        found = [*_structure(connection), *_flags(connection), *_derived(connection)]
+        # What a damaged file says of its content is worth nothing.
+        damage = list(_structure(connection))
+        if damage:
+            return damage
+        found = [*_flags(connection), *_derived(connection)]
         if deep:
             found += _sources(connection)
     return found + list(_unreadable(store)) if deep else found

@@ -20,10 +20,8 @@ HOSTILE = "[b]\x1b[2J\0\u202e\ufdd0\ufdd1\udcff=1+1"
 def fill(store: Store) -> None:
     """Every category, history, replaced rows, shared and odd texts, and two runs."""
     store.start_run(["pipeline.py", "submissions", "--db", "postgresql+psycopg://me:secret@host/name"])
-    for number, category in enumerate(CATEGORIES):
-        store.save(
-            result(category, submission=f"s{number}", sample_id=number, block=1 + number % 3), "class ModelNew: ...\n", PROBLEM_SOURCE
-        )
+    each = [result(category, submission=f"s{number}", sample_id=number, block=1 + number % 3) for number, category in enumerate(CATEGORIES)]
+    store.save_all([NewEvaluation(saved, "class ModelNew: ...\n", PROBLEM_SOURCE) for saved in each])
     store.save(result(submission="s0", block=1, speedup=3.0, evidence=full_evidence(HOSTILE)), HOSTILE)
     store.save(result(submission=HOSTILE, author=HOSTILE, environment=environment(HOSTILE), message=HOSTILE), HOSTILE, HOSTILE)
     store.save(result(submission="=cmd()", author=None, precision=None), "x" * (2 << 20))
