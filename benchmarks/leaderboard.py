@@ -64,6 +64,9 @@ TARGETS_MS = {
     "show": 20.0,
 }
 INSERT_TARGET_S = 10.0
+BUDGET_S = 20.0
+FEWEST = 20
+"""A slow question is asked this often at least, and no longer than the budget otherwise."""
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _FAILED = [category for category, info in CATEGORIES.items() if info.status not in (Status.CORRECT, Status.REJECTED, Status.NOT_EVALUATED)]
 _ENVIRONMENT = Environment(
@@ -284,18 +287,21 @@ def questions(store: Store, options: argparse.Namespace) -> dict[str, Callable[[
 
 
 def ask(store: Store, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Median and 95th percentile of each question, and the mean of this process's processor time, in milliseconds."""
+    """How often each question was asked, the median and 95th percentile, and the mean of this process's processor time, in milliseconds."""
     found = {}
     for name, question in questions(store, options).items():
         draw = random.Random(1)
         question(draw)
-        times_ms, busy = [], time.process_time()
-        for _ in range(options.repetitions):
+        times_ms: list[float] = []
+        busy = time.process_time()
+        begun = time.perf_counter()
+        while len(times_ms) < options.repetitions and (len(times_ms) < FEWEST or time.perf_counter() - begun < BUDGET_S):
             start = time.perf_counter()
             question(draw)
             times_ms.append(1e3 * (time.perf_counter() - start))
-        busy_ms = 1e3 * (time.process_time() - busy) / options.repetitions
+        busy_ms = 1e3 * (time.process_time() - busy) / len(times_ms)
         found[name] = {
+            "asked": len(times_ms),
             "median_ms": statistics.median(times_ms),
             "p95_ms": statistics.quantiles(times_ms, n=20)[-1],
             "processor_ms": busy_ms,

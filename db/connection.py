@@ -87,9 +87,9 @@ _WAYS_OUT = {
     "full": "Free some space on the disk, then run again.",
     "No space left": "Free some space on the server's disk, then run again.",
     "constraint": "The row contradicts itself; this is an error of the program that made it.",
-    "connection": "See that the server runs and that the URL names it.",
     "does not exist": "Create it (createdb NAME), or name another with --db.",
     "authentication": "Put the right user and password into the URL, or into ~/.pgpass.",
+    "connection": "See that the server runs and that the URL names it.",
     "permission denied": "The user needs the right to create tables and to write them.",
 }
 

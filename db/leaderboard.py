@@ -8,7 +8,7 @@ from sqlalchemy import func, or_, select
 
 from db.boards import Filters, author_id, chunks, newest_boards, places
 from db.error import StoreError
-from db.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow
+from db.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.store import Store
 from evaluator.category import CATEGORIES, Category, Status
 
@@ -113,12 +113,13 @@ def failures(
     The filters are those of `leaderboard`, but evaluations that failed before their device, case or precision was known pass any filter on
     it: no submission drops out of the count. Raises StoreError where the database can't be read.
     """
-    tally, board = TallyRow, BoardRow
-    query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
+    board = BoardRow
     with store.read() as connection:
+        tally: type[TallyRow] | type[TotalRow] = TotalRow if author is None else TallyRow
+        query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
         if author is not None:
             # An author whom nobody knows has no evaluation, and no row has this id.
-            query = query.where(tally.author_id == (author_id(connection, author) or 0))
+            query = query.where(TallyRow.author_id == (author_id(connection, author) or 0))
         given: list[Any] = []
         if problem is not None:
             given.append(board.problem == problem)

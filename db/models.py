@@ -3,8 +3,9 @@
 What many evaluations share is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints repeat
 the rules of `evaluator.result.Result`: a row that could not be a result can't be written, by whichever program.
 
-Three things follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
-`is_current` and `is_ranked` of an evaluation, `standings` and `tallies`. `db.standing` keeps them, and `python -m db check` compares.
+Some things follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
+`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.standing` keeps them, and `python -m db check`
+compares.
 
 A change here needs a revision in `db/migrations/versions`.
 """
@@ -288,13 +289,23 @@ class StandingRow(Base):
     speedup_high: Mapped[float] = mapped_column(Double)
 
 
+class TotalRow(Base):
+    """How many current evaluations on a board ended in a category: `tallies` without the author, so that it stays small."""
+
+    __tablename__ = "totals"
+    __table_args__ = (CheckConstraint("count >= 0", name="count"),)
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
+    count: Mapped[int]
+
+
 class TallyRow(Base):
     """How many of an author's current evaluations on a board ended in a category."""
 
     __tablename__ = "tallies"
     __table_args__ = (
         CheckConstraint("count >= 0", name="count"),
-        Index("ix_tallies_category", "category", "count"),
         Index("ix_tallies_author", "author_id", "category", "board_id", "count"),
     )
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, case, func, select
 
 from db.boards import Filters, KnownBoard, Place, chunks, newest_boards, places
 from db.leaderboard import Failures, counted
@@ -97,15 +97,21 @@ def _records(
         of_problem[task.problem].append(task.id)
     counts_for = {task.id: [task.id] for task in tasks}
     counts_for |= {number: of_problem[problem] for number, problem in rejected.items() if problem in of_problem}
+    tally, ok = TallyRow, Category.OK.value
     for ids in chunks(counts_for):
-        query = select(TallyRow.board_id, TallyRow.author_id, TallyRow.category, TallyRow.count).where(TallyRow.board_id.in_(ids))
-        for board_id, author, category, count in connection.execute(query):
-            record = records[author]
-            record.categories[category] += count
-            if category not in _UNCOUNTED:
-                for task_id in counts_for[board_id]:
-                    record.samples[task_id] += count
-                    record.right[task_id] += count if category == Category.OK.value else 0
+        of_board = tally.board_id.in_(ids)
+        by_category = (
+            select(tally.author_id, tally.category, func.sum(tally.count)).where(of_board).group_by(tally.author_id, tally.category)
+        )
+        for author, category, count in connection.execute(by_category):
+            records[author].categories[category] += int(count)
+        right = func.sum(case((tally.category == ok, tally.count), else_=0))
+        by_board = select(tally.board_id, tally.author_id, func.sum(tally.count), right)
+        judged = by_board.where(of_board, tally.category.not_in(_UNCOUNTED)).group_by(tally.board_id, tally.author_id)
+        for board_id, author, samples, right_ones in connection.execute(judged):
+            for task_id in counts_for[board_id]:
+                records[author].samples[task_id] += int(samples)
+                records[author].right[task_id] += int(right_ones)
     for task in tasks:
         earned: set[int] = set()
         for place in ranking[task.id]:

@@ -83,7 +83,7 @@ class Spool:
 
 def places(address: Address) -> tuple[Path, ...]:
     """What the names of spool files begin with, the preferred place first."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "assay"
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()) / "assay"
     if address.path is None:
         return (state / hashlib.sha256(address.name.encode()).hexdigest()[:16],)
     whole = address.path.absolute()
@@ -93,7 +93,9 @@ def places(address: Address) -> tuple[Path, ...]:
 def left_behind(address: Address) -> Iterator[Path]:
     """Spool files of runs of this database that may have ended."""
     for place in places(address):
-        yield from sorted(place.parent.glob(_escaped(place.name) + ".spool-*.jsonl"))
+        # A folder that may not be looked into has nothing of this user's.
+        with suppress(OSError):
+            yield from sorted(place.parent.glob(_escaped(place.name) + ".spool-*.jsonl"))
 
 
 @contextmanager

@@ -1,17 +1,18 @@
-"""What follows from the evaluations, kept as they come: which are current, which are ranked, standings and tallies.
+"""What follows from the evaluations, kept as they come: which are current, which are ranked, standings, tallies and totals.
 
 An evaluation changes only what was known of its own submission, of its author's copies of the same source, and of its author's best on the
 board. So a save asks for these alone, and costs the same in a database of a million evaluations as in an empty one.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from db.current import current_evaluations
 from db.dimensions import upsert
-from db.models import EvaluationRow, StandingRow, SubmissionRow, TallyRow
+from db.models import EvaluationRow, StandingRow, SubmissionRow, TallyRow, TotalRow
 from evaluator.category import Category
 
 TallyKey = tuple[int, int, str]
@@ -79,27 +80,28 @@ def _set(connection: Connection, ids: Sequence[int], values: dict[str, bool]) ->
 
 
 def count(connection: Connection, changes: dict[TallyKey, int]) -> None:
-    """Adds changes to the tallies."""
-    rows: list[dict[str, Any]] = [
-        {"board_id": board_id, "author_id": author_id, "category": category, "count": change}
-        for (board_id, author_id, category), change in changes.items()
-        if change
-    ]
-    # A row that does not exist yet can only grow; SQLite checks what would be inserted even where the conflict is then resolved.
+    """Adds changes to the tallies and the totals."""
+    totals: dict[tuple[int, str], int] = defaultdict(int)
+    for (board_id, _, category), change in changes.items():
+        totals[board_id, category] += change
+    _add(connection, TallyRow, ("board_id", "author_id", "category"), changes)
+    _add(connection, TotalRow, ("board_id", "category"), totals)
+
+
+def _add(connection: Connection, model: type[TallyRow] | type[TotalRow], names: Sequence[str], changes: Mapping[Any, int]) -> None:
+    rows: list[dict[str, Any]] = [dict(zip(names, key, strict=True)) | {"count": change} for key, change in changes.items() if change]
+    # A row that does not exist yet can only grow; what would be inserted is checked even where the conflict is then resolved.
     grown, shrunk = [row for row in rows if row["count"] > 0], [row for row in rows if row["count"] < 0]
     if grown:
-        statement = upsert(connection, TallyRow)
+        statement = upsert(connection, model)
         connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["board_id", "author_id", "category"], set_={"count": TallyRow.count + statement.excluded.count}
-            ),
-            grown,
+            statement.on_conflict_do_update(index_elements=list(names), set_={"count": model.count + statement.excluded.count}), grown
         )
     if shrunk:
-        where = [getattr(TallyRow, name) == bindparam(f"of_{name}") for name in ("board_id", "author_id", "category")]
+        where = [getattr(model, name) == bindparam(f"of_{name}") for name in names]
         values = [{f"of_{name}": value for name, value in row.items()} for row in shrunk]
-        connection.execute(update(TallyRow).where(*where).values(count=TallyRow.count + bindparam("of_count")), values)
-        connection.execute(delete(TallyRow).where(*where, TallyRow.count == 0), values)
+        connection.execute(update(model).where(*where).values(count=model.count + bindparam("of_count")), values)
+        connection.execute(delete(model).where(*where, model.count == 0), values)
 
 
 def stand(connection: Connection, boards: Iterable[tuple[int, int]]) -> None:
@@ -131,6 +133,8 @@ def rebuild(connection: Connection) -> None:
     connection.execute(update(row).where(row.id.in_(latest)).values(is_ranked=True))
     connection.execute(delete(TallyRow))
     connection.execute(insert(TallyRow).from_select(["board_id", "author_id", "category", "count"], expected_tallies()))
+    connection.execute(delete(TotalRow))
+    connection.execute(insert(TotalRow).from_select(["board_id", "category", "count"], expected_totals()))
     connection.execute(delete(StandingRow))
     columns = ["board_id", "author_id", "evaluation_id", "speedup", "speedup_low", "speedup_high"]
     connection.execute(insert(StandingRow).from_select(columns, expected_standings()))
@@ -140,6 +144,13 @@ def expected_tallies() -> Any:
     """Rows of `tallies` as they should be."""
     row = EvaluationRow
     grouped = (row.board_id, row.author_id, row.category)
+    return select(*grouped, func.count().label("count")).where(row.is_current).group_by(*grouped)
+
+
+def expected_totals() -> Any:
+    """Rows of `totals` as they should be."""
+    row = EvaluationRow
+    grouped = (row.board_id, row.category)
     return select(*grouped, func.count().label("count")).where(row.is_current).group_by(*grouped)
 
 

@@ -113,4 +113,4 @@ def _run_migrations(connection: Connection, history: History) -> None:
     config = Config()
     config.set_main_option("script_location", str(history.folder).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, history.head)

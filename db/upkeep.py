@@ -22,8 +22,9 @@ from db.models import (
     StandingRow,
     SubmissionRow,
     TallyRow,
+    TotalRow,
 )
-from db.standing import expected_standings, expected_tallies, rebuild
+from db.standing import expected_standings, expected_tallies, expected_totals, rebuild
 from db.store import Store
 from evaluator.category import Category
 
@@ -126,7 +127,7 @@ def _examples(connection: Connection, what: str, query: Select[Any]) -> Iterator
 
 
 def _derived(connection: Connection) -> Iterator[str]:
-    for model, expected in ((TallyRow, expected_tallies()), (StandingRow, expected_standings())):
+    for model, expected in ((TallyRow, expected_tallies()), (TotalRow, expected_totals()), (StandingRow, expected_standings())):
         kept = select(*model.__table__.columns)
         wanted: Subquery = expected.subquery()
         columns = [wanted.c[column.name] for column in model.__table__.columns]

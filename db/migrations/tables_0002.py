@@ -17,6 +17,7 @@ def create_tables() -> None:
         _boards,
         _evaluations,
         _tallies,
+        _totals,
         _standings,
     ):
         create()
@@ -255,7 +256,6 @@ def _tallies() -> None:
         sa.PrimaryKeyConstraint("board_id", "author_id", "category", name=op.f("pk_tallies")),
     )
     op.create_index("ix_tallies_author", "tallies", ["author_id", "category", "board_id", "count"])
-    op.create_index("ix_tallies_category", "tallies", ["category", "count"])
 
 
 def _standings() -> None:
@@ -274,3 +274,16 @@ def _standings() -> None:
     )
     op.create_index("ix_standings_author", "standings", ["author_id"])
     op.create_index("ix_standings_evaluation", "standings", ["evaluation_id"])
+
+
+def _totals() -> None:
+    op.create_table(
+        "totals",
+        sa.Column("board_id", sa.Integer, nullable=False),
+        sa.Column("category", sa.String(64), nullable=False),
+        sa.Column("count", sa.Integer, nullable=False),
+        sa.CheckConstraint("count >= 0", name=op.f("ck_totals_count")),
+        sa.ForeignKeyConstraint(["board_id"], ["boards.id"], name=op.f("fk_totals_board_id")),
+        sa.ForeignKeyConstraint(["category"], ["categories.name"], name=op.f("fk_totals_category")),
+        sa.PrimaryKeyConstraint("board_id", "category", name=op.f("pk_totals")),
+    )

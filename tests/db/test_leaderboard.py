@@ -23,7 +23,7 @@ def save(
     return store.save(result(category, source, submission=submission, **changes), source, problem_source)  # type: ignore[arg-type]
 
 
-def ranking(store: Store, **filters: str) -> list[tuple[int, str]]:
+def ranking(store: Store, **filters: Any) -> list[tuple[int, str]]:
     return [(row.rank, row.submission) for row in leaderboard(store, **filters, every=True)]
 
 

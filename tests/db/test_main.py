@@ -167,7 +167,7 @@ def test_an_error_message_is_neutral_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["leaderboard"], ["leaderboard", "--overall"], ["failures"]])
 def test_an_empty_database_is_one_line(sqlite_store: Store, sqlite_url: str, command: list[str]) -> None:
-    store, url = sqlite_store, sqlite_url
+    url = sqlite_url
     assert output("--db", url, *command).count("\n") == 1
 
 
@@ -181,7 +181,7 @@ def test_a_missing_database_is_one_line_and_not_made(sqlite_url: str, tmp_path: 
 
 
 def test_a_missing_evaluation_is_one_line(sqlite_store: Store, sqlite_url: str) -> None:
-    store, url = sqlite_store, sqlite_url
+    url = sqlite_url
     finished = run("--db", url, "show", "12")
     assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (2, "", 1)
     assert "no evaluation 12" in finished.stderr

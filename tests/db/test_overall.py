@@ -105,7 +105,7 @@ def test_precisions_are_tasks_of_their_own(store: Store) -> None:
     save(store, "ada", "p1", "1", precision="float16", speedup=2.0)
     save(store, "ada", "p1", "2", precision="float32", speedup=8.0)
     (board,) = overall(store)
-    assert (board.tasks, board.rows[0].geometric_mean) == (2, pytest.approx(4.0))
+    assert board.tasks == 2 and board.rows[0].geometric_mean == pytest.approx(4.0)
 
 
 def test_compare(store: Store) -> None:
@@ -132,7 +132,7 @@ def test_six_wins_of_six_are_significant(store: Store) -> None:
         save(store, "ada", f"p{number}", "1", speedup=2.0)
         save(store, "bob", f"p{number}", "1", speedup=1.0)
     found = compare(store, "ada", "bob")
-    assert (found.wins, found.p_value, found.ratio) == (6, 2 / 64, pytest.approx(2.0))
+    assert (found.wins, found.p_value) == (6, 2 / 64) and found.ratio == pytest.approx(2.0)
 
 
 def test_an_unknown_author_is_named(store: Store) -> None:

@@ -24,12 +24,12 @@ ALIASES = {
 
 QUESTIONS: dict[str, Callable[[Store], object]] = {
     "leaderboard": leaderboard,
-    "leaderboard of a problem": lambda store: leaderboard(store, problem="softmax"),
+    "leaderboard of a problem": lambda store: leaderboard(store, problem="p4"),
     "leaderboard of an author": lambda store: leaderboard(store, author="author 1"),
-    "every submission": lambda store: leaderboard(store, problem="softmax", every=True),
+    "every submission": lambda store: leaderboard(store, problem="p4", every=True),
     "overall": overall,
     "failures": failures,
-    "failures of a problem": lambda store: failures(store, problem="softmax"),
+    "failures of a problem": lambda store: failures(store, problem="p4"),
     "failures of an author": lambda store: failures(store, author="author 1", device="NVIDIA H200"),
     "compare": lambda store: compare(store, "author 1", "author 2", Filters(case="full")),
     "history": lambda store: history(store, "s7"),
@@ -46,9 +46,7 @@ def fill(store: Store) -> None:
     items = []
     for number in range(1000):
         category = Category.OK if number % 3 else Category.TIMEOUT
-        saved = result(
-            category, str(number), submission=f"s{number}", author=f"author {number % 50}", problem=("softmax", "gelu")[number % 2]
-        )
+        saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
         items.append(NewEvaluation(saved, str(number), PROBLEM_SOURCE))
     store.save_all(items)
     store.compact()

@@ -39,6 +39,7 @@ def filled(store: Store) -> Store:
         ("UPDATE tallies SET count = 7 WHERE category = 'ok'", "tallies misses (1, 1, 'ok')"),
         ("DELETE FROM tallies WHERE category = 'timeout'", "tallies misses (1, 1, 'timeout')"),
         ("UPDATE standings SET speedup = 99", "standings should not have (1, 1, 3)"),
+        ("UPDATE totals SET count = 7 WHERE category = 'ok'", "totals misses (1, 'ok', 1)"),
         ("DELETE FROM standings", "standings misses (1, 1, 3)"),
     ],
 )
@@ -83,6 +84,7 @@ def test_what_nothing_refers_to_is_removed(store: Store) -> None:
     store.save(result(Category.NO_DEVICE, source="gone", submission="a", author="zoe", problem="p2", case="other"), "gone", PROBLEM_SOURCE)
     store.save(result(submission="b"), "class ModelNew: ...\n", PROBLEM_SOURCE)
     change(store, "DELETE FROM tallies WHERE category = 'no_device'")
+    change(store, "DELETE FROM totals WHERE category = 'no_device'")
     change(store, "DELETE FROM evaluations WHERE category = 'no_device'")
     removed = collect(store)
     assert removed == {
@@ -103,6 +105,7 @@ def test_a_store_that_remembers_what_was_removed_saves_all_the_same(store: Store
     store.save(result(Category.NO_DEVICE, source="gone", submission="a", author="zoe", problem="p2"), "gone", PROBLEM_SOURCE)
     with Store.open(url) as other:
         change(other, "DELETE FROM tallies")
+        change(other, "DELETE FROM totals")
         change(other, "DELETE FROM evaluations")
         collect(other)
         other.save(result(submission="c", author="eve", problem="p3"), "class ModelNew: ...\n", PROBLEM_SOURCE)
@@ -118,6 +121,7 @@ def test_space_is_given_back(sqlite_store: Store) -> None:
         sqlite_store.save(result(Category.NO_DEVICE, text, submission="a"), text)
     before = size(sqlite_store.path)
     change(sqlite_store, "DELETE FROM tallies")
+    change(sqlite_store, "DELETE FROM totals")
     change(sqlite_store, "DELETE FROM evaluations")
     collect(sqlite_store)
     assert size(sqlite_store.path) < before / 2
