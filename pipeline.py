@@ -167,6 +167,8 @@ class Session:
 
     def judge(self, submissions: Iterator["Submission"]) -> int:
         """Judge all that is not judged yet; returns the exit code."""
+        if self.store.recovered:
+            self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
         if self.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
         head = list(itertools.islice(submissions, READ_AHEAD))

@@ -2,16 +2,18 @@
 
 import dataclasses
 import os
+import struct
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from db.models import MAX_SOURCE_BYTES
-from db.store import EvaluationKey, Store, StoreError
+from db.store import EvaluationKey, NewEvaluation, Store, StoreError
 from db.upkeep import check
 from evaluator.category import CATEGORIES, Category
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result, sha256
@@ -281,3 +283,62 @@ def test_processes_that_create_and_save_at_once_lose_nothing(url: str) -> None:
     with Store.open(url) as store:
         assert len(store.judged_keys()) == 200
         assert check(store) == []
+
+
+def test_a_run_is_stored_with_its_evaluations_and_its_end(store: Store, url: str) -> None:
+    before = store.save(result(submission="before"), SOURCE)
+    store.start_run(["pipeline.py", "a b", "--db=postgresql+psycopg://me:secret@host/name"])
+    number = store.save(result(), SOURCE)
+    store.close()
+    with Store.open(url) as reader:
+        old, stored = reader.get(before), reader.get(number)
+    assert old is not None and old.command is None
+    assert stored is not None and stored.command is not None
+    assert stored.command.words == ("pipeline.py", "a b", "--db=postgresql+psycopg://me:***@host/name")
+    assert stored.command.finished_at is not None and stored.command.finished_at >= stored.command.started_at
+
+
+def test_look_ups_of_many_keys(store: Store) -> None:
+    store.save_all([NewEvaluation(result(submission=f"s{number}"), SOURCE) for number in range(0, 1200, 2)])
+    keys = [EvaluationKey.of(result(submission=f"s{number}")) for number in range(1200)]
+    assert store.judged_among(iter(keys)) == set(keys[::2])
+    assert store.judged_among([]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_error": float("nan"), "rms_error": float("-inf")},
+        {"elements": 2**70, "first_index": None},
+        {"first_value": float("nan"), "first_expected": float("inf")},
+    ],
+)
+def test_figures_that_no_column_takes_come_back(store: Store, changes: dict[str, Any]) -> None:
+    evidence = full_evidence()
+    figures = evidence.rounds[0].outputs[0].model_copy(update=changes)
+    rounds = (evidence.rounds[0].model_copy(update={"outputs": (figures,), "seed": 2**64 + 1}),)
+    stored = store.get(store.save(result(evidence=evidence.model_copy(update={"rounds": rounds})), SOURCE))
+    assert stored is not None
+    # NaN differs from itself, its text does not.
+    assert repr(stored.result.evidence.rounds) == repr(rounds)
+
+
+def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
+    number = store.save(result(Category.WRONG_VALUES, evidence=full_evidence()), SOURCE)
+    assert query(url, "SELECT kernel, block_x, count FROM launches WHERE own = 1") == [("softmax_kernel(float const*)", 4096, 5)]
+    assert query(url, "SELECT file, line, severity FROM diagnostics") == [("cuda.cu", 7, "error")]
+    assert query(url, "SELECT round, elements, wrong, tolerance FROM errors") == [(0, 1024, 3, 1e-5)]
+    assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [("baseline", 1.25), ("candidate", 1.25)]
+    assert query(url, "SELECT name FROM logs ORDER BY name") == [("build 0",), ("detail",), ("stderr",), ("stdout",)]
+    assert query(url, "SELECT sm_clock_mhz FROM device_states") == [(1980.0,)]
+    samples = query(url, f"SELECT data FROM samples WHERE side = 'candidate' AND kind = 'samples_ms' AND evaluation_id = {number}")
+    assert struct.unpack("<3d", samples[0][0]) == (1.125, 1.25, 1.375)
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    def save(number: int) -> int:
+        return store.save(result(submission=f"s{number}", author=f"a{number % 3}", source=str(number)), str(number), PROBLEM_SOURCE)
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = list(pool.map(save, range(40)))
+    assert len(set(numbers)) == 40 and check(store) == []
