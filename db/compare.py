@@ -5,12 +5,13 @@ alone has solved it wins too. The ratio of speedups is over the boards that both
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
-from db.boards import Filters, KnownBoard, Place, author_id, newest_boards, places
+from db.boards import Filters, KnownBoard, author_id, newest_boards
 from db.error import StoreError
-from db.models import BoardRow, TallyRow
+from db.models import BoardRow, StandingRow, TallyRow
 from db.statistics import mean_ratio, sign_test
 from db.store import Store
 from evaluator.category import CATEGORIES, Status
@@ -60,8 +61,8 @@ def compare(store: Store, first: str, second: str, filters: Filters | None = Non
         boards = newest_boards(connection, filters or Filters())
         tried = [_tried(connection, author, boards) for author in ids]
         both = [board for board in boards if board.id in tried[0] and board.id in tried[1]]
-        ranking = places(connection, both)
-    compared = tuple(_board(board, *(_best(ranking[board.id], author) for author in ids)) for board in both)
+        best = [_best(connection, author) for author in ids]
+    compared = tuple(_board(board, *(standings.get(board.id) for standings in best)) for board in both)
     mean = mean_ratio([board.ratio for board in compared if board.ratio is not None])
     wins, losses = (sum(board.outcome == name for board in compared) for name in ("first", "second"))
     return Comparison(
@@ -98,11 +99,13 @@ def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set
     return {board.id for board in boards if board.id in judged or board.problem in rejected}
 
 
-def _best(ranking: list[Place], author: int) -> Place | None:
-    return max((place for place in ranking if place.author_id == author), key=lambda place: place.speedup, default=None)
+def _best(connection: Connection, author: int) -> dict[int, Any]:
+    """Where the author stands, by board."""
+    query = select(StandingRow.board_id, StandingRow.speedup, StandingRow.speedup_low, StandingRow.speedup_high)
+    return {row.board_id: row for row in connection.execute(query.where(StandingRow.author_id == author))}
 
 
-def _board(board: KnownBoard, first: Place | None, second: Place | None) -> ComparedBoard:
+def _board(board: KnownBoard, first: Row[Any] | None, second: Row[Any] | None) -> ComparedBoard:
     if first and second:
         apart = first.speedup_low > second.speedup_high or second.speedup_low > first.speedup_high
         outcome = ("first" if first.speedup > second.speedup else "second") if apart else "tie"

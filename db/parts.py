@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from db.models import Base
 from db.part_models import (
@@ -184,10 +184,18 @@ def _fields(model: type[Base]) -> tuple[str, ...]:
     return _FIELDS[model]
 
 
-def _read(connection: Connection, model: type[Base], evaluation_id: int) -> list[dict[str, Any]]:
+def _reading(model: type[Base]) -> Any:
     table = model.__table__
-    query = select(*table.columns).where(table.c.evaluation_id == evaluation_id).order_by(*(column for column in table.primary_key))
-    return [{str(name): value for name, value in row.items()} for row in connection.execute(query).mappings()]
+    return select(*table.columns).where(table.c.evaluation_id == bindparam("number")).order_by(*table.primary_key)
+
+
+# Made once, because to make a statement costs more than to ask it.
+_READING = {model: (_reading(model), tuple(column.name for column in model.__table__.columns)) for model in _MODELS}
+
+
+def _read(connection: Connection, model: type[Base], evaluation_id: int) -> list[dict[str, Any]]:
+    query, names = _READING[model]
+    return [dict(zip(names, row, strict=True)) for row in connection.execute(query, {"number": evaluation_id})]
 
 
 def _json_values(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from db import parts, rows
 from db.models import (
@@ -73,6 +73,10 @@ def everything() -> Any:
         .outerjoin(EnvironmentRow, EnvironmentRow.id == row.environment_id)
         .outerjoin(RunRow, RunRow.id == row.run_id)
     )
+
+
+ONE = everything().where(EvaluationRow.id == bindparam("number"))
+"""The evaluation `number`."""
 
 
 def stored(connection: Connection, row: Any) -> StoredEvaluation:

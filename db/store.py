@@ -23,7 +23,7 @@ from db.connection import cause, is_outage, make_engine, way_out
 from db.dimensions import Dimensions, upsert
 from db.error import StoreError
 from db.models import CategoryRow, EvaluationRow, RunRow
-from db.reading import StoredEvaluation, everything, stored, summary_columns
+from db.reading import ONE, StoredEvaluation, everything, stored, summary_columns
 from db.record import Command, NewEvaluation
 from db.rows import EvaluationKey
 from db.spool import Spool
@@ -220,7 +220,7 @@ class Store:
     def get(self, evaluation_id: int) -> StoredEvaluation | None:
         """The evaluation with this id; None where there is none. Raises StoreError where this version can't read it."""
         with self.read() as connection:
-            row = connection.execute(everything().where(EvaluationRow.id == evaluation_id)).mappings().one_or_none()
+            row = connection.execute(ONE, {"number": evaluation_id}).mappings().one_or_none()
             return None if row is None else stored(connection, row)
 
     def each(self, after: int = 0) -> Iterator[StoredEvaluation]:
