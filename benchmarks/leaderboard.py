@@ -37,7 +37,7 @@ from db.page import page
 from db.rows import Board, text_sha256
 from db.show import evaluation_text
 from db.standing import rebuild
-from db.store import EvaluationKey, NewEvaluation, Store, StoredEvaluation
+from db.store import Entry, EvaluationKey, Store, StoredEvaluation
 from evaluator.category import CATEGORIES, Category, Status
 from evaluator.result import (
     BuildEvidence,
@@ -178,7 +178,7 @@ def _insert(store: Store, model: Any, columns: Sequence[str], rows: Any) -> None
                 copy.write_row(row)
 
 
-def result(draw: random.Random, name: str, authors: int, problems: int) -> NewEvaluation:
+def result(draw: random.Random, name: str, authors: int, problems: int) -> Entry:
     """A correct result with the evidence that a real one has."""
     candidate, baseline = ([draw.lognormvariate(mean, 0.02) for _ in range(CALLS)] for mean in (0.0, 0.5))
     speedup = statistics.median(baseline) / statistics.median(candidate)
@@ -230,7 +230,7 @@ def result(draw: random.Random, name: str, authors: int, problems: int) -> NewEv
         evidence=evidence,
         environment=_ENVIRONMENT,
     )
-    return NewEvaluation(made, source, problem_source(number))
+    return Entry(made, source, problem_source(number))
 
 
 def _side(samples: list[float]) -> TimingSide:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from db.error import StoreError
-from db.record import NewEvaluation
+from db.record import Entry
 from db.store import Store, StoredEvaluation
 
 FORMATS = ("csv", "json", "parquet", "html")
@@ -108,19 +108,19 @@ def import_lines(store: Store, path: Path) -> tuple[int, int]:
     return read, added
 
 
-def _items(path: Path) -> Iterator[NewEvaluation]:
+def _items(path: Path) -> Iterator[Entry]:
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield NewEvaluation.from_line(line, f"{path}:{number}")
+                    yield Entry.from_line(line, f"{path}:{number}")
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise StoreError(f"{path} can't be read: {cause}.") from error
 
 
 def _line(stored: StoredEvaluation) -> str:
-    line = NewEvaluation(stored.result, stored.source, stored.problem_source, stored.command).to_line()
+    line = Entry(stored.result, stored.source, stored.problem_source, stored.command).to_line()
     return f'{{"id": {stored.id}, {line[1:]}'
 
 

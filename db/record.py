@@ -23,7 +23,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class NewEvaluation:
+class Entry:
     """An evaluation that is to be stored."""
 
     result: Result

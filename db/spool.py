@@ -16,7 +16,7 @@ from pathlib import Path
 
 from db.address import Address
 from db.error import StoreError
-from db.record import NewEvaluation
+from db.record import Entry
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Spool:
             if self._file is not None:
                 os.posix_fallocate(self._file, 0, RESERVE_BYTES)
 
-    def add(self, item: NewEvaluation) -> Path:
+    def add(self, item: Entry) -> Path:
         """Keep one evaluation; it is on the disk when this returns. Returns the file. Raises OSError where no place takes it."""
         data = item.to_line().encode("ascii") + b"\n"
         for place in ([None] if self._file is not None else []) + list(self._places):
@@ -99,7 +99,7 @@ def left_behind(address: Address) -> Iterator[Path]:
 
 
 @contextmanager
-def taken(path: Path) -> Iterator[list[NewEvaluation] | None]:
+def taken(path: Path) -> Iterator[list[Entry] | None]:
     """What is in a spool file, which nobody else gets meanwhile; None where a run still has it. It is removed unless the body raises.
 
     A last line that was cut short by a crash was never reported. Raises StoreError for a line that is no evaluation.
@@ -115,7 +115,7 @@ def taken(path: Path) -> Iterator[list[NewEvaluation] | None]:
         except BlockingIOError:
             yield None
             return
-        yield [NewEvaluation.from_line(line, f"{path}:{number}") for number, line in enumerate(_lines(file), 1)]
+        yield [Entry.from_line(line, f"{path}:{number}") for number, line in enumerate(_lines(file), 1)]
         path.unlink(missing_ok=True)
     finally:
         os.close(file)

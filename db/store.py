@@ -22,9 +22,9 @@ from db.address import Address
 from db.connection import cause, is_outage, make_engine, way_out
 from db.dimensions import Dimensions, upsert
 from db.error import StoreError
-from db.models import CategoryRow, EvaluationRow, RunRow
+from db.models import CategoryRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
 from db.reading import ONE, StoredEvaluation, everything, stored, summary_columns
-from db.record import Command, NewEvaluation
+from db.record import Command, Entry
 from db.rows import EvaluationKey
 from db.spool import Spool
 from db.upgrade import HISTORY, History, ensure_current
@@ -32,7 +32,7 @@ from db.writing import Prepared, save_run, write
 from evaluator.category import CATEGORIES
 from evaluator.result import EVALUATOR_VERSION, Result
 
-__all__ = ["DEFAULT_URL", "EvaluationKey", "NewEvaluation", "Store", "StoreError", "StoredEvaluation"]
+__all__ = ["DEFAULT_URL", "Entry", "EvaluationKey", "Store", "StoreError", "StoredEvaluation"]
 
 logger = logging.getLogger(__name__)
 
@@ -163,11 +163,13 @@ class Store:
         Raises StoreError where the row can't be written. Where the row itself is at fault, nothing of it is stored; otherwise it
         is in a spool file, and the message says so.
         """
-        return self.save_all([NewEvaluation(result, source, problem_source)])[0]
+        return self.save_all([Entry(result, source, problem_source)])[0]
 
-    def save_all(self, items: Sequence[NewEvaluation]) -> list[int]:
+    def save_all(self, entries: Iterable[Entry]) -> list[int]:
         """As `save`, all in one transaction: what costs most, waiting for the disk, is paid once. Returns the ids in the order given."""
-        items = [_storable(item) for item in items]
+        items = [_storable(entry) for entry in entries]
+        if not items:
+            return []
         try:
             return self._save_prepared([Prepared.of(item, self._environments) for item in items])
         except SQLAlchemyError as error:
@@ -196,7 +198,7 @@ class Store:
             self._dimensions.keep()
         return numbers
 
-    def _spooled(self, items: Sequence[NewEvaluation], failure: StoreError) -> StoreError:
+    def _spooled(self, items: Sequence[Entry], failure: StoreError) -> StoreError:
         try:
             places = {self._spool.add(item) for item in items}
         except OSError as error:
@@ -204,7 +206,7 @@ class Store:
         kept = ", ".join(str(place) for place in sorted(places))
         return StoreError(f"{failure} {len(items)} result(s) are kept in {kept}, which the next run imports.")
 
-    def add_missing(self, items: Sequence[NewEvaluation]) -> int:
+    def add_missing(self, items: Sequence[Entry]) -> int:
         """Stores what is not stored yet, all in one transaction; returns how many that were. Raises StoreError."""
         items = [_storable(item) for item in items]
         digests = [rows.digest(item.result) for item in items]
@@ -259,6 +261,17 @@ class Store:
     def judged(self, key: EvaluationKey) -> bool:
         """Whether this has been judged, and no later evaluation of the submission has taken its place."""
         return bool(self.judged_among([key]))
+
+    def mentions(self, submission: str, source_sha256: str) -> bool:
+        """Whether any evaluation of this submission with this source is stored; one that is not has certainly not been judged."""
+        query = (
+            select(EvaluationRow.id)
+            .join(SubmissionRow, SubmissionRow.id == EvaluationRow.submission_id)
+            .join(SourceRow, SourceRow.id == EvaluationRow.source_id)
+            .where(SubmissionRow.name == rows.storable_text(submission), SourceRow.sha256 == source_sha256)
+        )
+        with self.read() as connection:
+            return connection.execute(query.limit(1)).first() is not None
 
     def judged_among(self, keys: Iterable[EvaluationKey]) -> frozenset[EvaluationKey]:
         """Those of the keys that need not be judged again; the cost is that of the keys asked for, whatever else is stored.
@@ -316,9 +329,9 @@ class Store:
                 spool.refuse(path, error)
 
 
-def _storable(item: NewEvaluation) -> NewEvaluation:
+def _storable(item: Entry) -> Entry:
     result = rows.storable_result(item.result)
-    return item if result is item.result else NewEvaluation(result, item.source, item.problem_source, item.command)
+    return item if result is item.result else Entry(result, item.source, item.problem_source, item.command)
 
 
 def _without_password(word: str) -> str:

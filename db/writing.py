@@ -12,7 +12,7 @@ from db import parts, rows
 from db.dimensions import Dimensions, describe
 from db.models import BoardRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
 from db.parts import Parts
-from db.record import Command, NewEvaluation
+from db.record import Command, Entry
 from db.standing import TallyKey, count, demote, refresh, stand
 from evaluator.category import Category, Status
 from evaluator.result import Result
@@ -30,14 +30,14 @@ _INSERT = insert(_EVALUATIONS).returning(_EVALUATIONS.c.id, sort_by_parameter_or
 class Prepared:
     """An evaluation with all of its rows that don't depend on what is stored: made before the database is locked."""
 
-    item: NewEvaluation
+    item: Entry
     evaluation: dict[str, Any]
     evidence: parts.Rows
     source: dict[str, Any]
     environment: dict[str, Any] | None
 
     @classmethod
-    def of(cls, item: NewEvaluation, environments: dict[str, dict[str, Any]]) -> Self:
+    def of(cls, item: Entry, environments: dict[str, dict[str, Any]]) -> Self:
         """`environments` is kept between calls."""
         evidence, rest = parts.split(item.result)
         source = rows.source_values(item.result.source_sha256, item.source)

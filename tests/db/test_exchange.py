@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from db.exchange import COLUMNS, export_csv, export_json, export_parquet, import_lines
-from db.store import NewEvaluation, Store, StoreError
+from db.store import Entry, Store, StoreError
 from db.upkeep import check
 from evaluator.category import CATEGORIES
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result
@@ -21,7 +21,7 @@ def fill(store: Store) -> None:
     """Every category, history, replaced rows, shared and odd texts, and two runs."""
     store.start_run(["pipeline.py", "submissions", "--db", "postgresql+psycopg://me:secret@host/name"])
     each = [result(category, submission=f"s{number}", sample_id=number, block=1 + number % 3) for number, category in enumerate(CATEGORIES)]
-    store.save_all([NewEvaluation(saved, "class ModelNew: ...\n", PROBLEM_SOURCE) for saved in each])
+    store.save_all([Entry(saved, "class ModelNew: ...\n", PROBLEM_SOURCE) for saved in each])
     store.save(result(submission="s0", block=1, speedup=3.0, evidence=full_evidence(HOSTILE)), HOSTILE)
     store.save(result(submission=HOSTILE, author=HOSTILE, environment=environment(HOSTILE), message=HOSTILE), HOSTILE, HOSTILE)
     store.save(result(submission="=cmd()", author=None, precision=None), "x" * (2 << 20))
@@ -82,14 +82,14 @@ def test_importing_twice_adds_nothing(store: Store, tmp_path: Path) -> None:
 )
 def test_a_file_with_a_bad_line_is_refused_whole(store: Store, tmp_path: Path, line: str, cause: str) -> None:
     path = tmp_path / "bad.jsonl"
-    path.write_text(NewEvaluation(result(), "x").to_line() + "\n" + line + "\n")
+    path.write_text(Entry(result(), "x").to_line() + "\n" + line + "\n")
     with pytest.raises(StoreError, match=cause):
         import_lines(store, path)
     assert store.count() == 0
 
 
 def test_a_result_that_contradicts_itself_is_refused(store: Store, tmp_path: Path) -> None:
-    record = json.loads(NewEvaluation(result(), "x").to_line()) | {"category": "timeout"}
+    record = json.loads(Entry(result(), "x").to_line()) | {"category": "timeout"}
     (tmp_path / "bad.jsonl").write_text(json.dumps(record))
     with pytest.raises(StoreError, match="belongs to status"):
         import_lines(store, tmp_path / "bad.jsonl")

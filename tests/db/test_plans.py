@@ -11,7 +11,7 @@ from db.compare import compare
 from db.history import history
 from db.leaderboard import failures, leaderboard
 from db.overall import overall
-from db.store import EvaluationKey, NewEvaluation, Store
+from db.store import Entry, EvaluationKey, Store
 from evaluator.category import Category
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
@@ -35,9 +35,10 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "history": lambda store: history(store, "s7"),
     "show": lambda store: store.get(7),
     "judged": lambda store: store.judged(EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")),
+    "mentions": lambda store: store.mentions("s7", sha256("7")),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
     "save again": lambda store: store.save(result(submission="s7", source="7"), "7", PROBLEM_SOURCE),
-    "import": lambda store: store.add_missing([NewEvaluation(result(submission="other"), "class ModelNew: ...")]),
+    "import": lambda store: store.add_missing([Entry(result(submission="other"), "class ModelNew: ...")]),
 }
 
 
@@ -47,7 +48,7 @@ def fill(store: Store) -> None:
     for number in range(1000):
         category = Category.OK if number % 3 else Category.TIMEOUT
         saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
-        items.append(NewEvaluation(saved, str(number), PROBLEM_SOURCE))
+        items.append(Entry(saved, str(number), PROBLEM_SOURCE))
     store.save_all(items)
     store.compact()
 

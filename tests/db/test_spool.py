@@ -18,7 +18,7 @@ import pytest
 
 from db import spool
 from db.address import Address
-from db.record import NewEvaluation
+from db.record import Entry
 from db.spool import Spool
 from db.store import Store, StoreError
 from db.upkeep import check
@@ -74,7 +74,7 @@ def test_nothing_is_left_of_a_run_that_stored_everything(sqlite_url: str, tmp_pa
 
 def test_the_spool_of_a_run_under_way_is_left_alone(sqlite_url: str) -> None:
     with Store.open(sqlite_url) as first:
-        first._spool.add(NewEvaluation(result(), SOURCE))
+        first._spool.add(Entry(result(), SOURCE))
         with Store.open(sqlite_url) as second:
             assert second.recovered == 0 and second.count() == 0
         assert len(left(sqlite_url)) == 1
@@ -84,7 +84,7 @@ def test_the_spool_of_a_run_under_way_is_left_alone(sqlite_url: str) -> None:
 
 def test_a_reader_imports_nothing(sqlite_url: str) -> None:
     with Store.open(sqlite_url) as store:
-        store._spool.add(NewEvaluation(result(), SOURCE))
+        store._spool.add(Entry(result(), SOURCE))
     with Store.open(sqlite_url, read_only=True) as reader:
         assert reader.count() == 0
     assert len(left(sqlite_url)) == 1
@@ -94,15 +94,15 @@ def test_what_is_stored_already_is_not_stored_twice(sqlite_url: str) -> None:
     saved = result()
     with Store.open(sqlite_url) as store:
         store.save(saved, SOURCE)
-        store._spool.add(NewEvaluation(saved, SOURCE))
-        store._spool.add(NewEvaluation(result(Category.TIMEOUT), SOURCE))
+        store._spool.add(Entry(saved, SOURCE))
+        store._spool.add(Entry(result(Category.TIMEOUT), SOURCE))
     with Store.open(sqlite_url) as store:
         assert (store.recovered, store.count()) == (1, 2)
 
 
 def test_a_line_cut_short_by_a_crash_is_ignored(sqlite_url: str) -> None:
     with Store.open(sqlite_url) as store:
-        store._spool.add(NewEvaluation(result(), SOURCE))
+        store._spool.add(Entry(result(), SOURCE))
     (path,) = left(sqlite_url)
     path.write_bytes(path.read_bytes() + path.read_bytes()[:100])
     with Store.open(sqlite_url) as store:
@@ -111,7 +111,7 @@ def test_a_line_cut_short_by_a_crash_is_ignored(sqlite_url: str) -> None:
 
 def test_a_spool_that_can_not_be_read_is_put_aside_and_told_of(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
     with Store.open(sqlite_url) as store:
-        store._spool.add(NewEvaluation(result(), SOURCE))
+        store._spool.add(Entry(result(), SOURCE))
     (path,) = left(sqlite_url)
     path.write_text('{"of": "something else"}\n')
     with caplog.at_level(logging.WARNING), Store.open(sqlite_url) as store:
@@ -200,7 +200,7 @@ def test_a_server_that_goes_away_loses_nothing(tmp_path: Path, monkeypatch: pyte
 
 
 def test_where_nothing_can_be_kept_the_message_says_so(gone: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_space(_self: Spool, _item: NewEvaluation) -> Path:
+    def no_space(_self: Spool, _item: Entry) -> Path:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Spool, "add", no_space)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from db.store import NewEvaluation, Store
+from db.store import Entry, Store
 from db.upkeep import check
 from evaluator.category import Category
 from tests.db.samples import PROBLEM_SOURCE, environment, result
@@ -15,7 +15,7 @@ CATEGORIES = [
 ]
 
 
-def drawn(draw: random.Random) -> NewEvaluation:
+def drawn(draw: random.Random) -> Entry:
     """A result of one of few submissions, with one of few sources, so that much of it meets again."""
     category = draw.choice(CATEGORIES)
     source = f"source {draw.randrange(3)}"
@@ -34,7 +34,7 @@ def drawn(draw: random.Random) -> NewEvaluation:
         changes |= {"environment": None, "case": draw.choice([None, "full"])}
     if category is Category.OK:
         changes["speedup"] = draw.choice([0.5, 1.0, 2.0])
-    return NewEvaluation(result(category, source, **changes), source, PROBLEM_SOURCE)  # type: ignore[arg-type]
+    return Entry(result(category, source, **changes), source, PROBLEM_SOURCE)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from db.models import MAX_SOURCE_BYTES
-from db.store import EvaluationKey, NewEvaluation, Store, StoreError
+from db.store import Entry, EvaluationKey, Store, StoreError
 from db.upkeep import check
 from evaluator.category import CATEGORIES, Category
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result, sha256
@@ -299,10 +299,18 @@ def test_a_run_is_stored_with_its_evaluations_and_its_end(store: Store, url: str
 
 
 def test_look_ups_of_many_keys(store: Store) -> None:
-    store.save_all([NewEvaluation(result(submission=f"s{number}"), SOURCE) for number in range(0, 1200, 2)])
+    store.save_all([Entry(result(submission=f"s{number}"), SOURCE) for number in range(0, 1200, 2)])
     keys = [EvaluationKey.of(result(submission=f"s{number}")) for number in range(1200)]
     assert store.judged_among(iter(keys)) == set(keys[::2])
     assert store.judged_among([]) == frozenset()
+    assert store.save_all([]) == []
+
+
+def test_a_submission_is_mentioned_with_each_of_its_sources(store: Store) -> None:
+    store.save(result(Category.NO_DEVICE, source="first", submission="s\udcff"), "first")
+    store.save(result(source="second", submission="s\udcff"), "second")
+    assert store.mentions("s\udcff", sha256("first")) and store.mentions("s\udcff", sha256("second"))
+    assert not store.mentions("s", sha256("first")) and not store.mentions("s\udcff", sha256("third"))
 
 
 @pytest.mark.parametrize(

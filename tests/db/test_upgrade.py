@@ -23,7 +23,7 @@ from db.connection import make_engine
 from db.leaderboard import leaderboard
 from db.models import Base
 from db.rows import device_name
-from db.store import NewEvaluation, Store, StoreError
+from db.store import Entry, Store, StoreError
 from db.upgrade import HISTORY, History, ensure_current
 from db.upkeep import check
 from evaluator.category import CATEGORIES, Category
@@ -196,7 +196,7 @@ def test_results_of_the_first_tables_are_carried_over(sqlite_url: str, tmp_path:
         assert [(row.evaluation_id, row.speedup) for row in leaderboard(store, every=True)] == [(2, 3.0)]
         (row,) = leaderboard(store)
         assert row.speedup_low < 3.0 < row.speedup_high
-        assert store.add_missing([NewEvaluation(saved[2], "class ModelNew: ...\n")]) == 0
+        assert store.add_missing([Entry(saved[2], "class ModelNew: ...\n")]) == 0
         assert store.save(result(submission="a.py", speedup=4.0), "class ModelNew: ...\n") == 71
         assert [row.speedup for row in leaderboard(store, every=True)] == [4.0]
         assert check(store, deep=True) == []
