@@ -30,7 +30,7 @@ demo: $(VENV)/installed
 	@code=0; $(RUN) pipeline.py $(DEMO) || code=$$?; \
 	if [ $$code -gt 1 ]; then exit $$code; fi
 	@echo
-	@$(RUN) -m db leaderboard
+	@$(RUN) -m db leaderboard --all
 
 test: $(VENV)/installed-dev
 	$(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile

@@ -120,6 +120,7 @@ def run(options: argparse.Namespace) -> int:
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
     with Store.open(options.db) as store, _json_file(options.json) as json_file:
+        store.start_run(sys.argv)
         session = Session(options, store, json_file, devices, stands_in, Problems(known))
         return session.judge(submissions)
 
@@ -168,6 +169,8 @@ class Session:
         """Judge all that is not judged yet; returns the exit code."""
         from evaluator.engine.local import LocalEngine
 
+        if self.store.recovered:
+            self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
         if self.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
         with LocalEngine(self._engine_options()) as engine, self._interrupts:
@@ -175,7 +178,7 @@ class Session:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
                 interrupted = True  # before there was anything to be judged
-        self.display.summary(self.skipped, str(self.store.path))
+        self.display.summary(self.skipped, self.store.name)
         if interrupted:
             return EXIT_INTERRUPTED
         return EXIT_SOME_NOT_EVALUATED if self.counts["not_evaluated"] else EXIT_ALL_EVALUATED

@@ -1,19 +1,24 @@
-"""`python -m db`: shows the leaderboard, the failures by cause, or all that is known of one evaluation."""
+"""`python -m db`: asks the database, compares authors, moves evaluations in and out, and looks after the file."""
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from db import DEFAULT_URL
 
 if TYPE_CHECKING:
     from db.store import Store
 
+EXIT_FAULT = 1
+"""`check` has found something."""
+EXIT_USAGE = 2
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, or 2 where the database or the evaluation is missing or can't be read."""
+    """Returns the exit code: 0; 1 where `check` finds a fault; 2 where what is asked for is missing or can't be done."""
     options = _parser().parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from db.error import StoreError
@@ -24,57 +29,189 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with Store.open(options.db, read_only=True) as store:
-            return _show(store, options)
+        with Store.open(options.db, read_only=not (options.writes or getattr(options, "repair", False))) as store:
+            answer: Callable[[Store, argparse.Namespace], int] = options.answer
+            return answer(store, options)
     except StoreError as error:
         sys.stderr.write(plain_line(str(error)) + "\n")
-        return 2
+        return EXIT_USAGE
     except BrokenPipeError:
         # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
-def _show(store: "Store", options: argparse.Namespace) -> int:
-    from db import report, show
-    from db.error import StoreError
-    from db.leaderboard import failures, leaderboard
+def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
+    from db import report
 
-    if options.command == "show":
-        stored = store.get(options.id)
-        if stored is None:
-            raise StoreError(f"There is no evaluation {options.id} in {store.path}. `python -m db leaderboard --json` lists ids.")
-        text = show.evaluation_json(stored, options.source) if options.json else show.evaluation_text(stored, options.source)
+    if options.overall:
+        from db.overall import overall
+
+        boards = overall(store, device=options.device, case=options.case, precision=options.precision)
+        return _say(report.dump(boards) if options.json else report.overall_text(boards))
+    from db.leaderboard import leaderboard
+
+    rows = leaderboard(store, **_filters(options), every=options.all, top=options.top)
+    return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
+
+
+def _failures(store: "Store", options: argparse.Namespace) -> int:
+    from db import report
+    from db.leaderboard import failures
+
+    counts = failures(store, **_filters(options))
+    return _say(report.failures_json(counts) if options.json else report.failures_text(counts))
+
+
+def _show(store: "Store", options: argparse.Namespace) -> int:
+    from db import show
+    from db.error import StoreError
+
+    stored = store.get(options.id)
+    if stored is None:
+        raise StoreError(f"There is no evaluation {options.id} in {store.name}. `python -m db leaderboard --json` lists ids.")
+    return _say(show.evaluation_json(stored, options.source) if options.json else show.evaluation_text(stored, options.source))
+
+
+def _compare(store: "Store", options: argparse.Namespace) -> int:
+    from db import report
+    from db.boards import Filters
+    from db.compare import compare
+
+    names = {name: value for name, value in _filters(options).items() if name != "author"}
+    comparison = compare(store, options.first, options.second, Filters(**names))
+    return _say(report.dump(comparison) if options.json else report.comparison_text(comparison))
+
+
+def _history(store: "Store", options: argparse.Namespace) -> int:
+    from db import report
+    from db.history import history
+
+    rows = history(store, options.submission)
+    return _say(report.dump(rows) if options.json else report.history_text(options.submission, rows))
+
+
+def _export(store: "Store", options: argparse.Namespace) -> int:
+    from db import exchange, report
+    from db.error import StoreError
+    from db.page import page
+
+    def write_page(store: "Store", file: IO[bytes]) -> int:
+        file.write(page(store).encode())
+        return store.count()
+
+    writers = {"csv": exchange.export_csv, "json": exchange.export_json, "parquet": exchange.export_parquet, "html": write_page}
+    if options.output is None:
+        if options.json:
+            raise StoreError("--json tells what was written, so that the export itself needs a file: --output FILE.")
+        writers[options.format](store, sys.stdout.buffer)
+        sys.stdout.flush()
+        return 0
+    # A file that is there already stays whole until the new one is.
+    unfinished = options.output.with_name(options.output.name + ".part")
+    try:
+        with unfinished.open("wb") as file:
+            count = writers[options.format](store, file)
+        unfinished.replace(options.output)
+    except OSError as error:
+        raise StoreError(f"{options.output} can't be written: {error.strerror}.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    told = {"file": str(options.output), "format": options.format, "evaluations": count}
+    return _say(report.dump(told) if options.json else f"{count} evaluations written to {options.output}\n")
+
+
+def _import(store: "Store", options: argparse.Namespace) -> int:
+    from db import exchange, report
+
+    read, added = exchange.import_lines(store, options.file)
+    told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
+    return _say(report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were there already\n")
+
+
+def _collect(store: "Store", options: argparse.Namespace) -> int:
+    from db import report
+    from db.upkeep import collect
+
+    removed = collect(store)
+    went = ", ".join(f"{count} {table}" for table, count in removed.items() if count) or "nothing"
+    return _say(report.dump({"removed": removed}) if options.json else f"removed without use: {went}\n")
+
+
+def _check(store: "Store", options: argparse.Namespace) -> int:
+    from db import report
+    from db.upkeep import check, repair, waiting
+    from evaluator.plain import plain_line
+
+    if options.repair:
+        repair(store)
+    faults, spooled = check(store, options.deep), waiting(store)
+    if options.json:
+        _say(report.dump({"ok": not faults, "faults": faults, "evaluations": store.count(), "waiting": spooled}))
     else:
-        filters = {"problem": options.problem, "author": options.author, "device": options.device, "case": options.case}
-        if options.command == "leaderboard":
-            rows = leaderboard(store, **filters)
-            text = report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows)
-        else:
-            counts = failures(store, **filters)
-            text = report.failures_json(counts) if options.json else report.failures_text(counts)
+        told = [*faults, *(f"{path} waits for the next run, or belongs to one under way" for path in spooled)]
+        _say("".join(plain_line(line) + "\n" for line in told))
+        _say(f"{store.count()} evaluations: {f'{len(faults)} faults' if faults else 'no fault'}\n")
+    return EXIT_FAULT if faults else 0
+
+
+def _say(text: str) -> int:
     sys.stdout.write(text)
     sys.stdout.flush()
     return 0
 
 
+def _filters(options: argparse.Namespace) -> dict[str, str | None]:
+    return {name: getattr(options, name, None) for name in ("problem", "author", "device", "case", "precision")}
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m db", description="Shows what a database of evaluations holds.")
+    parser = argparse.ArgumentParser(prog="python -m db", description="Asks a database of evaluations, and looks after it.")
     parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
     commands = parser.add_subparsers(dest="command", required=True)
-    board = commands.add_parser("leaderboard", help="ranking by speedup, for every problem, case and device")
-    causes = commands.add_parser("failures", help="how many evaluations failed, by cause")
-    for command in (board, causes):
-        command.add_argument("--problem", metavar="P", help="only this problem")
-        command.add_argument("--author", metavar="A", help="only this author; ranks stay those among all")
-        command.add_argument("--device", metavar="D", help='only this device model, as in "NVIDIA H200"')
-        command.add_argument("--case", metavar="C", help="only this case, as in full")
-        command.add_argument("--json", action="store_true", help="print JSON")
-    show = commands.add_parser("show", help="everything known about one evaluation")
+
+    def command(
+        name: str, answer: Callable[["Store", argparse.Namespace], int], text: str, *, writes: bool = False
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.add_argument("--json", action="store_true", help="print JSON")
+        made.set_defaults(answer=answer, writes=writes)
+        return made
+
+    board = command("leaderboard", _leaderboard, "ranking by speedup, for every problem, case, device and precision")
+    _add_filters(board, author=True)
+    board.add_argument("--all", action="store_true", help="every ranked submission, not just the best of each author")
+    board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
+    board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
+    _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), author=True)
+    show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
-    show.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument("--source", action="store_true", help="print the submission's source too")
+    comparison = command("compare", _compare, "two authors, problem by problem")
+    comparison.add_argument("first", metavar="AUTHOR")
+    comparison.add_argument("second", metavar="AUTHOR")
+    _add_filters(comparison, author=False)
+    past = command("history", _history, "all evaluations of one submission")
+    past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
+    export = command("export", _export, "write all evaluations, or the leaderboards as a page")
+    export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True)
+    export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    bring = command("import", _import, "store what `export --format json` wrote", writes=True)
+    bring.add_argument("file", type=Path, metavar="FILE.jsonl")
+    command("gc", _collect, "remove what no evaluation refers to, and give the space back", writes=True)
+    checks = command("check", _check, "look for damage; exit code 1 where there is some")
+    checks.add_argument("--deep", action="store_true", help="read every evaluation and hash every source too")
+    checks.add_argument("--repair", action="store_true", help="derive anew what follows from the evaluations")
     return parser
+
+
+def _add_filters(command: argparse.ArgumentParser, *, author: bool) -> None:
+    command.add_argument("--problem", metavar="P", help="only this problem")
+    if author:
+        command.add_argument("--author", metavar="A", help="only this author; ranks stay those among all")
+    command.add_argument("--device", metavar="D", help='only this device model, as in "NVIDIA H200"')
+    command.add_argument("--case", metavar="C", help="only this case, as in full")
+    command.add_argument("--precision", metavar="T", help="only this precision, as in float16")
 
 
 if __name__ == "__main__":

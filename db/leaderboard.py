@@ -1,32 +1,31 @@
-"""Rankings and failures, each one query over the current evaluations (see `db.current`).
-
-Ranked are `correct/ok` evaluations of the newest version of their problem, which is the version that was evaluated last. A source
-has one row an author and board, however many submissions repeat it: its latest evaluation, so that handing in copies can't pick the
-luckiest timing.
-"""
+"""Rankings and failures, from what is kept with the evaluations (`db.standing`), so that neither reads them all."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import CTE, func, or_, select
+from sqlalchemy import func, or_, select
 
-from db.current import current_evaluations
+from db.boards import Filters, author_id, chunks, newest_boards, places
 from db.error import StoreError
-from db.models import EvaluationRow, ProblemRow
+from db.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.store import Store
-from evaluator.category import Category, Status
+from evaluator.category import CATEGORIES, Category, Status
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LeaderboardRow:
-    """One source in the ranking of its board: one problem, case and device."""
+    """One place in the ranking of a board: one problem, case, device and precision."""
 
     rank: int
-    """From 1 within the board, among all authors; equal speedups share a rank."""
+    """From 1 within the board, among all authors; those whose speedups can't be told apart share a rank."""
     problem: str
     case: str | None
     device_name: str
+    precision: str | None
     speedup: float
+    speedup_low: float
+    speedup_high: float
     runtime_ms: float
     baseline_ms: float
     author: str | None
@@ -38,7 +37,7 @@ class LeaderboardRow:
     started_at: datetime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CategoryCount:
     """How many current evaluations ended in one category."""
 
@@ -47,7 +46,7 @@ class CategoryCount:
     count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Failures:
     """All that is not `correct/ok`, by cause, and the number of evaluations that it is a part of."""
 
@@ -57,89 +56,109 @@ class Failures:
 
 
 def leaderboard(
-    store: Store, problem: str | None = None, author: str | None = None, device: str | None = None, case: str | None = None
+    store: Store,
+    problem: str | None = None,
+    author: str | None = None,
+    device: str | None = None,
+    case: str | None = None,
+    precision: str | None = None,
+    *,
+    every: bool = False,
+    top: int | None = None,
 ) -> tuple[LeaderboardRow, ...]:
-    """The ranking, by problem, case and device, best speedup first.
+    """The ranking by problem, case, device and precision, best first: one row an author, or one a submission with `every`.
 
-    Every filter is an exact name; `device` is the name of a device model. Ranks do not depend on the filters. Raises StoreError where the
-    database can't be read.
+    Every filter is an exact name; `device` is the name of a device model. `top` keeps the ranks up to that number. Ranks do not depend
+    on the filters. Raises StoreError where the database can't be read.
     """
-    row = EvaluationRow
-    filters = ((row.problem, problem), (row.device_name, device), (row.case, case))
-    unique = _one_per_source(current_evaluations(*(column == value for column, value in filters if value is not None)))
-    board = [row.problem, row.case, row.device_name]
-    rank = func.rank().over(partition_by=board, order_by=row.speedup.desc()).label("rank")
-    columns = [getattr(row, name) for name in LeaderboardRow.__dataclass_fields__ if name not in ("rank", "evaluation_id")]
-    ranked = (
-        select(rank, row.id.label("evaluation_id"), *columns).join(unique, unique.c.id == row.id).where(unique.c.place == 1).cte("ranked")
-    )
-    query = select(ranked).order_by(ranked.c.problem, ranked.c.case, ranked.c.device_name, ranked.c.rank, ranked.c.evaluation_id)
-    if author is not None:
-        query = query.where(ranked.c.author == author)
     with store.read() as connection:
-        return tuple(LeaderboardRow(**found) for found in connection.execute(query).mappings())
+        boards = newest_boards(connection, Filters(problem, author, device, case, precision))
+        ranking = places(connection, boards, every)
+        only = None if author is None else author_id(connection, author)
+        if author is not None and only is None:
+            return ()
+        chosen = [
+            (board, place)
+            for board in boards
+            for place in ranking[board.id]
+            if (only is None or place.author_id == only) and (top is None or place.rank <= top)
+        ]
+        details = _details(connection, [place.evaluation_id for _, place in chosen])
+    return tuple(
+        LeaderboardRow(
+            place.rank,
+            board.problem,
+            board.case,
+            board.device_name,
+            board.precision,
+            place.speedup,
+            place.speedup_low,
+            place.speedup_high,
+            *details[place.evaluation_id],
+        )
+        for board, place in chosen
+    )
 
 
 def failures(
-    store: Store, problem: str | None = None, author: str | None = None, device: str | None = None, case: str | None = None
+    store: Store,
+    problem: str | None = None,
+    author: str | None = None,
+    device: str | None = None,
+    case: str | None = None,
+    precision: str | None = None,
 ) -> Failures:
     """Counts of the current evaluations by category.
 
-    The filters are those of `leaderboard`, but evaluations that failed before their device or case was known pass any filter on it: no
-    submission drops out of the count. Raises StoreError where the database can't be read.
+    The filters are those of `leaderboard`, but evaluations that failed before their device, case or precision was known pass any filter on
+    it: no submission drops out of the count. Raises StoreError where the database can't be read.
     """
-    row = EvaluationRow
-    given = [] if problem is None else [row.problem == problem]
-    if device is not None:
-        given.append(or_(row.device_name == device, row.device_name == ""))
-    if case is not None:
-        given.append(or_(row.case == case, row.case.is_(None)))
-    current = current_evaluations(*given)
-    count = func.count().label("count")
-    query = select(row.status, row.category, count).join(current, current.c.id == row.id).group_by(row.status, row.category)
-    if author is not None:
-        query = query.where(row.author == author)
+    board = BoardRow
     with store.read() as connection:
-        found = [_count(*item) for item in connection.execute(query)]
+        tally: type[TallyRow] | type[TotalRow] = TotalRow if author is None else TallyRow
+        query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
+        if author is not None:
+            # An author whom nobody knows has no evaluation, and no row has this id.
+            query = query.where(TallyRow.author_id == (author_id(connection, author) or 0))
+        given: list[Any] = []
+        if problem is not None:
+            given.append(board.problem == problem)
+        if device is not None:
+            given.append(or_(board.device_name == device, board.device_name == ""))
+        if case is not None:
+            given.append(or_(board.case == case, board.case.is_(None)))
+        if precision is not None:
+            given.append(or_(board.precision == precision, board.precision.is_(None)))
+        if given:
+            query = query.where(tally.board_id.in_(select(board.id).where(*given)))
+        return counted({name: int(count) for name, count in connection.execute(query)})
+
+
+def counted(counts: dict[str, int]) -> Failures:
+    """The failures among evaluations, counted by the names of their categories. Raises StoreError for a category of a newer version."""
+    found = [_count(name, count) for name, count in counts.items()]
     failed = sorted(
         (item for item in found if item.category is not Category.OK), key=lambda item: (-item.count, item.status, item.category)
     )
     return Failures(evaluations=sum(item.count for item in found), counts=tuple(failed))
 
 
-def _count(status: str, category: str, count: int) -> CategoryCount:
+def _count(name: str, count: int) -> CategoryCount:
     try:
-        return CategoryCount(Status(status), Category(category), count)
+        category = Category(name)
     except ValueError as error:
         raise StoreError(f"The database holds results of a newer Assay: {error}. Use that version to read it.") from error
+    return CategoryCount(CATEGORIES[category].status, category, count)
 
 
-def _one_per_source(current: CTE) -> CTE:
-    """Ids of the rankable evaluations; place 1 is the latest of its author, source and board."""
+def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any, ...]]:
+    """The last fields of a LeaderboardRow, by evaluation."""
     row = EvaluationRow
-    newest = _newest_problems()
-    place = (
-        func.row_number()
-        .over(partition_by=[row.problem, row.case, row.device_name, row.author, row.source_sha256], order_by=row.id.desc())
-        .label("place")
+    query = (
+        select(row.id, row.runtime_ms, row.baseline_ms, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id)
+        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at)
+        .join(SubmissionRow, SubmissionRow.id == row.submission_id)
+        .join(AuthorRow, AuthorRow.id == row.author_id)
+        .join(SourceRow, SourceRow.id == row.source_id)
     )
-    return (
-        select(row.id, place)
-        .join(current, current.c.id == row.id)
-        .join(newest, (newest.c.name == row.problem) & (newest.c.sha256 == row.problem_sha256))
-        .where(newest.c.place == 1, row.category == Category.OK.value)
-        .cte("unique_sources")
-    )
-
-
-def _newest_problems() -> CTE:
-    """Every version of every problem; place 1 is the one that was evaluated last."""
-    row = EvaluationRow
-    last = (
-        select(func.max(row.id))
-        .where(row.problem == ProblemRow.name, row.problem_sha256 == ProblemRow.sha256)
-        .correlate(ProblemRow)
-        .scalar_subquery()
-    )
-    place = func.row_number().over(partition_by=ProblemRow.name, order_by=last.desc()).label("place")
-    return select(ProblemRow.name, ProblemRow.sha256, place).cte("newest_problems")
+    return {item[0]: item[1:] for ids in chunks(evaluation_ids) for item in connection.execute(query.where(row.id.in_(ids)))}

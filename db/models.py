@@ -1,18 +1,21 @@
-"""The tables, as SQLAlchemy models.
+"""The tables, as SQLAlchemy models: what was handed in, what it was judged on, and the verdicts. `db.part_models` has the evidence.
 
-An evaluation holds every scalar of its result as a column, so that anything can be asked in SQL. Sources, problems and environments, which
-many evaluations share, are stored once and referred to by the hash of their content. The constraints repeat the rules of
-`evaluator.result.Result`: a row that could not be a result can't be written, by whichever program.
+What many evaluations share is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints repeat
+the rules of `evaluator.result.Result`: a row that could not be a result can't be written, by whichever program.
+
+Some things follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
+`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.standing` keeps them, and `python -m db check`
+compares.
 
 A change here needs a revision in `db/migrations/versions`.
 """
 
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 from sqlalchemy import (
+    BigInteger,
+    Boolean,
     CheckConstraint,
-    Dialect,
     Double,
     ForeignKey,
     ForeignKeyConstraint,
@@ -21,33 +24,21 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
-    TypeDecorator,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from db.column_types import AnyText, UtcText
 from evaluator.category import Status
 
 MAX_SOURCE_BYTES = 1 << 20
 """Longest text kept of a submission's source, in bytes of UTF-8."""
+MAX_FIGURE = "1e300"
+"""No time and no speedup reaches it: what is larger is infinite."""
 
 _STATUSES = ", ".join(f"'{status}'" for status in Status)
-
-
-class UtcText(TypeDecorator[datetime]):
-    """A moment as ISO 8601 text in UTC with six decimals, which sorts as text; a moment without a zone is taken as UTC."""
-
-    impl = String(32)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
-        if value is None:
-            return None
-        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return aware.astimezone(UTC).isoformat(timespec="microseconds")
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the signature is SQLAlchemy's
-        return None if value is None else datetime.fromisoformat(value)
+_TIMES = ("baseline_ms", "speedup", "speedup_low", "speedup_high")
 
 
 class Base(DeclarativeBase):
@@ -68,15 +59,18 @@ class SourceRow(Base):
 
     __tablename__ = "sources"
     __table_args__ = (
+        UniqueConstraint("sha256"),
         CheckConstraint("length(sha256) = 64", name="sha256"),
-        CheckConstraint(f"length(CAST(text AS BLOB)) <= {MAX_SOURCE_BYTES}", name="size"),
+        CheckConstraint(f"length(CAST(text AS BLOB)) <= {MAX_SOURCE_BYTES}", name="size").ddl_if(dialect="sqlite"),
+        CheckConstraint(f"octet_length(text) <= 4 * {MAX_SOURCE_BYTES}", name="size").ddl_if(dialect="postgresql"),
         CheckConstraint("exact IN (0, 1)", name="exact"),
     )
 
-    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
     exact: Mapped[int]
     """1 where the text hashes to sha256; 0 where it was cut at MAX_SOURCE_BYTES or is not UTF-8."""
-    text: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(AnyText)
 
 
 class ProblemRow(Base):
@@ -85,22 +79,112 @@ class ProblemRow(Base):
     __tablename__ = "problems"
     __table_args__ = (CheckConstraint("length(sha256) = 64", name="sha256"),)
 
-    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    name: Mapped[str] = mapped_column(AnyText, primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
-    source: Mapped[str | None] = mapped_column(Text)
+    source: Mapped[str | None] = mapped_column(AnyText)
     """None where the evaluation came without the problem's text."""
+
+
+class CaseRow(Base):
+    """One set of shapes of one version of a problem."""
+
+    __tablename__ = "cases"
+    __table_args__ = (ForeignKeyConstraint(["problem", "problem_sha256"], ["problems.name", "problems.sha256"]),)
+
+    problem: Mapped[str] = mapped_column(AnyText, primary_key=True)
+    problem_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(AnyText, primary_key=True)
+
+
+class BoardRow(Base):
+    """What evaluations are compared on: a version of a problem, a case, a device model and a precision, as far as they are known."""
+
+    __tablename__ = "boards"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        ForeignKeyConstraint(["problem", "problem_sha256"], ["problems.name", "problems.sha256"]),
+        ForeignKeyConstraint(["problem", "problem_sha256", "case"], ["cases.problem", "cases.problem_sha256", "cases.name"]),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        CheckConstraint("problem_sha256 IS NULL OR problem IS NOT NULL", name="problem_named"),
+        Index("ix_boards_problem", "problem", postgresql_using="hash"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of all that follows, which makes it unique."""
+    problem: Mapped[str | None] = mapped_column(AnyText)
+    problem_sha256: Mapped[str | None] = mapped_column(String(64))
+    case: Mapped[str | None] = mapped_column(AnyText)
+    device_name: Mapped[str] = mapped_column(AnyText)
+    """Of the environment; empty where there is none."""
+    precision: Mapped[str | None] = mapped_column(AnyText)
 
 
 class EnvironmentRow(Base):
     """One machine with its software."""
 
     __tablename__ = "environments"
-    __table_args__ = (CheckConstraint("length(sha256) = 64", name="sha256"),)
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        {"sqlite_autoincrement": True},
+    )
 
-    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
-    device_name: Mapped[str] = mapped_column(Text)
-    json: Mapped[str] = mapped_column(Text)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    device_name: Mapped[str] = mapped_column(AnyText)
+    json: Mapped[str] = mapped_column(AnyText)
     """The `evaluator.result.Environment`, keys sorted; sha256 is this text's."""
+
+
+class AuthorRow(Base):
+    """Who hands in; one row stands for all that came without an author."""
+
+    __tablename__ = "authors"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of the name, which makes it unique."""
+    name: Mapped[str | None] = mapped_column(AnyText)
+
+
+class SubmissionRow(Base):
+    """What was handed in: where from, by whom, and which sample of the author's it is."""
+
+    __tablename__ = "submissions"
+    __table_args__ = (
+        UniqueConstraint("id", "author_id"),
+        CheckConstraint("block IS NULL OR block >= 1", name="block"),
+        Index("ix_submissions_name", "name", postgresql_using="hash"),
+        Index("ix_submissions_author", "author_id"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(AnyText)
+    block: Mapped[int | None]
+    author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"))
+    sample_id: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class RunRow(Base):
+    """One command that stored evaluations."""
+
+    __tablename__ = "runs"
+    __table_args__ = (CheckConstraint("finished_at IS NULL OR finished_at >= started_at", name="order"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    command: Mapped[str] = mapped_column(AnyText)
+    """The words of the command as a JSON array."""
+    evaluator_version: Mapped[str] = mapped_column(Text)
+    started_at: Mapped[datetime] = mapped_column(UtcText)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcText)
+    """None while it runs, and for ever where it was killed."""
 
 
 class CategoryRow(Base):
@@ -122,50 +206,110 @@ class EvaluationRow(Base):
     __tablename__ = "evaluations"
     __table_args__ = (
         ForeignKeyConstraint(["category", "status"], ["categories.name", "categories.status"]),
-        ForeignKeyConstraint(["problem", "problem_sha256"], ["problems.name", "problems.sha256"]),
+        ForeignKeyConstraint(["submission_id", "author_id"], ["submissions.id", "submissions.author_id"]),
         CheckConstraint(f"status IN ({_STATUSES})", name="status"),
-        CheckConstraint("problem_sha256 IS NULL OR problem IS NOT NULL", name="problem_named"),
-        CheckConstraint("(runtime_ms IS NULL) = (baseline_ms IS NULL) AND (runtime_ms IS NULL) = (speedup IS NULL)", name="times_together"),
+        CheckConstraint(" AND ".join(f"(runtime_ms IS NULL) = ({name} IS NULL)" for name in _TIMES), name="times_together"),
         CheckConstraint("runtime_ms IS NULL OR status = 'correct'", name="times_only_when_correct"),
         CheckConstraint("runtime_ms IS NOT NULL OR category <> 'ok'", name="ok_has_times"),
         CheckConstraint(
-            "runtime_ms IS NULL OR (runtime_ms > 0 AND runtime_ms < 9e999 AND baseline_ms > 0 AND baseline_ms < 9e999"
-            " AND speedup > 0 AND speedup < 9e999)",
+            f"runtime_ms IS NULL OR (runtime_ms > 0 AND runtime_ms < {MAX_FIGURE} AND baseline_ms > 0 AND baseline_ms < {MAX_FIGURE}"
+            f" AND speedup > 0 AND speedup < {MAX_FIGURE})",
             name="times_finite",
         ),
+        CheckConstraint(
+            f"speedup IS NULL OR (speedup_low > 0 AND speedup_low <= speedup AND speedup <= speedup_high AND speedup_high < {MAX_FIGURE})",
+            name="interval",
+        ),
         CheckConstraint("duration_s >= 0", name="duration"),
-        CheckConstraint("block IS NULL OR block >= 1", name="block"),
-        Index("ix_evaluations_submission", "submission", "id"),
-        Index("ix_evaluations_problem", "problem", "problem_sha256", "id"),
-        Index("ix_evaluations_board", "problem", "case", "device_name"),
-        Index("ix_evaluations_category", "status", "category"),
-        Index("ix_evaluations_source", "source_sha256"),
+        CheckConstraint("length(digest) = 16", name="digest"),
+        CheckConstraint("is_current IN (0, 1)", name="is_current").ddl_if(dialect="sqlite"),
+        CheckConstraint("is_ranked IN (0, 1)", name="is_ranked").ddl_if(dialect="sqlite"),
+        CheckConstraint("NOT is_ranked OR (is_current AND category = 'ok')", name="ranked"),
+        Index("ix_evaluations_submission", "submission_id", "id"),
+        Index("ix_evaluations_board", "board_id", "id"),
+        Index(
+            "ix_evaluations_ranked",
+            "board_id",
+            "author_id",
+            "speedup",
+            sqlite_where=text("is_ranked = 1"),
+            postgresql_where=text("is_ranked"),
+        ),
+        Index("ix_evaluations_source", "source_id", "board_id", "author_id"),
+        Index("ix_evaluations_environment", "environment_id"),
+        Index("ix_evaluations_run", "run_id"),
+        Index("ix_evaluations_digest", "digest"),
         {"sqlite_autoincrement": True},
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    submission: Mapped[str] = mapped_column(Text)
-    block: Mapped[int | None]
-    author: Mapped[str | None] = mapped_column(Text)
-    sample_id: Mapped[int | None]
-    problem: Mapped[str | None] = mapped_column(Text)
-    problem_sha256: Mapped[str | None] = mapped_column(String(64))
-    case: Mapped[str | None] = mapped_column(Text)
-    device: Mapped[str | None] = mapped_column(Text)
-    device_name: Mapped[str] = mapped_column(Text)
-    """Of the environment; empty where there is none."""
+    submission_id: Mapped[int]
+    author_id: Mapped[int]
+    """The submission's, so that an index can have it."""
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"))
+    source_id: Mapped[int] = mapped_column(ForeignKey("sources.id"))
+    environment_id: Mapped[int | None] = mapped_column(ForeignKey("environments.id"))
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
+    is_current: Mapped[bool] = mapped_column(Boolean)
+    """Whether it speaks for its submission today (`db.current`)."""
+    is_ranked: Mapped[bool] = mapped_column(Boolean)
+    """Whether it is `ok`, current, and the latest of its author's with this source on its board."""
     status: Mapped[str] = mapped_column(String(32))
     category: Mapped[str] = mapped_column(String(64))
     runtime_ms: Mapped[float | None] = mapped_column(Double)
     baseline_ms: Mapped[float | None] = mapped_column(Double)
     speedup: Mapped[float | None] = mapped_column(Double)
-    source_sha256: Mapped[str] = mapped_column(ForeignKey("sources.sha256"))
+    speedup_low: Mapped[float | None] = mapped_column(Double)
+    """Lower end of the interval that holds the speedup with 95 % confidence (`db.interval`)."""
+    speedup_high: Mapped[float | None] = mapped_column(Double)
+    device: Mapped[str | None] = mapped_column(AnyText)
     started_at: Mapped[datetime] = mapped_column(UtcText)
     duration_s: Mapped[float] = mapped_column(Double)
-    evaluator_version: Mapped[str] = mapped_column(String(32))
-    environment_sha256: Mapped[str | None] = mapped_column(ForeignKey("environments.sha256"))
+    evaluator_version: Mapped[str] = mapped_column(Text)
     sandbox: Mapped[str | None] = mapped_column(Text)
-    message: Mapped[str] = mapped_column(Text)
-    hint: Mapped[str] = mapped_column(Text)
+    message: Mapped[str] = mapped_column(AnyText)
+    hint: Mapped[str] = mapped_column(AnyText)
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    """First half of the SHA-256 of the whole result: two evaluations with the same one are the same."""
     evidence: Mapped[bytes] = mapped_column(LargeBinary)
-    """The `evaluator.result.Evidence` as JSON, compressed with zlib. Last, so that scans of the other columns need not step over it."""
+    """What of the `evaluator.result.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
+
+
+class StandingRow(Base):
+    """The best ranked evaluation of an author on a board."""
+
+    __tablename__ = "standings"
+    __table_args__ = (Index("ix_standings_author", "author_id"), Index("ix_standings_evaluation", "evaluation_id"))
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"), primary_key=True)
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id"))
+    speedup: Mapped[float] = mapped_column(Double)
+    speedup_low: Mapped[float] = mapped_column(Double)
+    speedup_high: Mapped[float] = mapped_column(Double)
+
+
+class TotalRow(Base):
+    """How many current evaluations on a board ended in a category: `tallies` without the author, so that it stays small."""
+
+    __tablename__ = "totals"
+    __table_args__ = (CheckConstraint("count >= 0", name="count"),)
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
+    count: Mapped[int]
+
+
+class TallyRow(Base):
+    """How many of an author's current evaluations on a board ended in a category."""
+
+    __tablename__ = "tallies"
+    __table_args__ = (
+        CheckConstraint("count >= 0", name="count"),
+        Index("ix_tallies_author", "author_id", "category", "board_id", "count"),
+    )
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"), primary_key=True)
+    category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
+    count: Mapped[int]

@@ -11,10 +11,16 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from db.error import StoreError
+from db.interval import speedup_interval
 from db.models import MAX_SOURCE_BYTES
-from evaluator.result import EVALUATOR_VERSION, Environment, Evidence, Result
+from evaluator.result import EVALUATOR_VERSION, Environment, Result
 
-_PLAIN_COLUMNS = tuple(name for name in Result.model_fields if name not in ("evidence", "environment"))
+_IN_EVALUATIONS = (*("device", "runtime_ms", "baseline_ms", "speedup", "started_at", "duration_s", "evaluator_version", "message", "hint"),)
+_ELSEWHERE = ("submission", "block", "author", "sample_id", "problem", "problem_sha256", "case", "precision", "source_sha256")
+_IDENTITY = (
+    *("submission", "block", "author", "sample_id", "problem", "problem_sha256", "case", "device", "source_sha256"),
+    *("status", "category", "runtime_ms", "baseline_ms", "duration_s", "evaluator_version"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,40 @@ class EvaluationKey:
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
-        """Names of the fields, which are names of columns too."""
+        """Names of the fields."""
         return tuple(field.name for field in fields(cls))
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Columns of `boards`: what evaluations are compared on."""
+
+    problem: str | None
+    problem_sha256: str | None
+    case: str | None
+    device_name: str
+    precision: str | None
+
+    @classmethod
+    def of(cls, result: Result) -> Self:
+        """Where a result belongs."""
+        return cls(result.problem, result.problem_sha256, result.case, device_name(result), result.precision)
+
+    @property
+    def sha256(self) -> str:
+        return text_sha256([self.problem, self.problem_sha256, self.case, self.device_name, self.precision])
+
+
+def text_sha256(value: object) -> str:
+    """SHA-256 of a value's JSON: fields are kept apart, whatever is in them."""
+    return _sha256(json.dumps(value, ensure_ascii=False))
+
+
+def digest(result: Result) -> bytes:
+    """What tells an evaluation from all others; 16 bytes. Fields that a later version adds don't change it."""
+    values = [getattr(result, name) for name in _IDENTITY]
+    values += [device_name(result), result.started_at.timestamp()]
+    return hashlib.sha256(json.dumps(values, ensure_ascii=False).encode()).digest()[:16]
 
 
 def device_name(result: Result) -> str:
@@ -90,42 +128,64 @@ def source_values(sha256: str, source: str) -> dict[str, Any]:
 
 def environment_values(environment: Environment) -> dict[str, Any]:
     """Columns of `environments`."""
-    text = _environment_json(environment)
+    text = json.dumps(json.loads(environment.model_dump_json()), sort_keys=True, ensure_ascii=False)
     return {"sha256": _sha256(text), "device_name": environment.device_name, "json": text}
 
 
-def evaluation_values(result: Result) -> dict[str, Any]:
-    """Columns of `evaluations`, but for the id."""
-    values: dict[str, Any] = {name: getattr(result, name) for name in _PLAIN_COLUMNS}
+def evaluation_values(result: Result, evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of `evaluations` but for ids and flags; `evidence` is what of it has no table of its own."""
+    values: dict[str, Any] = {name: getattr(result, name) for name in _IN_EVALUATIONS}
+    low, high = _interval(result)
     values.update(
         status=result.status.value,
         category=result.category.value,
-        device_name=device_name(result),
-        environment_sha256=None if result.environment is None else _sha256(_environment_json(result.environment)),
+        speedup_low=low,
+        speedup_high=high,
         sandbox=result.evidence.sandbox,
-        evidence=zlib.compress(result.evidence.model_dump_json().encode()),
+        digest=digest(result),
+        evidence=zlib.compress(json.dumps(evidence, ensure_ascii=False, allow_nan=False).encode()),
     )
     return values
 
 
-def result_of(row: Mapping[str, Any]) -> Result:
-    """The result of a row of `evaluations` with its `environment_json`.
+def _interval(result: Result) -> tuple[float | None, float | None]:
+    timing = result.evidence.timing
+    if result.speedup is None or timing is None:
+        return result.speedup, result.speedup
+    baseline = timing.alone if timing.alone and timing.disturbed else timing.baseline
+    return speedup_interval(timing.candidate.samples_ms, baseline.samples_ms, result.speedup)
+
+
+def evidence_rest(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the evidence is in the row of `evaluations` itself. Raises StoreError for a damaged row."""
+    try:
+        found = json.loads(zlib.decompress(row["evidence"]))
+    except (zlib.error, ValueError) as error:
+        raise unreadable(row, error) from error
+    if not isinstance(found, dict):
+        raise unreadable(row, TypeError("the evidence is no object"))
+    return found
+
+
+def result_of(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> Result:
+    """The result of a row of `evaluations` with what it refers to, and its evidence as JSON values.
 
     Raises StoreError for a damaged row, and for one that a newer evaluator wrote.
     """
+    values = {name: row[name] for name in (*_IN_EVALUATIONS, *_ELSEWHERE, "status", "category")}
     try:
         environment = None if row["environment_json"] is None else Environment.model_validate_json(row["environment_json"])
-        evidence = Evidence.model_validate_json(zlib.decompress(row["evidence"]))
-        return Result.model_validate({name: row[name] for name in _PLAIN_COLUMNS} | {"evidence": evidence, "environment": environment})
-    except (ValidationError, zlib.error) as error:
-        raise StoreError(
-            f"Evaluation {row['id']} can't be read by this version ({EVALUATOR_VERSION}); it was written by {row['evaluator_version']}."
-            f" Use that version, or evaluate {row['submission']!r} again with --rerun. Cause: {error}"
-        ) from error
+        return Result.model_validate(values | {"evidence": evidence, "environment": environment})
+    except ValidationError as error:
+        raise unreadable(row, error) from error
 
 
-def _environment_json(environment: Environment) -> str:
-    return json.dumps(json.loads(environment.model_dump_json()), sort_keys=True, ensure_ascii=False)
+def unreadable(row: Mapping[str, Any], error: Exception) -> StoreError:
+    """What to raise for an evaluation that this version can't read, or that is damaged."""
+    return StoreError(
+        f"Evaluation {row['id']} can't be read by this version ({EVALUATOR_VERSION}); it was written by {row['evaluator_version']}."
+        f" Use that version, or evaluate {row['submission']!r} again with --rerun. Cause: {error}"
+    )
 
 
 def _sha256(text: str) -> str:

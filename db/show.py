@@ -1,6 +1,7 @@
 """Everything known about one evaluation, as text and as JSON."""
 
 import json
+import shlex
 import statistics
 from collections.abc import Iterable, Iterator
 
@@ -26,8 +27,9 @@ from evaluator.result import (
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
-    """The fields of the result with its `evidence` and `environment`, and `id`; with the source also `source` and `source_exact`."""
-    value = {"id": stored.id} | json.loads(stored.result.model_dump_json())
+    """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
+    `source_exact`."""
+    value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
     if with_source:
         value |= {"source": stored.source, "source_exact": stored.source_exact}
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
@@ -36,7 +38,7 @@ def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
 def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
     """Sections for what there is; what was not observed has none."""
     result = stored.result
-    items = [*_verdict(stored.id, result), *_evidence(result.evidence), *_stages(result)]
+    items = [*_verdict(stored), *_evidence(result.evidence), *_stages(result)]
     if result.environment is not None:
         items += [_heading("Environment"), _facts(_environment_facts(result.environment))]
     if with_source:
@@ -44,21 +46,25 @@ def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
     return rendered(*items)
 
 
-def _verdict(number: int, result: Result) -> Iterator[RenderableType]:
-    yield Text(f"Evaluation {number}: {result.status.value}/{result.category.value}", style="bold")
+def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
+    result = stored.result
+    yield Text(f"Evaluation {stored.id}: {result.status.value}/{result.category.value}", style="bold")
     yield block(result.message)
     if result.hint:
         yield block("hint: " + result.hint)
     speedup = None if result.speedup is None else f"{result.speedup:.4g} ({result.baseline_ms:.4g} ms / {result.runtime_ms:.4g} ms)"
+    low, high = stored.speedup_interval or (None, None)
     yield _facts(
         {
             "speedup": speedup,
+            "95 % interval": None if low is None or low == high else f"{low:.4g} to {high:.4g}",
             "submission": result.submission,
             "block": result.block,
             "author": result.author,
             "sample": result.sample_id,
             "problem": result.problem,
             "case": result.case,
+            "precision": result.precision,
             "device": result.device,
             "started": result.started_at.isoformat(sep=" ", timespec="seconds"),
             "duration": f"{result.duration_s:.2f} s",
@@ -67,6 +73,7 @@ def _verdict(number: int, result: Result) -> Iterator[RenderableType]:
             "problem sha256": result.problem_sha256,
             "sandbox": result.evidence.sandbox,
             "last stage": result.evidence.stage,
+            "command": stored.command and shlex.join(stored.command.words),
         }
     )
 

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
+from db.address import Address
+from db.connection import BUSY_TIMEOUT_S
 from db.error import StoreError
 from db.migrations import REVISIONS
 
 logger = logging.getLogger(__name__)
 
-BUSY_TIMEOUT_S = 30.0
-"""How long one process waits for another's write."""
+_TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "postgresql": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
+}
 
 
 @dataclass(frozen=True)
@@ -33,39 +37,44 @@ class History:
 HISTORY = History(Path(__file__).parent / "migrations", REVISIONS)
 
 
-def ensure_current(engine: Engine, path: Path, history: History = HISTORY) -> None:
-    """Creates or upgrades the tables of the database in the file `path`; does nothing where they are current.
+def ensure_current(engine: Engine, address: Address, history: History = HISTORY) -> None:
+    """Creates or upgrades the tables of the database; does nothing where they are current.
 
-    An older database is first copied to `NAME.bak-REVISION` beside it. Several processes may do this at once: one does the work.
+    An older SQLite file is first copied to `NAME.bak-REVISION` beside it. Several processes may do this at once: one does the work.
 
     Raises StoreError for a database of a newer Assay or of something else.
     """
     with engine.connect() as connection:
-        if _revision(connection, path, history) == history.head:
+        if _revision(connection, address, history) == history.head:
             return
-    _use_write_ahead_log(path)
+    if address.path is not None:
+        _use_write_ahead_log(address.path)
     with engine.execution_options(write=True).begin() as connection:
-        revision = _revision(connection, path, history)
+        revision = _revision(connection, address, history)
         if revision == history.head:
             return
         if revision is not None:
-            backup = _back_up(path, revision)
-            logger.info("upgrading %s from revision %s to %s; the old database is kept as %s", path, revision, history.head, backup)
+            kept = f"; the old database is kept as {_back_up(address.path, revision)}" if address.path is not None else ""
+            logger.info("upgrading %s from revision %s to %s%s", address.name, revision, history.head, kept)
         _run_migrations(connection, history)
+        if revision is not None:
+            from db.standing import rebuild
+
+            rebuild(connection)
 
 
-def _revision(connection: Connection, path: Path, history: History) -> str | None:
+def _revision(connection: Connection, address: Address, history: History) -> str | None:
     """The revision that the tables are at, None for an empty database."""
-    tables = set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars())
+    tables = set(connection.exec_driver_sql(_TABLES[connection.dialect.name]).scalars())
     if not tables:
         return None
     if "alembic_version" not in tables:
-        raise StoreError(f"{path} is a SQLite database of something else (it has no alembic_version table). Name another file with --db.")
+        raise StoreError(f"{address.name} is a database of something else (it has no alembic_version table). Name another one with --db.")
     found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
     if len(found) != 1 or found[0] not in history.revisions:
         raise StoreError(
-            f"{path} is at revision {', '.join(map(str, found)) or '(none)'}, which this version of Assay does not know: the newest that it"
-            f" knows is {history.head}. Use the newer Assay that wrote the file, or name another file with --db."
+            f"{address.name} is at revision {', '.join(map(str, found)) or '(none)'}, which this version of Assay does not know: the newest"
+            f" that it knows is {history.head}. Use the newer Assay that wrote it, or name another database with --db."
         )
     return str(found[0])
 
@@ -104,4 +113,4 @@ def _run_migrations(connection: Connection, history: History) -> None:
     config = Config()
     config.set_main_option("script_location", str(history.folder).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, history.head)

@@ -13,6 +13,8 @@ from evaluator.category import CATEGORIES, Category, Status
 
 EVALUATOR_VERSION = "0.3.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
+OWN_PRECISION = "own"
+"""The precision of a problem that declares none: whatever its file makes."""
 DISTURBED_SHARE = 0.1
 """A baseline that was slower by more than this while the candidate lived counts as it is without."""
 
@@ -277,6 +279,20 @@ class ExitEvidence(Record):
     """Set where it was killed for passing this limit."""
 
 
+class DeviceState(Record):
+    """What the device said of itself at one moment."""
+
+    stage: str
+    sm_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    throttled: str = ""
+    """Reasons, as the driver names them, separated by commas."""
+    other_processes: int | None = None
+    """Processes of others on the device."""
+
+
 class Evidence(Record):
     """What was observed of one evaluation."""
 
@@ -286,6 +302,8 @@ class Evidence(Record):
     """The last stage entered."""
     builds: tuple[BuildEvidence, ...] = ()
     launches: tuple[LaunchRecord, ...] = ()
+    device_states: tuple[DeviceState, ...] = ()
+    """In the order in which they were read."""
     rounds: tuple[RoundEvidence, ...] = ()
     timing: TimingEvidence | None = None
     floor: FloorEvidence | None = None
@@ -341,6 +359,8 @@ class Result(Record):
     sample_id: int | None = None
     problem: str | None = None
     case: str | None = None
+    precision: str | None = None
+    """The dtype that the problem was judged in, or `own` where that is as its file makes it; None where it came to nothing."""
     device: str | None = None
     """cpu, cuda:0, …"""
     status: Status

@@ -124,5 +124,7 @@ class Bench:
     def rows(self) -> list[tuple[str, int | None, str]]:
         """Every row of the database: submission, block and category."""
         with Store.open(f"sqlite:///{self.database}", read_only=True) as store, store.read() as connection:
-            found = connection.exec_driver_sql("SELECT submission, block, category FROM evaluations ORDER BY id")
+            found = connection.exec_driver_sql(
+                "SELECT s.name, s.block, e.category FROM evaluations e JOIN submissions s ON s.id = e.submission_id ORDER BY e.id"
+            )
             return [(row[0], row[1], row[2]) for row in found]

@@ -9,7 +9,10 @@ import pytest
 import torch
 
 import db.__main__
+import db.part_models
 import pipeline
+from db.models import Base
+from db.store import Store
 from evaluator.category import CATEGORIES, Status
 from evaluator.declaration import Declaration
 from evaluator.judge.compare import FLOOR
@@ -139,3 +142,27 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         other = path.parent / name if name else path
         assert other.exists(), target
         assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
+
+
+def test_every_table_is_documented_and_no_other() -> None:
+    text = document("database.md").split("## Tables")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == set(Base.metadata.tables)
+
+
+def test_the_example_queries_run(tmp_path: Path) -> None:
+    text = document("database.md").split("## Tables")[1].split("\n## ")[0]
+    queries = re.findall(r"^    (SELECT .*);$", text, re.MULTILINE)
+    assert len(queries) == 2
+    with Store.open(f"sqlite:///{tmp_path}/assay.db") as store, store.read() as connection:
+        for query in queries:
+            assert connection.exec_driver_sql(query).all() == []
+
+
+def test_the_example_of_reading_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = code_blocks(document("database.md"), "python")
+    monkeypatch.chdir(tmp_path)
+    Store.open().close()
+    names: dict[str, object] = {}
+    exec(example, names)
+    assert names["rows"] == () and names["stored"] is None

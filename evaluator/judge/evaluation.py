@@ -7,17 +7,18 @@ from evaluator.diagnosis import Verdict
 from evaluator.judge.attempt import Attempt, Report
 from evaluator.judge.bench import Bench, Job
 from evaluator.problem import ProblemError, load
-from evaluator.result import Evidence, Result, now
+from evaluator.result import OWN_PRECISION, Evidence, Result, now
 
 
 def evaluate(bench: Bench, job: Job, report: Report) -> Result:
     """Judge one submission; whatever goes wrong becomes the result. `report` is told of each stage."""
     started_at, start = now(), time.monotonic()
-    case_name, problem_sha256 = job.case, None
+    case_name, problem_sha256, precision = job.case, None, None
     evidence = Evidence(sandbox=bench.zygote.level)
     try:
         problem = load(job.problem_path)
         case_name, problem_sha256 = job.case or problem.default_case(bench.device.kind), problem.sha256
+        precision = problem.declaration.dtype or OWN_PRECISION
         attempt = Attempt(bench, job, problem, problem.instance(case_name), report)
         try:
             verdict = attempt.run()
@@ -35,6 +36,7 @@ def evaluate(bench: Bench, job: Job, report: Report) -> Result:
         sample_id=job.sample_id,
         problem=job.problem,
         case=case_name,
+        precision=precision,
         device=bench.device.spec,
         status=verdict.category.status,
         category=verdict.category,

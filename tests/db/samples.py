@@ -6,7 +6,9 @@ from typing import Any
 from evaluator.category import Category, Status
 from evaluator.result import (
     AblationEvidence,
+    BuildAttempt,
     BuildEvidence,
+    DeviceState,
     Diagnostic,
     Environment,
     ErrorFigures,
@@ -50,6 +52,7 @@ def result(category: Category = Category.OK, source: str = "class ModelNew: ...\
         "author": "ada",
         "problem": "softmax",
         "case": "full",
+        "precision": "own",
         "device": "cuda:0",
         "status": category.status,
         "category": category,
@@ -64,7 +67,7 @@ def result(category: Category = Category.OK, source: str = "class ModelNew: ...\
         speedup = speedup or 2.0
         values |= {"runtime_ms": 2.0, "baseline_ms": 2.0 * speedup, "speedup": speedup}
     if category.status is Status.REJECTED:
-        values |= {"problem_sha256": None, "environment": None, "device": None, "case": None}
+        values |= {"problem_sha256": None, "environment": None, "device": None, "case": None, "precision": None}
     return Result(**values | changes)
 
 
@@ -98,6 +101,7 @@ def full_evidence(text: str = "") -> Evidence:
                 duration_s=11.25,
                 output=f"cuda.cu(7): error\nmore of it{text}",
                 diagnostics=(diagnostic,),
+                attempts=(BuildAttempt(output=f"cuda.o{text}", way="lean+passes", ok=False, duration_s=3.5),),
             ),
         ),
         launches=(
@@ -114,6 +118,7 @@ def full_evidence(text: str = "") -> Evidence:
                 first=2,
             ),
         ),
+        device_states=(DeviceState(stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, other_processes=0),),
         rounds=(
             RoundEvidence(
                 index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)

@@ -1,8 +1,15 @@
 """Rankings and failures, against examples worked out by hand."""
 
+import statistics
+from typing import Any
+
+import pytest
+
+from db.boards import ranks
 from db.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.store import Store
 from evaluator.category import Category, Status
+from evaluator.result import Evidence, TimingEvidence, TimingSide
 from tests.db.samples import environment, result, sha256
 
 
@@ -16,8 +23,24 @@ def save(
     return store.save(result(category, source, submission=submission, **changes), source, problem_source)  # type: ignore[arg-type]
 
 
-def ranking(store: Store, **filters: str) -> list[tuple[int, str]]:
-    return [(row.rank, row.submission) for row in leaderboard(store, **filters)]
+def ranking(store: Store, **filters: Any) -> list[tuple[int, str]]:
+    return [(row.rank, row.submission) for row in leaderboard(store, **filters, every=True)]
+
+
+def timed(candidate_ms: list[float], baseline_ms: list[float]) -> dict[str, Any]:
+    """A result with these samples."""
+
+    def side(samples: list[float]) -> TimingSide:
+        lower, median, upper = statistics.quantiles(samples, n=4)
+        return TimingSide(median_ms=median, lower_quartile_ms=lower, upper_quartile_ms=upper, samples_ms=tuple(samples))
+
+    timing = TimingEvidence(clock="cuda_event", calls=len(candidate_ms), candidate=side(candidate_ms), baseline=side(baseline_ms))
+    return {
+        "runtime_ms": timing.runtime_ms,
+        "baseline_ms": timing.baseline_ms,
+        "speedup": timing.baseline_ms / timing.runtime_ms,
+        "evidence": Evidence(timing=timing),
+    }
 
 
 def test_a_worked_example(store: Store) -> None:
@@ -29,7 +52,8 @@ def test_a_worked_example(store: Store) -> None:
     save(store, Category.NO_CUSTOM_KERNEL, submission="torch.py", speedup=9.0)
     save(store, Category.IMPLAUSIBLE_SPEED, submission="cheat.py")
     rows = leaderboard(store)
-    assert [(row.rank, row.submission) for row in rows] == [(1, "fast.py"), (2, "tied1.py"), (2, "tied2.py"), (4, "slow.py")]
+    assert [(row.rank, row.submission) for row in rows] == [(1, "fast.py"), (2, "tied1.py"), (2, "tied2.py")]
+    assert ranking(store) == [(1, "fast.py"), (2, "tied1.py"), (2, "tied2.py"), (4, "slow.py")]
     first = rows[0]
     assert (first.problem, first.case, first.device_name, first.author) == ("softmax", "full", "NVIDIA H200", "bob")
     assert (first.speedup, first.runtime_ms, first.baseline_ms, first.evaluation_id) == (4.0, 2.0, 8.0, 2)
@@ -46,7 +70,7 @@ def test_problems_cases_and_devices_are_ranked_apart(store: Store) -> None:
     save(store, submission="c", speedup=2.0, environment=environment("NVIDIA A100"))
     save(store, submission="d", speedup=5.0, problem="gelu")
     save(store, submission="e", speedup=6.0)
-    found = [(row.problem, row.case, row.device_name, row.rank, row.submission) for row in leaderboard(store)]
+    found = [(row.problem, row.case, row.device_name, row.rank, row.submission) for row in leaderboard(store, every=True)]
     assert found == [
         ("gelu", "full", "NVIDIA H200", 1, "d"),
         ("softmax", "full", "NVIDIA A100", 1, "c"),
@@ -111,7 +135,7 @@ def test_blocks_of_a_response_are_ranked_apart(store: Store) -> None:
     save(store, submission="r.md", block=1, source="one", speedup=1.0)
     save(store, submission="r.md", block=2, source="two", speedup=2.0)
     save(store, submission="r.md", block=2, source="two", speedup=1.5)
-    assert [(row.block, row.speedup) for row in leaderboard(store)] == [(2, 1.5), (1, 1.0)]
+    assert [(row.block, row.speedup) for row in leaderboard(store, every=True)] == [(2, 1.5), (1, 1.0)]
 
 
 def test_copies_of_a_source_have_one_row_with_the_latest_time(store: Store) -> None:
@@ -159,3 +183,82 @@ def test_only_the_latest_failure_of_a_submission_counts(store: Store) -> None:
     save(store, Category.LINK_ERROR, submission="a", source="1")
     save(store, Category.WRONG_VALUES, submission="a", source="2")
     assert failures(store) == Failures(1, (CategoryCount(Status.INCORRECT, Category.WRONG_VALUES, 1),))
+
+
+def test_an_author_stands_with_the_best_submission_and_all_are_there_on_request(store: Store) -> None:
+    save(store, submission="a1", author="ada", speedup=2.0)
+    best = save(store, submission="a2", author="ada", speedup=3.0)
+    save(store, submission="b", author="bob", speedup=2.5)
+    assert [(row.rank, row.author, row.evaluation_id) for row in leaderboard(store)] == [(1, "ada", best), (2, "bob", 3)]
+    assert ranking(store) == [(1, "a2"), (2, "b"), (3, "a1")]
+
+
+def test_the_next_best_takes_over_when_the_best_fails(store: Store) -> None:
+    save(store, submission="a1", author="ada", speedup=2.0)
+    save(store, submission="a2", author="ada", speedup=3.0)
+    save(store, Category.NONDETERMINISTIC, submission="a2", author="ada")
+    assert [(row.author, row.submission) for row in leaderboard(store)] == [("ada", "a1")]
+    save(store, Category.TIMEOUT, submission="a1", author="ada")
+    assert leaderboard(store) == ()
+
+
+def test_the_earlier_copy_takes_over_when_the_later_fails(store: Store) -> None:
+    save(store, submission="a", source="same", speedup=3.0)
+    save(store, submission="b", source="same", speedup=2.0)
+    save(store, Category.TIMEOUT, submission="b", source="changed")
+    assert ranking(store) == [(1, "a")]
+
+
+def test_without_an_author_each_submission_stands_for_itself(store: Store) -> None:
+    save(store, submission="a", author=None, speedup=1.0)
+    save(store, submission="b", author=None, speedup=2.0)
+    save(store, submission="c", author="cy", speedup=1.5)
+    assert [(row.rank, row.submission, row.author) for row in leaderboard(store)] == [(1, "b", None), (2, "c", "cy"), (3, "a", None)]
+
+
+def test_precisions_are_ranked_apart(store: Store) -> None:
+    save(store, submission="a", speedup=1.0, precision="float16")
+    save(store, submission="b", speedup=2.0, precision="float32")
+    save(store, submission="a", speedup=3.0, precision="float32")
+    assert ranking(store, precision="float16") == [(1, "a")]
+    assert ranking(store, precision="float32") == [(1, "a"), (2, "b")]
+
+
+def test_an_evaluation_from_before_precisions_gives_way(store: Store) -> None:
+    save(store, submission="a", speedup=9.0, precision=None)
+    assert ranking(store) == [(1, "a")]
+    save(store, submission="a", speedup=2.0, precision="float32")
+    assert [(row.speedup, row.precision) for row in leaderboard(store)] == [(2.0, "float32")]
+
+
+def test_speedups_that_can_not_be_told_apart_share_a_rank(store: Store) -> None:
+    spread = [0.98, 0.99, 1.0, 1.0, 1.0, 1.01, 1.02, 1.0, 0.99, 1.01]
+    save(store, submission="a", author="ada", **timed(spread, [2.0 * value for value in reversed(spread)]))
+    save(store, submission="b", author="bob", **timed(spread, [2.02 * value for value in reversed(spread)]))
+    save(store, submission="c", author="cy", **timed(spread, [3.0 * value for value in reversed(spread)]))
+    rows = leaderboard(store)
+    assert [(row.rank, row.author) for row in rows] == [(1, "cy"), (2, "bob"), (2, "ada")]
+    assert all(row.speedup_low < row.speedup < row.speedup_high for row in rows)
+    assert [(row.rank, row.author) for row in leaderboard(store, top=1)] == [(1, "cy")]
+
+
+@pytest.mark.parametrize(
+    ("intervals", "expected"),
+    [
+        ([], []),
+        ([(1, 2)], [1]),
+        ([(5, 6), (3, 4), (1, 2)], [1, 2, 3]),
+        ([(3, 4), (2, 3), (0, 1)], [1, 1, 3]),
+        ([(3, 4), (2, 3.5), (1, 2.5), (0, 0.5)], [1, 1, 1, 4]),
+        ([(5, 5.1), (1, 4), (0.5, 6)], [1, 1, 1]),
+        ([(2, 2), (2, 2), (1, 1)], [1, 1, 3]),
+    ],
+)
+def test_ranks_of_intervals(intervals: list[tuple[float, float]], expected: list[int]) -> None:
+    assert ranks(intervals) == expected
+
+
+def test_an_unknown_author_has_no_rows(store: Store) -> None:
+    save(store, submission="a")
+    assert leaderboard(store, author="nobody") == ()
+    assert failures(store, author="nobody") == Failures(0, ())

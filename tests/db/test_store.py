@@ -2,21 +2,20 @@
 
 import dataclasses
 import os
-import signal
-import sqlite3
+import struct
 import subprocess
 import sys
 import textwrap
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from db.models import MAX_SOURCE_BYTES
-from db.store import MAX_NAMES, Entry, EvaluationKey, Store, StoreError
+from db.store import LOOKUP, Entry, EvaluationKey, Store, StoreError
+from db.upkeep import check
 from evaluator.category import CATEGORIES, Category
-from evaluator.result import Result
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result, sha256
 
 ROOT = Path(__file__).parents[2]
@@ -24,8 +23,18 @@ SOURCE = "class ModelNew: ...\n"
 
 
 def ids(url: str) -> list[int]:
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
-        return [row[0] for row in connection.execute("SELECT id FROM evaluations ORDER BY id")]
+    return [row[0] for row in query(url, "SELECT id FROM evaluations ORDER BY id")]
+
+
+def query(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """What any program would see."""
+    with Store.open(url, read_only=True) as store, store.read() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(statement)]
+
+
+def change(url: str, statement: str) -> None:
+    with Store.open(url) as store, store.change() as connection:
+        connection.exec_driver_sql(statement)
 
 
 def test_what_is_saved_comes_back_equal(store: Store) -> None:
@@ -60,9 +69,8 @@ def test_results_survive_closing(url: str) -> None:
 def test_shared_texts_are_stored_once(store: Store, url: str) -> None:
     for name in "abc":
         store.save(result(submission=name), SOURCE, PROBLEM_SOURCE)
-    with sqlite3.connect(store.path) as connection:
-        counts = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("sources", "problems", "environments")]
-    assert counts == [1, 1, 1]
+    tables = ("sources", "problems", "cases", "environments", "authors", "boards")
+    assert [query(url, f"SELECT count(*) FROM {table}")[0][0] for table in tables] == [1] * len(tables)
 
 
 def test_a_long_source_is_cut_and_says_so(store: Store) -> None:
@@ -127,7 +135,7 @@ def test_judged_needs_every_part_of_the_key(store: Store) -> None:
 
 
 def test_judged_among_is_what_judged_keys_says_of_those(store: Store) -> None:
-    count = MAX_NAMES + 20
+    count = LOOKUP + 20
     saved = [result(submission=f"{number}.py") for number in range(count)]
     store.save_all([Entry(each, SOURCE) for each in saved])
     keys = [EvaluationKey.of(each) for each in saved]
@@ -239,15 +247,13 @@ def test_a_row_that_can_not_be_stored_leaves_nothing(store: Store, url: str) -> 
     with pytest.raises(StoreError, match="times_finite"):
         store.save(result(runtime_ms=0.0), "never stored", PROBLEM_SOURCE)
     assert ids(url) == []
-    with sqlite3.connect(store.path) as connection:
-        assert connection.execute("SELECT count(*) FROM sources").fetchone() == (0,)
+    assert query(url, "SELECT count(*) FROM sources") == [(0,)]
     assert store.save(result(), SOURCE) == ids(url)[0]
 
 
-def test_a_damaged_row_is_named(store: Store) -> None:
+def test_a_damaged_row_is_named(store: Store, url: str) -> None:
     number = store.save(result(), SOURCE)
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("UPDATE evaluations SET evidence = x'00'")
+    change(url, "UPDATE evaluations SET evidence = " + ("x'00'" if "sqlite" in url else "'\\x00'"))
     with pytest.raises(StoreError, match=f"Evaluation {number} can't be read"):
         store.get(number)
 
@@ -260,7 +266,8 @@ def test_a_reader_can_not_write(store: Store, url: str) -> None:
             reader.save(result(), SOURCE)
 
 
-def test_a_write_waits_for_another_and_a_reader_does_not(store: Store, url: str) -> None:
+def test_a_write_waits_for_another_and_a_reader_does_not(sqlite_store: Store, sqlite_url: str) -> None:
+    store, url = sqlite_store, sqlite_url
     number = store.save(result(), SOURCE)
     code = f"import sqlite3, time; c = sqlite3.connect({str(store.path)!r}); c.execute('BEGIN IMMEDIATE'); print(flush=True); time.sleep(1)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
@@ -273,8 +280,8 @@ def test_a_write_waits_for_another_and_a_reader_does_not(store: Store, url: str)
     assert len(ids(url)) == 2
 
 
-def test_the_connections_are_durable_and_strict(store: Store) -> None:
-    with store.read() as connection:
+def test_the_connections_are_durable_and_strict(sqlite_store: Store) -> None:
+    with sqlite_store.read() as connection:
         pragmas = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
@@ -314,23 +321,71 @@ def test_processes_that_create_and_save_at_once_lose_nothing(url: str) -> None:
     assert ids(url) == sorted(reported)
     with Store.open(url) as store:
         assert len(store.judged_keys()) == 200
+        assert check(store) == []
 
 
-def test_a_kill_while_saving_leaves_all_that_was_reported(url: str) -> None:
-    reported: list[int] = []
-    for attempt in range(3):
-        with saver(url, f"run{attempt}", 1_000_000) as process:
-            assert process.stdout is not None
-            reported += [int(process.stdout.readline()) for _ in range(5)]
-            time.sleep(0.01 * attempt)
-            process.send_signal(signal.SIGKILL)
-            reported += [int(line) for line in process.stdout if line.endswith("\n")]
-    path = url.removeprefix("sqlite:///")
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-    assert set(reported) <= set(ids(url))
-    with Store.open(url) as store:
-        for number in ids(url):
-            stored = store.get(number)
-            assert stored is not None and isinstance(stored.result, Result) and stored.source_exact
+def test_a_run_is_stored_with_its_evaluations_and_its_end(store: Store, url: str) -> None:
+    before = store.save(result(submission="before"), SOURCE)
+    store.start_run(["pipeline.py", "a b", "--db=postgresql+psycopg://me:secret@host/name"])
+    number = store.save(result(), SOURCE)
+    store.close()
+    with Store.open(url) as reader:
+        old, stored = reader.get(before), reader.get(number)
+    assert old is not None and old.command is None
+    assert stored is not None and stored.command is not None
+    assert stored.command.words == ("pipeline.py", "a b", "--db=postgresql+psycopg://me:***@host/name")
+    assert stored.command.finished_at is not None and stored.command.finished_at >= stored.command.started_at
+
+
+def test_look_ups_of_many_keys(store: Store) -> None:
+    store.save_all([Entry(result(submission=f"s{number}"), SOURCE) for number in range(0, 1200, 2)])
+    keys = [EvaluationKey.of(result(submission=f"s{number}")) for number in range(1200)]
+    assert store.judged_among(iter(keys)) == set(keys[::2])
+    assert store.judged_among([]) == frozenset()
+    assert store.save_all([]) == []
+
+
+def test_a_submission_is_mentioned_with_each_of_its_sources(store: Store) -> None:
+    store.save(result(Category.NO_DEVICE, source="first", submission="s\udcff"), "first")
+    store.save(result(source="second", submission="s\udcff"), "second")
+    assert store.mentions("s\udcff", sha256("first")) and store.mentions("s\udcff", sha256("second"))
+    assert not store.mentions("s", sha256("first")) and not store.mentions("s\udcff", sha256("third"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_error": float("nan"), "rms_error": float("-inf")},
+        {"elements": 2**70, "first_index": None},
+        {"first_value": float("nan"), "first_expected": float("inf")},
+    ],
+)
+def test_figures_that_no_column_takes_come_back(store: Store, changes: dict[str, Any]) -> None:
+    evidence = full_evidence()
+    figures = evidence.rounds[0].outputs[0].model_copy(update=changes)
+    rounds = (evidence.rounds[0].model_copy(update={"outputs": (figures,), "seed": 2**64 + 1}),)
+    stored = store.get(store.save(result(evidence=evidence.model_copy(update={"rounds": rounds})), SOURCE))
+    assert stored is not None
+    # NaN differs from itself, its text does not.
+    assert repr(stored.result.evidence.rounds) == repr(rounds)
+
+
+def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
+    number = store.save(result(Category.WRONG_VALUES, evidence=full_evidence()), SOURCE)
+    assert query(url, "SELECT kernel, block_x, count FROM launches WHERE own = 1") == [("softmax_kernel(float const*)", 4096, 5)]
+    assert query(url, "SELECT file, line, severity FROM diagnostics") == [("cuda.cu", 7, "error")]
+    assert query(url, "SELECT round, elements, wrong, tolerance FROM errors") == [(0, 1024, 3, 1e-5)]
+    assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [("baseline", 1.25), ("candidate", 1.25)]
+    assert query(url, "SELECT name FROM logs ORDER BY name") == [("build 0",), ("detail",), ("stderr",), ("stdout",)]
+    assert query(url, "SELECT sm_clock_mhz FROM device_states") == [(1980.0,)]
+    samples = query(url, f"SELECT data FROM samples WHERE side = 'candidate' AND kind = 'samples_ms' AND evaluation_id = {number}")
+    assert struct.unpack("<3d", samples[0][0]) == (1.125, 1.25, 1.375)
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    def save(number: int) -> int:
+        return store.save(result(submission=f"s{number}", author=f"a{number % 3}", source=str(number)), str(number), PROBLEM_SOURCE)
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = list(pool.map(save, range(40)))
+    assert len(set(numbers)) == 40 and check(store) == []

@@ -1,4 +1,7 @@
-"""First tables: categories, sources, problems, environments and evaluations."""
+"""First tables: categories, sources, problems, environments and evaluations.
+
+That version knew SQLite alone; elsewhere a database begins with the next revision.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,6 +15,8 @@ STATUSES = "'correct', 'incorrect', 'build_failed', 'run_failed', 'rejected', 'd
 
 
 def upgrade() -> None:
+    if op.get_bind().dialect.name != "sqlite":
+        return
     op.create_table(
         "categories",
         sa.Column("name", sa.String(64), nullable=False),
@@ -107,8 +112,3 @@ def _create_evaluations() -> None:
     op.create_index("ix_evaluations_board", "evaluations", ["problem", "case", "device_name"])
     op.create_index("ix_evaluations_category", "evaluations", ["status", "category"])
     op.create_index("ix_evaluations_source", "evaluations", ["source_sha256"])
-
-
-def downgrade() -> None:
-    for table in ("evaluations", "environments", "problems", "sources", "categories"):
-        op.drop_table(table)

@@ -1,0 +1,68 @@
+"""Where a database is: a SQLite file or a PostgreSQL server, named by a SQLAlchemy URL."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from db import DEFAULT_URL
+from db.error import StoreError
+
+_POSTGRESQL = "postgresql+psycopg"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A URL that was understood."""
+
+    url: URL
+    path: Path | None
+    """The file of a SQLite database; None for a server."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raises StoreError for what is no URL, or names a database that can't be used."""
+        try:
+            url = make_url(text)
+        except ArgumentError as error:
+            raise StoreError(f"{text!r} is not a database URL. Write sqlite:///FILE, for example {DEFAULT_URL}.") from error
+        if url.drivername in ("postgresql", _POSTGRESQL):
+            return cls(url.set(drivername=_POSTGRESQL), None)
+        if url.get_backend_name() != "sqlite":
+            raise StoreError(f"{url.drivername} databases are not supported. Write sqlite:///FILE or {_POSTGRESQL}://HOST/NAME.")
+        if not url.database or url.database.startswith((":memory:", "file:")):
+            raise StoreError(
+                f"A result must outlive the process, so the database is a plain file: write sqlite:///FILE, for example {DEFAULT_URL}."
+            )
+        return cls(url, Path(url.database))
+
+    @property
+    def name(self) -> str:
+        """For people: the file, or the URL without its password."""
+        return str(self.path) if self.path is not None else self.url.render_as_string(hide_password=True)
+
+    def check(self, read_only: bool) -> None:
+        """Raises StoreError where a SQLite file can't be opened for a reason that a user can do something about."""
+        if self.path is not None:
+            _check_file(self.path, read_only)
+
+
+def _check_file(path: Path, read_only: bool) -> None:
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise StoreError(f"The folder {folder} of the database does not exist. Make it, or name another file with --db.")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder. Name a file in it with --db.")
+    if read_only:
+        if not path.exists():
+            raise StoreError(
+                f"There is no database {path}. Evaluate something first (python pipeline.py PATH), or name another file with --db."
+            )
+        return
+    # SQLite keeps its log and lock beside the file, so that the folder has to be writable too.
+    for needed in (folder, path) if path.exists() else (folder,):
+        if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise StoreError(f"{needed} can't be written. Change its permissions, or name a file elsewhere with --db.")

@@ -1,0 +1,100 @@
+"""Connections: what is set on each, how transactions begin, and what an error of the database means for a user."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from db.address import Address
+from db.error import StoreError
+
+BUSY_TIMEOUT_S = 30.0
+"""How long one process waits for another's write."""
+CONNECT_TIMEOUT_S = 10
+"""How long a server may take to answer."""
+_WRITERS_LOCK = 0x417373617900
+"""Key of the advisory lock that PostgreSQL's writers hold one after another; any number would do."""
+
+
+def make_engine(address: Address) -> Engine:
+    """An engine whose transactions can be trusted: durable, foreign keys on, one writer at a time. Nothing is connected yet.
+
+    With the execution option `write`, a transaction waits for its turn when it begins. Raises StoreError where the driver is missing.
+    """
+    if address.path is not None:
+        engine = create_engine(address.url, connect_args={"timeout": BUSY_TIMEOUT_S})
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        engine = create_engine(address.url, connect_args={"connect_timeout": CONNECT_TIMEOUT_S}, pool_pre_ping=True)
+    except ImportError as error:
+        raise StoreError("PostgreSQL needs its driver: pip install 'assay-judge[postgres]', or name a SQLite file with --db.") from error
+    event.listen(engine, "begin", _begin_postgresql)
+    return engine
+
+
+def _configure_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
+    """Runs on every new connection. Transactions are begun by `_begin_sqlite`: the driver's own way begins them too late."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes the lock at once: one that began as a reader and then writes fails at once when another was faster.
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
+
+
+def _begin_postgresql(connection: Connection) -> None:
+    """Writers go one by one here too: what follows from the evaluations of a submission is derived from all of them."""
+    if connection.get_execution_options().get("write"):
+        connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S:.0f}s'"))
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS_LOCK})
+    else:
+        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+
+
+def cause(error: SQLAlchemyError) -> str:
+    """The database's own words, on one line."""
+    words = str(getattr(error, "orig", None) or error).strip()
+    return words.splitlines()[0] if words else type(error).__name__
+
+
+def is_outage(error: SQLAlchemyError) -> bool:
+    """Whether the database is at fault rather than the row: a full disk, a lock, a lost server."""
+    name = type(getattr(error, "orig", None)).__name__
+    return isinstance(error, DBAPIError) and (error.connection_invalidated or name in _OUTAGES) and "constraint" not in cause(error)
+
+
+_OUTAGES = {
+    *("OperationalError", "DatabaseError", "InterfaceError", "DiskFull", "LockNotAvailable", "AdminShutdown", "ReadOnlySqlTransaction"),
+    *("CannotConnectNow", "CrashShutdown", "TooManyConnections", "OutOfMemory", "InsufficientPrivilege", "DeadlockDetected"),
+}
+_MAKE_WRITABLE = (
+    "SQLite keeps its log beside the file, even for reading: make the file and its folder writable, or copy the file elsewhere."
+)
+_WAYS_OUT = {
+    "not a database": "Name another file with --db.",
+    "malformed": "Restore a copy, or recover what is left with `sqlite3 FILE .recover`.",
+    "unable to open": _MAKE_WRITABLE,
+    "readonly": _MAKE_WRITABLE,
+    "locked": f"Another process has held it for {BUSY_TIMEOUT_S:.0f} s: end that process, then run again.",
+    "lock timeout": f"Another process has held it for {BUSY_TIMEOUT_S:.0f} s: end that process, then run again.",
+    "full": "Free some space on the disk, then run again.",
+    "No space left": "Free some space on the server's disk, then run again.",
+    "constraint": "The row contradicts itself; this is an error of the program that made it.",
+    "does not exist": "Create it (createdb NAME), or name another with --db.",
+    "authentication": "Put the right user and password into the URL, or into ~/.pgpass.",
+    "connection": "See that the server runs and that the URL names it.",
+    "permission denied": "The user needs the right to create tables and to write them.",
+}
+
+
+def way_out(error: SQLAlchemyError) -> str:
+    """What to do about it, in one sentence."""
+    words = cause(error)
+    return next((way for sign, way in _WAYS_OUT.items() if sign in words), "Name another database with --db.")

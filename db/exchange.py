@@ -1,0 +1,136 @@
+"""Evaluations out of the database and into it.
+
+`json` is the form that loses nothing: one object a line with all that is known of an evaluation, history included, which `import_lines`
+reads again. `csv` and `parquet` are tables for other tools, one row an evaluation, without evidence and sources.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from db.error import StoreError
+from db.record import Entry
+from db.store import Store, StoredEvaluation
+
+FORMATS = ("csv", "json", "parquet", "html")
+_BATCH = 200
+_TEXT, _INTEGER, _NUMBER, _FLAG, _MOMENT = "string", "int64", "double", "bool", "timestamp[us, tz=UTC]"
+COLUMNS: dict[str, str] = {
+    "id": _INTEGER,
+    "submission": _TEXT,
+    "block": _INTEGER,
+    "author": _TEXT,
+    "sample_id": _INTEGER,
+    "problem": _TEXT,
+    "problem_sha256": _TEXT,
+    "case": _TEXT,
+    "precision": _TEXT,
+    "device": _TEXT,
+    "device_name": _TEXT,
+    "status": _TEXT,
+    "category": _TEXT,
+    "message": _TEXT,
+    "hint": _TEXT,
+    "runtime_ms": _NUMBER,
+    "baseline_ms": _NUMBER,
+    "speedup": _NUMBER,
+    "speedup_low": _NUMBER,
+    "speedup_high": _NUMBER,
+    "source_sha256": _TEXT,
+    "started_at": _MOMENT,
+    "duration_s": _NUMBER,
+    "evaluator_version": _TEXT,
+    "sandbox": _TEXT,
+    "is_current": _FLAG,
+    "is_ranked": _FLAG,
+}
+"""Columns of a table, with their Arrow types."""
+
+
+def export_json(store: Store, file: IO[bytes]) -> int:
+    """Writes all evaluations, one JSON object a line; returns how many. Raises StoreError."""
+    count = 0
+    for stored in store.each():
+        file.write(_line(stored).encode("ascii") + b"\n")
+        count += 1
+    return count
+
+
+def export_csv(store: Store, file: IO[bytes]) -> int:
+    """Writes a header and a row for each evaluation. Raises StoreError.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front: names come from strangers.
+    """
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    count = 0
+    for row in store.summaries(tuple(COLUMNS)):
+        writer.writerow([_csv_cell(value) for value in row])
+        count += 1
+    text.detach()
+    return count
+
+
+def export_parquet(store: Store, file: IO[bytes]) -> int:
+    """Writes a Parquet file. Raises StoreError, also where pyarrow is not installed."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise StoreError("Parquet needs pyarrow: pip install 'assay-judge[parquet]', or export as csv or json.") from error
+    schema = pyarrow.schema([(name, _arrow_type(pyarrow, kind)) for name, kind in COLUMNS.items()])
+    count = 0
+    with parquet.ParquetWriter(file, schema) as writer:
+        rows = store.summaries(tuple(COLUMNS))
+        while batch := list(islice(rows, 100 * _BATCH)):
+            writer.write_table(pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in batch], schema))
+            count += len(batch)
+    return count
+
+
+def import_lines(store: Store, path: Path) -> tuple[int, int]:
+    """Stores the evaluations of a file that `export_json` wrote, but for those that are stored already.
+
+    Returns how many the file has and how many were added. A file with a line that can't be read is refused whole. Raises StoreError.
+    """
+    for _ in _items(path):
+        pass
+    read = added = 0
+    items = _items(path)
+    while batch := list(islice(items, _BATCH)):
+        read += len(batch)
+        added += store.add_missing(batch)
+    return read, added
+
+
+def _items(path: Path) -> Iterator[Entry]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield Entry.from_line(line, f"{path}:{number}")
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise StoreError(f"{path} can't be read: {cause}.") from error
+
+
+def _line(stored: StoredEvaluation) -> str:
+    line = Entry(stored.result, stored.source, stored.problem_source, stored.command).to_line()
+    return f'{{"id": {stored.id}, {line[1:]}'
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return "'" + value
+    return value
+
+
+def _arrow_type(pyarrow: Any, kind: str) -> Any:
+    return pyarrow.timestamp("us", tz="UTC") if kind == _MOMENT else pyarrow.type_for_alias(kind)

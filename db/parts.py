@@ -1,0 +1,211 @@
+"""Between the evidence of a result and the rows of `db.part_models`, without loss in either direction."""
+
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from db.models import Base
+from db.part_models import (
+    BaselineRow,
+    BuildAttemptRow,
+    BuildRow,
+    DeviceStateRow,
+    DiagnosticRow,
+    ErrorRow,
+    LaunchRow,
+    LogRow,
+    RoundRow,
+    SampleRow,
+    TimingRow,
+)
+from evaluator.result import Result
+
+Rows = dict[type[Base], list[dict[str, Any]]]
+
+_LARGEST = 2**63
+_AXES = "xyz"
+_LOGS = ("stdout", "stderr", "detail")
+_SIDES = ("candidate", "baseline", "alone")
+_NO_FIELD = ("evaluation_id", "position", "more", "round", "build", "side")
+_BOOLEANS = {RoundRow: ("passed",), BuildRow: ("ok", "cached", "uses_cuda"), BuildAttemptRow: ("ok",), LaunchRow: ("own", "side_stream")}
+# In the order in which they can be written.
+_MODELS: tuple[type[Base], ...] = (
+    *(RoundRow, ErrorRow, TimingRow, SampleRow, BaselineRow, BuildRow, BuildAttemptRow, DiagnosticRow, LaunchRow, LogRow, DeviceStateRow),
+)
+
+
+class Parts:
+    """Rows of evidence of any number of evaluations, to be written together."""
+
+    def __init__(self) -> None:
+        self._rows: Rows = {model: [] for model in _MODELS}
+
+    def add(self, rows: Mapping[type[Base], Iterable[dict[str, Any]]], evaluation_id: int) -> None:
+        """Take what `split` made."""
+        for model, found in rows.items():
+            self._rows[model] += [{"evaluation_id": evaluation_id, **row} for row in found]
+
+    def write(self, connection: Connection) -> None:
+        for model in _MODELS:
+            if self._rows[model]:
+                connection.execute(insert(model.__table__), self._rows[model])  # type: ignore[arg-type]
+
+
+def split(result: Result) -> tuple[Rows, dict[str, Any]]:
+    """Rows of the evidence, without the evaluation's id, and what is left of it as JSON values."""
+    evidence = result.evidence.model_dump()
+    rows: Rows = {model: [] for model in _MODELS}
+    for position, item in enumerate(evidence.pop("rounds")):
+        for number, figures in enumerate(item.pop("outputs")):
+            rows[ErrorRow].append({"round": position, "position": number, **_row(ErrorRow, figures)})
+        item["number"] = item.pop("index")
+        rows[RoundRow].append({"position": position, **_row(RoundRow, item)})
+    for position, item in enumerate(evidence.pop("builds")):
+        _split_build(rows, position, item)
+    for position, item in enumerate(evidence.pop("launches")):
+        for name in ("grid", "block"):
+            item |= {f"{name}_{axis}": size for axis, size in zip(_AXES, item.pop(name), strict=True)}
+        rows[LaunchRow].append({"position": position, **_row(LaunchRow, item)})
+    for position, item in enumerate(evidence.pop("device_states")):
+        rows[DeviceStateRow].append({"position": position, **_row(DeviceStateRow, item)})
+    if evidence["timing"] is not None:
+        _split_timing(rows, evidence["timing"])
+    for name in _LOGS:
+        _add_log(rows, name, evidence.pop(name))
+    if result.baseline_ms is not None:
+        rows[BaselineRow].append({"kind": "eager", "runtime_ms": result.baseline_ms, "speedup": result.speedup})
+    return rows, _json_values(evidence)
+
+
+def join(connection: Connection, evaluation_id: int, rest: dict[str, Any]) -> dict[str, Any]:
+    """The evidence of one evaluation as JSON values: `rest`, which `split` left, and what the tables hold."""
+    found = {model: _read(connection, model, evaluation_id) for model in _MODELS if model is not BaselineRow}
+    logs = {row["name"]: zlib.decompress(row["data"]).decode() for row in found[LogRow]}
+    evidence = dict(rest)
+    if found[RoundRow]:
+        evidence["rounds"] = [_record(RoundRow, row) for row in found[RoundRow]]
+        for item in evidence["rounds"]:
+            item["index"] = item.pop("number")
+            item["outputs"] = []
+        for row in found[ErrorRow]:
+            evidence["rounds"][row["round"]]["outputs"].append(_record(ErrorRow, row))
+    if found[BuildRow]:
+        evidence["builds"] = [_record(BuildRow, row) | {"attempts": [], "diagnostics": []} for row in found[BuildRow]]
+        for model, name in ((BuildAttemptRow, "attempts"), (DiagnosticRow, "diagnostics")):
+            for row in found[model]:
+                evidence["builds"][row["build"]][name].append(_record(model, row))
+        for position, item in enumerate(evidence["builds"]):
+            item["output"] = logs.get(f"build {position}", "")
+    if found[LaunchRow]:
+        evidence["launches"] = [_launch(row) for row in found[LaunchRow]]
+    if found[DeviceStateRow]:
+        evidence["device_states"] = [_record(DeviceStateRow, row) for row in found[DeviceStateRow]]
+    if found[TimingRow]:
+        evidence["timing"] = _timing(rest["timing"], found[TimingRow], found[SampleRow])
+    return evidence | {name: logs[name] for name in _LOGS if name in logs}
+
+
+def _split_build(rows: Rows, position: int, item: dict[str, Any]) -> None:
+    for model, name in ((BuildAttemptRow, "attempts"), (DiagnosticRow, "diagnostics")):
+        rows[model] += [{"build": position, "position": number, **_row(model, part)} for number, part in enumerate(item.pop(name))]
+    _add_log(rows, f"build {position}", item.pop("output"))
+    rows[BuildRow].append({"position": position, **_row(BuildRow, item)})
+
+
+def _split_timing(rows: Rows, timing: dict[str, Any]) -> None:
+    for side in _SIDES:
+        if timing[side] is None:
+            continue
+        record = timing.pop(side)
+        _take_samples(rows, side, record)
+        rows[TimingRow].append({"side": side, **_row(TimingRow, record)})
+    _take_samples(rows, "run", timing)
+
+
+def _take_samples(rows: Rows, side: str, record: dict[str, Any]) -> None:
+    for kind, values in list(record.items()):
+        if isinstance(values, tuple | list) and values and all(isinstance(value, float) for value in values):
+            rows[SampleRow].append({"side": side, "kind": kind, "data": record.pop(kind)})
+
+
+def _timing(rest: dict[str, Any], sides: list[dict[str, Any]], samples: list[dict[str, Any]]) -> dict[str, Any]:
+    timing = dict(rest) | {row["side"]: _record(TimingRow, row) for row in sides}
+    for row in samples:
+        target = timing if row["side"] == "run" else timing[row["side"]]
+        target[row["kind"]] = row["data"]
+    return timing
+
+
+def _add_log(rows: Rows, name: str, text: str) -> None:
+    if text:
+        rows[LogRow].append({"name": name, "characters": len(text), "data": zlib.compress(text.encode())})
+
+
+def _launch(row: dict[str, Any]) -> dict[str, Any]:
+    record = _record(LaunchRow, row)
+    for name in ("grid", "block"):
+        record[name] = [record.pop(f"{name}_{axis}") for axis in _AXES]
+    return record
+
+
+def _row(model: type[Base], record: dict[str, Any]) -> dict[str, Any]:
+    """Columns of a record; what has none, or can't be stored in it, goes to `more`."""
+    booleans = _BOOLEANS.get(model, ())
+    values: dict[str, Any] = {}
+    for name in _fields(model):
+        value = record.get(name)
+        values[name] = None
+        if (
+            value is None
+            or (isinstance(value, float) and math.isnan(value))
+            or (isinstance(value, int) and not -_LARGEST <= value < _LARGEST)
+        ):
+            continue
+        del record[name]
+        values[name] = int(value) if name in booleans else str(value) if isinstance(value, str) else value
+    left = {name: value for name, value in record.items() if value is not None or name not in values}
+    return values | {"more": json.dumps(_json_values(left), ensure_ascii=False) if left else None}
+
+
+def _record(model: type[Base], row: dict[str, Any]) -> dict[str, Any]:
+    booleans = _BOOLEANS.get(model, ())
+    values = {name: bool(row[name]) if name in booleans and row[name] is not None else row[name] for name in _fields(model)}
+    return values | (json.loads(row["more"]) if row["more"] else {})
+
+
+_FIELDS: dict[type[Base], tuple[str, ...]] = {
+    model: tuple(column.name for column in model.__table__.columns if column.name not in _NO_FIELD) for model in _MODELS
+}
+
+
+def _fields(model: type[Base]) -> tuple[str, ...]:
+    return _FIELDS[model]
+
+
+def _reading(model: type[Base]) -> Any:
+    table = model.__table__
+    return select(*table.columns).where(table.c.evaluation_id == bindparam("number")).order_by(*table.primary_key)
+
+
+# Made once, because to make a statement costs more than to ask it.
+_READING = {model: (_reading(model), tuple(column.name for column in model.__table__.columns)) for model in _MODELS}
+
+
+def _read(connection: Connection, model: type[Base], evaluation_id: int) -> list[dict[str, Any]]:
+    query, names = _READING[model]
+    return [dict(zip(names, row, strict=True)) for row in connection.execute(query, {"number": evaluation_id})]
+
+
+def _json_values(value: Any) -> Any:
+    """The value with what JSON does not know as text: NaN and infinities as pydantic reads them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _json_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_values(item) for item in value]
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,83 @@
+"""One evaluation on its way in, and the form that it travels in: a JSON object on one line."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from db.error import StoreError
+from evaluator.result import Result
+
+
+@dataclass(frozen=True)
+class Command:
+    """The run that an evaluation came from."""
+
+    words: tuple[str, ...]
+    evaluator_version: str
+    started_at: datetime
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An evaluation that is to be stored."""
+
+    result: Result
+    source: str
+    problem_source: str | None = None
+    command: Command | None = None
+    """Where it is not the store's own run."""
+
+    def to_line(self) -> str:
+        """The fields of the result, and `source`, `problem_source` and `run`; without a newline."""
+        record = json.loads(self.result.model_dump_json())
+        record |= {"source": self.source, "problem_source": self.problem_source, "run": _run(self.command)}
+        return json.dumps(record, allow_nan=False)
+
+    @classmethod
+    def from_line(cls, line: str, where: str) -> Self:
+        """What `to_line` made, with or without an `id`. Raises StoreError, which names `where`, for anything else."""
+        try:
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise TypeError("not a JSON object")
+            record.pop("id", None)
+            source, problem_source = record.pop("source"), record.pop("problem_source", None)
+            command = _command(record.pop("run", None))
+            if not isinstance(source, str) or not isinstance(problem_source, str | None):
+                raise TypeError("source and problem_source are texts")
+            return cls(Result.model_validate(record), source, problem_source, command)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "record"
+            raise StoreError(f"{where} is no evaluation that this version can read: {place}: {first['msg']}") from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise StoreError(f"{where} is no exported evaluation: {cause}") from error
+
+
+def _run(command: Command | None) -> dict[str, Any] | None:
+    if command is None:
+        return None
+    return {
+        "command": list(command.words),
+        "evaluator_version": command.evaluator_version,
+        "started_at": command.started_at.isoformat(),
+        "finished_at": command.finished_at and command.finished_at.isoformat(),
+    }
+
+
+def _command(run: Mapping[str, Any] | None) -> Command | None:
+    if run is None:
+        return None
+    finished_at = run["finished_at"]
+    return Command(
+        words=tuple(str(word) for word in run["command"]),
+        evaluator_version=str(run["evaluator_version"]),
+        started_at=datetime.fromisoformat(run["started_at"]),
+        finished_at=None if finished_at is None else datetime.fromisoformat(finished_at),
+    )

@@ -1,0 +1,153 @@
+"""Looking after a database: `check` tells what is wrong with it, `collect` removes what nothing refers to any more."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Select, Subquery, delete, exists, func, or_, select
+
+from db import spool
+from db.current import current_evaluations
+from db.error import StoreError
+from db.models import (
+    AuthorRow,
+    Base,
+    BoardRow,
+    CaseRow,
+    EnvironmentRow,
+    EvaluationRow,
+    ProblemRow,
+    RunRow,
+    SourceRow,
+    StandingRow,
+    SubmissionRow,
+    TallyRow,
+    TotalRow,
+)
+from db.standing import expected_standings, expected_tallies, expected_totals, rebuild
+from db.store import Store
+from evaluator.category import Category
+
+_SHOWN = 5
+"""Examples that are told of one fault."""
+
+
+def check(store: Store, deep: bool = False) -> list[str]:
+    """What is wrong, a sentence each; nothing where all is well.
+
+    Looks at the file's own structure, at references, and at whether what is kept beside the evaluations follows from them. `deep` also
+    reads every evaluation and hashes every source. Raises StoreError where the database can't be read at all.
+    """
+    with store.read() as connection:
+        # What a damaged file says of its content is worth nothing.
+        damage = list(_structure(connection))
+        if damage:
+            return damage
+        found = [*_flags(connection), *_derived(connection)]
+        if deep:
+            found += _sources(connection)
+    return found + list(_unreadable(store)) if deep else found
+
+
+def repair(store: Store) -> None:
+    """Derives anew what follows from the evaluations. Raises StoreError."""
+    with store.change() as connection:
+        rebuild(connection)
+
+
+def collect(store: Store) -> dict[str, int]:
+    """Removes rows that no evaluation refers to, gives the space back, and brings the planner's figures up to date.
+
+    Returns how many rows went, by table. Raises StoreError.
+    """
+    with store.change() as connection:
+        removed = {model.__tablename__: connection.execute(delete(model).where(*conditions)).rowcount for model, conditions in _unused()}
+    store.compact()
+    return removed
+
+
+def waiting(store: Store) -> list[str]:
+    """Spool files that wait for the next run."""
+    return [str(path) for path in spool.left_behind(store.address)]
+
+
+def _unused() -> Iterator[tuple[type[Base], list[Any]]]:
+    """Conditions for rows without use, in the order in which they can go."""
+    row = EvaluationRow
+
+    def nobody(column: Any, *others: Any) -> list[Any]:
+        return [~exists().where(column == own) for own in others]
+
+    yield BoardRow, nobody(row.board_id, BoardRow.id)
+    yield SubmissionRow, nobody(row.submission_id, SubmissionRow.id)
+    yield AuthorRow, nobody(SubmissionRow.author_id, AuthorRow.id)
+    yield SourceRow, nobody(row.source_id, SourceRow.id)
+    yield EnvironmentRow, nobody(row.environment_id, EnvironmentRow.id)
+    yield RunRow, [*nobody(row.run_id, RunRow.id), RunRow.finished_at.is_not(None)]
+    of_case = (BoardRow.problem == CaseRow.problem, BoardRow.problem_sha256 == CaseRow.problem_sha256, BoardRow.case == CaseRow.name)
+    yield CaseRow, [~exists().where(*of_case)]
+    yield ProblemRow, [~exists().where(BoardRow.problem == ProblemRow.name, BoardRow.problem_sha256 == ProblemRow.sha256)]
+
+
+def _structure(connection: Connection) -> Iterator[str]:
+    if connection.dialect.name != "sqlite":
+        return
+    for (text,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})"):
+        if text != "ok":
+            yield f"the file is damaged: {text}"
+    for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_SHOWN):
+        yield f"row {row} of {table} refers to a row of {parent} that is not there"
+
+
+def _flags(connection: Connection) -> Iterator[str]:
+    row = EvaluationRow
+    current = current_evaluations()
+    known = select(current.c.id)
+    yield from _examples(
+        connection,
+        "is_current is wrong",
+        select(row.id).where(or_(row.is_current & row.id.not_in(known), ~row.is_current & row.id.in_(known))),
+    )
+    latest = (
+        select(func.max(row.id))
+        .where(row.is_current, row.category == Category.OK.value)
+        .group_by(row.source_id, row.board_id, row.author_id)
+    )
+    yield from _examples(
+        connection,
+        "is_ranked is wrong",
+        select(row.id).where(or_(row.is_ranked & row.id.not_in(latest), ~row.is_ranked & row.id.in_(latest))),
+    )
+
+
+def _examples(connection: Connection, what: str, query: Select[Any]) -> Iterator[str]:
+    found = connection.execute(query.limit(_SHOWN)).scalars().all()
+    if found:
+        yield f"{what} for evaluation {', '.join(map(str, found))}"
+
+
+def _derived(connection: Connection) -> Iterator[str]:
+    for model, expected in ((TallyRow, expected_tallies()), (TotalRow, expected_totals()), (StandingRow, expected_standings())):
+        kept = select(*model.__table__.columns)
+        wanted: Subquery = expected.subquery()
+        columns = [wanted.c[column.name] for column in model.__table__.columns]
+        for what, query in (("misses", select(*columns).except_(kept)), ("should not have", kept.except_(select(*columns)))):
+            found = connection.execute(query.limit(_SHOWN)).all()
+            if found:
+                yield f"{model.__tablename__} {what} {', '.join(str(tuple(item)[:3]) for item in found)}"
+
+
+def _sources(connection: Connection) -> Iterator[str]:
+    for sha256, text in connection.execute(select(SourceRow.sha256, SourceRow.text).where(SourceRow.exact == 1)):
+        if hashlib.sha256(text.encode()).hexdigest() != sha256:
+            yield f"source {sha256} is not what its hash says"
+
+
+def _unreadable(store: Store) -> Iterator[str]:
+    with store.read() as connection:
+        numbers = connection.execute(select(EvaluationRow.id).order_by(EvaluationRow.id)).scalars().all()
+    for number in numbers:
+        try:
+            store.get(number)
+        except StoreError as error:
+            yield str(error)

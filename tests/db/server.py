@@ -1,0 +1,66 @@
+"""A PostgreSQL server of the tests' own: in a folder of its own, reached by a socket in it, gone with it."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+REQUIRED = "ASSAY_REQUIRE_POSTGRESQL"
+"""Environment variable: where it is set, a missing server is a failure and no reason to skip."""
+_FAST = "-c fsync=off -c listen_addresses='' -c full_page_writes=off -c max_connections=60"
+
+
+def programs() -> Path | None:
+    """The folder of the newest server's programs; None where there is none."""
+    found = [Path(path).resolve().parent for path in [shutil.which("initdb")] if path]
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    return next((folder for folder in found if (folder / "initdb").exists() and (folder / "pg_ctl").exists()), None)
+
+
+@contextmanager
+def running(options: str = _FAST) -> Iterator[str]:
+    """A server; yields its folder, which `url` and `create` ask for."""
+    folder = programs()
+    assert folder is not None
+    home = Path(tempfile.mkdtemp(prefix="assay-postgresql-"))
+    user = _user()
+    if user:
+        shutil.chown(home, user)
+    data = home / "data"
+
+    def run(*words: str) -> None:
+        subprocess.run(words, user=user, cwd=home, check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+    run(str(folder / "initdb"), "-D", str(data), "-U", "assay", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+    run(str(folder / "pg_ctl"), "-D", str(data), "-w", "-l", str(home / "log"), "-o", f"{options} -k {home}", "start")
+    try:
+        yield str(home)
+    finally:
+        run(str(folder / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
+        shutil.rmtree(home)
+
+
+def url(home: str, name: str) -> str:
+    """The URL of a database of a running server."""
+    return f"postgresql+psycopg://assay@/{name}?host={home}"
+
+
+def create(home: str, name: str) -> str:
+    """Makes a database; returns its URL."""
+    with psycopg.connect(host=home, user="assay", dbname="postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return url(home, name)
+
+
+def _user() -> str | None:
+    """Who runs the server: PostgreSQL refuses root."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"

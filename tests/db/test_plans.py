@@ -1,0 +1,97 @@
+"""How the databases go about each question: by an index, and not through all evaluations."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import event
+
+from db.boards import Filters
+from db.compare import compare
+from db.history import history
+from db.leaderboard import failures, leaderboard
+from db.overall import overall
+from db.store import Entry, EvaluationKey, Store
+from evaluator.category import Category
+from tests.db.samples import PROBLEM_SOURCE, result, sha256
+
+ALIASES = {
+    "evaluations": ("evaluations", "later"),
+    "submissions": ("submissions", "later_submission"),
+    "sources": ("sources",),
+}
+"""Tables that grow with every evaluation, and what statements call them."""
+
+QUESTIONS: dict[str, Callable[[Store], object]] = {
+    "leaderboard": leaderboard,
+    "leaderboard of a problem": lambda store: leaderboard(store, problem="p4"),
+    "leaderboard of an author": lambda store: leaderboard(store, author="author 1"),
+    "every submission": lambda store: leaderboard(store, problem="p4", every=True),
+    "overall": overall,
+    "failures": failures,
+    "failures of a problem": lambda store: failures(store, problem="p4"),
+    "failures of an author": lambda store: failures(store, author="author 1", device="NVIDIA H200"),
+    "compare": lambda store: compare(store, "author 1", "author 2", Filters(case="full")),
+    "history": lambda store: history(store, "s7"),
+    "show": lambda store: store.get(7),
+    "judged": lambda store: store.judged(EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")),
+    "mentions": lambda store: store.mentions("s7", sha256("7")),
+    "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
+    "save again": lambda store: store.save(result(submission="s7", source="7"), "7", PROBLEM_SOURCE),
+    "import": lambda store: store.add_missing([Entry(result(submission="other"), "class ModelNew: ...")]),
+}
+
+
+def fill(store: Store) -> None:
+    """A thousand evaluations, so that PostgreSQL has a choice too."""
+    items = []
+    for number in range(1000):
+        category = Category.OK if number % 3 else Category.TIMEOUT
+        saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
+        items.append(Entry(saved, str(number), PROBLEM_SOURCE))
+    store.save_all(items)
+    store.compact()
+
+
+def test_no_question_reads_all_evaluations(store: Store) -> None:
+    fill(store)
+    for name, question in QUESTIONS.items():
+        statements: list[tuple[str, Any]] = []
+
+        def note(
+            _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, many: bool, found: Any = statements
+        ) -> None:
+            found.append((statement, parameters[0] if many else parameters))
+
+        event.listen(store._engine, "before_cursor_execute", note)
+        question(store)
+        event.remove(store._engine, "before_cursor_execute", note)
+        explained = [pair for pair in statements if re.match("SELECT (?!pg_)|WITH|UPDATE|DELETE|INSERT", pair[0])]
+        assert explained, name
+        for statement, parameters in explained:
+            plan = explain(store, statement, parameters)
+            assert not reads_all(plan), f"{name}\n{statement}\n{plan}"
+
+
+def test_a_question_that_reads_everything_is_noticed(store: Store) -> None:
+    fill(store)
+    for statement in ("SELECT * FROM evaluations WHERE message = 'x'", "SELECT * FROM sources WHERE text = 'x'"):
+        assert reads_all(explain(store, statement, ()))
+
+
+def explain(store: Store, statement: str, parameters: Any) -> str:
+    with store._writer.connect() as connection:
+        sqlite = connection.dialect.name == "sqlite"
+        if not sqlite:
+            # A thousand rows are read at once sooner than by an index; what is asked is whether there is an index that serves.
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        found = connection.exec_driver_sql(("EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN ") + statement, parameters)
+        plan = "\n".join(row[-1] for row in found)
+        connection.rollback()
+    return plan
+
+
+def reads_all(plan: str) -> bool:
+    """Whether a plan goes through all rows of a large table. To go through an index that has but a part of them is no such thing."""
+    names = "|".join(alias for aliases in ALIASES.values() for alias in aliases)
+    return bool(re.search(rf"^\s*SCAN ({names})$|Seq Scan on ({'|'.join(ALIASES)})\b", plan, re.MULTILINE))

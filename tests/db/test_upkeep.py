@@ -1,0 +1,131 @@
+"""Looking for damage, and removing what is without use."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from db.leaderboard import leaderboard
+from db.store import Store
+from db.upkeep import check, collect, repair
+from evaluator.category import Category
+from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
+
+
+def change(store: Store, statement: str) -> None:
+    with store.change() as connection:
+        connection.exec_driver_sql(statement)
+
+
+def count(store: Store, table: str) -> Any:
+    with store.read() as connection:
+        return connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar()
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    store.save(result(submission="a", evidence=full_evidence()), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    store.save(result(Category.TIMEOUT, submission="a"), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    store.save(result(submission="b"), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    assert check(store, deep=True) == []
+    return store
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("UPDATE evaluations SET is_current = true WHERE id = 1", "is_current is wrong for evaluation 1"),
+        ("UPDATE evaluations SET is_ranked = false WHERE id = 3", "is_ranked is wrong for evaluation 3"),
+        ("UPDATE tallies SET count = 7 WHERE category = 'ok'", "tallies misses (1, 1, 'ok')"),
+        ("DELETE FROM tallies WHERE category = 'timeout'", "tallies misses (1, 1, 'timeout')"),
+        ("UPDATE standings SET speedup = 99", "standings should not have (1, 1, 3)"),
+        ("UPDATE totals SET count = 7 WHERE category = 'ok'", "totals misses (1, 'ok', 1)"),
+        ("DELETE FROM standings", "standings misses (1, 1, 3)"),
+    ],
+)
+def test_what_does_not_follow_from_the_evaluations_is_told_and_repaired(filled: Store, damage: str, told: str) -> None:
+    change(filled, damage)
+    assert told in "; ".join(check(filled))
+    repair(filled)
+    assert check(filled) == []
+    assert [row.evaluation_id for row in leaderboard(filled)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("UPDATE sources SET text = 'another'", "is not what its hash says"),
+        ("UPDATE timings SET more = '{' WHERE side = 'baseline'", "Evaluation 1 can't be read"),
+        ("UPDATE rounds SET more = '{\"surprise\": 1}'", "Evaluation 1 can't be read"),
+    ],
+)
+def test_a_deep_check_reads_everything(filled: Store, damage: str, told: str) -> None:
+    change(filled, damage)
+    assert check(filled) == []
+    assert told in "; ".join(check(filled, deep=True))
+
+
+def test_a_damaged_file_is_told(sqlite_store: Store) -> None:
+    for number in range(200):
+        sqlite_store.save(result(submission=str(number)), "class ModelNew: ...\n")
+    change(sqlite_store, "PRAGMA ignore_check_constraints = ON")
+    path = sqlite_store.path
+    sqlite_store.compact()
+    with path.open("r+b") as file:
+        # An index's page: the file can be opened, and the index is not what the table says.
+        size = path.stat().st_size
+        file.seek(size - 3 * 4096)
+        file.write(bytes(4096))
+    with Store.open(f"sqlite:///{path}", read_only=True) as reader:
+        assert any("damaged" in fault for fault in check(reader))
+
+
+def test_what_nothing_refers_to_is_removed(store: Store) -> None:
+    store.save(result(Category.NO_DEVICE, source="gone", submission="a", author="zoe", problem="p2", case="other"), "gone", PROBLEM_SOURCE)
+    store.save(result(submission="b"), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    change(store, "DELETE FROM tallies WHERE category = 'no_device'")
+    change(store, "DELETE FROM totals WHERE category = 'no_device'")
+    change(store, "DELETE FROM evaluations WHERE category = 'no_device'")
+    removed = collect(store)
+    assert removed == {
+        "boards": 1,
+        "submissions": 1,
+        "authors": 1,
+        "sources": 1,
+        "environments": 0,
+        "runs": 0,
+        "cases": 1,
+        "problems": 1,
+    }
+    assert check(store, deep=True) == [] and store.count() == 1
+    assert set(collect(store).values()) == {0}
+
+
+def test_a_store_that_remembers_what_was_removed_saves_all_the_same(store: Store, url: str) -> None:
+    store.save(result(Category.NO_DEVICE, source="gone", submission="a", author="zoe", problem="p2"), "gone", PROBLEM_SOURCE)
+    with Store.open(url) as other:
+        change(other, "DELETE FROM tallies")
+        change(other, "DELETE FROM totals")
+        change(other, "DELETE FROM evaluations")
+        collect(other)
+        other.save(result(submission="c", author="eve", problem="p3"), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    number = store.save(result(submission="b", author="zoe", problem="p2", speedup=2.0), "class ModelNew: ...\n", PROBLEM_SOURCE)
+    stored = store.get(number)
+    assert stored is not None and (stored.result.author, stored.result.problem) == ("zoe", "p2")
+    assert check(store, deep=True) == []
+
+
+def test_space_is_given_back(sqlite_store: Store) -> None:
+    for number in range(20):
+        text = f"{number}" * 100_000
+        sqlite_store.save(result(Category.NO_DEVICE, text, submission="a"), text)
+    before = size(sqlite_store.path)
+    change(sqlite_store, "DELETE FROM tallies")
+    change(sqlite_store, "DELETE FROM totals")
+    change(sqlite_store, "DELETE FROM evaluations")
+    collect(sqlite_store)
+    assert size(sqlite_store.path) < before / 2
+
+
+def size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.parent.glob(path.name + "*") if "spool" not in file.name)
