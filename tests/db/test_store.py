@@ -375,7 +375,11 @@ def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
     assert query(url, "SELECT kernel, block_x, count FROM launches WHERE own = 1") == [("softmax_kernel(float const*)", 4096, 5)]
     assert query(url, "SELECT file, line, severity FROM diagnostics") == [("cuda.cu", 7, "error")]
     assert query(url, "SELECT round, elements, wrong, tolerance FROM errors") == [(0, 1024, 3, 1e-5)]
-    assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [("baseline", 1.25), ("candidate", 1.25)]
+    assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [
+        ("alone", 0.5),
+        ("baseline", 1.25),
+        ("candidate", 1.25),
+    ]
     assert query(url, "SELECT name FROM logs ORDER BY name") == [("build 0",), ("detail",), ("stderr",), ("stdout",)]
     assert query(url, "SELECT sm_clock_mhz FROM device_states") == [(1980.0,)]
     samples = query(url, f"SELECT data FROM samples WHERE side = 'candidate' AND kind = 'samples_ms' AND evaluation_id = {number}")

@@ -176,7 +176,6 @@ def test_results_of_the_first_tables_are_carried_over(sqlite_url: str, tmp_path:
         update={
             "candidate": samples,
             "baseline": samples.model_copy(update={"samples_ms": samples.samples_ms[::-1]}),
-            "baseline_alone_ms": (),
         }
     )
     saved = [
