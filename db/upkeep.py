@@ -92,9 +92,10 @@ def _unused() -> Iterator[tuple[type[Base], list[Any]]]:
 def _structure(connection: Connection) -> Iterator[str]:
     if connection.dialect.name != "sqlite":
         return
-    for (text,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})"):
-        if text != "ok":
-            yield f"the file is damaged: {text}"
+    faults = [text for (text,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
+    yield from (f"the file is damaged: {text}" for text in faults)
+    if faults:
+        return
     for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_SHOWN):
         yield f"row {row} of {table} refers to a row of {parent} that is not there"
 
