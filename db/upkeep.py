@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Select, Subquery, delete, exists, func, or_, select
+from sqlalchemy.exc import DatabaseError
 
 from db import spool
 from db.current import current_evaluations
@@ -92,7 +93,10 @@ def _unused() -> Iterator[tuple[type[Base], list[Any]]]:
 def _structure(connection: Connection) -> Iterator[str]:
     if connection.dialect.name != "sqlite":
         return
-    faults = [text for (text,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
+    try:
+        faults = [text for (text,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
+    except DatabaseError as error:  # where the check itself can't go on
+        faults = [str(error.orig)]
     yield from (f"the file is damaged: {text}" for text in faults)
     if faults:
         return
