@@ -89,6 +89,7 @@ _WAYS_OUT = {
     "constraint": "The row contradicts itself; this is an error of the program that made it.",
     "does not exist": "Create it (createdb NAME), or name another with --db.",
     "authentication": "Put the right user and password into the URL, or into ~/.pgpass.",
+    "resolve host": "See that the URL names the server.",
     "connection": "See that the server runs and that the URL names it.",
     "permission denied": "The user needs the right to create tables and to write them.",
 }

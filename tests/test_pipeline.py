@@ -129,7 +129,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "inf"), "--timeout"),
         (("--timeout", "nan"), "--timeout"),
         (("--engine", "ray"), "--engine ray"),
-        (("--db", "postgresql://host/results"), "not supported"),
+        (("--db", "mysql://host/results"), "not supported"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple[str, ...], says: str) -> None:
