@@ -117,9 +117,10 @@ class Attempt:
         candidate = self._candidate = self._start("start")
         with self._stage(candidate, "load"):
             self._load(candidate, self._job.code, "ModelNew", threads=self._threads)
-        baseline = self._aside.submit(self._start_baseline)
         with candidate.entering("wait"):
             self._lock.acquire()
+        # Not before: of those that wait for a GPU each would take memory there for one more context.
+        baseline = self._aside.submit(self._start_baseline)
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
         with self._stage(candidate, "construct"):
@@ -151,7 +152,7 @@ class Attempt:
         return worker
 
     def _start_baseline(self) -> Worker:
-        """The baseline's worker, with its model's code loaded; in a thread, while the submission waits for the device or is in rounds."""
+        """The baseline's worker, with its model's code loaded; in a thread, while the submission is in its rounds."""
         worker = self._baseline = self._fork()
         self._greet(worker)
         try:
