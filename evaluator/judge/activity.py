@@ -26,8 +26,6 @@ class Activity:
         """`pid` as this process's namespace numbers it, of a process that still has the parent which confined it: orphans go there."""
         self._pid = pid
         self._above = parent(pid) or pid
-        self._known: Iterable[int] = [pid]
-        """What there was when last somebody looked."""
 
     def main_ms(self) -> float:
         """Processor time of the process itself so far."""
@@ -43,11 +41,11 @@ class Activity:
 
     @contextmanager
     def shortly(self) -> Iterator[list[float]]:
-        """As `measured`, of those processes alone that there were already when last somebody looked: to look takes milliseconds."""
+        """As `measured`, of those processes alone that there were before: it is left at once, for to look for others takes milliseconds."""
         used_ms: list[float] = []
-        start = sum(map(_used_ms, self._known))
+        start = self._used_by_process()
         yield used_ms
-        used_ms.append(max(sum(map(_used_ms, self._known)) - start, 0.0))
+        used_ms.append(max(sum(map(_used_ms, start)) - sum(start.values()), 0.0))
 
     def after_answer_ms(self, longest_s: float) -> float:
         """Watch from now until all has gone quiet, `longest_s` at most; the processor time used meanwhile."""
@@ -62,9 +60,7 @@ class Activity:
         return self._used_since(start)
 
     def _used_by_process(self) -> dict[int, float]:
-        used_by_process = {pid: _used_ms(pid) for pid in descendants(self._above)}
-        self._known = used_by_process.keys() | {self._pid}
-        return used_by_process
+        return {pid: _used_ms(pid) for pid in descendants(self._above)}
 
     def _used_since(self, start: dict[int, float]) -> float:
         """What has been started meanwhile counts whole. What has ended meanwhile, threads aside, can't be asked any more."""

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Attempt:
         self._candidate: Worker | None = None
         self._baseline: Worker | None = None
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="baseline")
+        self._ready: Future[Worker] | None = None
+        """The baseline's worker, once it has been asked for."""
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
@@ -96,11 +98,18 @@ class Attempt:
         """Kill what runs, free what was allocated, let others have the device."""
         for worker in self._workers:
             worker.close()
+        if self._ready is None or self._ready.done():
+            self._aside.shutdown()
+            self._close_baseline()
         self._leave_device()
         self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+        self._close_baseline()
+        self._lock.close()
+
+    def _close_baseline(self) -> None:
         if self._baseline:
             self._baseline.close()
-        self._lock.close()
+            self._baseline = None
 
     def _leave_device(self) -> None:
         """Free what was allocated, and let others have the device."""
@@ -120,7 +129,7 @@ class Attempt:
         with candidate.entering("wait"):
             self._lock.acquire()
         # Not before: of those that wait for a GPU each would take memory there for one more context.
-        baseline = self._aside.submit(self._start_baseline)
+        self._ready = self._aside.submit(self._start_baseline)
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
         with self._stage(candidate, "construct"):
@@ -130,9 +139,9 @@ class Attempt:
             passed = self._run_rounds(candidate, oracle)
         if passed:
             with candidate.entering("baseline"):
-                ready = baseline.result()
+                baseline = self._ready.result()
             with self._stage(candidate, "timing"):
-                self._run_timing(candidate, ready, oracle, arguments, model)
+                self._run_timing(candidate, baseline, oracle, arguments, model)
                 self._note_floor(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:

@@ -47,6 +47,7 @@ class Gate:
             waited = not stream.query()
             self.open()
         except RuntimeError:
+            self._word.fill_(self._value)  # or the stream would wait for ever
             return False
         torch.cuda.synchronize(self._word.device)
         return waited

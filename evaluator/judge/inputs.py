@@ -1,7 +1,7 @@
 """Inputs on their way to a worker: drawn by the judge, copied into memory that both sides map."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -60,18 +60,30 @@ class InputSet:
 
 
 def fill(given: Given) -> None:
-    """Copy arguments into their sets, all at a time: a worker that watches one of them fill has no start on the others."""
+    """Copy arguments into their sets."""
+    filling(given)()
+
+
+def filling(given: Given) -> Callable[[], None]:
+    """What copies arguments into their sets, all at a time: a worker that watches one of them fill has no start on the others."""
+    large: list[tuple[torch.Tensor, torch.Tensor]] = []
     small: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
     for inputs, arguments in given:
         for target, tensor in inputs.targets(arguments):
             if tensor.nbytes > TOGETHER_BYTES:
-                target.copy_(tensor)
+                large.append((target, tensor))
                 continue
             targets, tensors = small.setdefault(tensor.dtype, ([], []))
             targets.append(target)
             tensors.append(tensor)
-    for targets, tensors in small.values():
-        torch._foreach_copy_(targets, tensors)  # one kernel for many tensors, of one dtype
+
+    def copy() -> None:
+        for target, tensor in large:
+            target.copy_(tensor)
+        for targets, tensors in small.values():
+            torch._foreach_copy_(targets, tensors)  # one kernel for many tensors, of one dtype
+
+    return copy
 
 
 def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:

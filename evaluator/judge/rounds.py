@@ -166,14 +166,23 @@ def allocate_outputs(memory: Memory, expected: Any) -> list[Allocation]:
 
 
 def reveal(
-    worker: Worker, outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], count: int, expected: Any, deadline_s: float
+    worker: Worker,
+    outputs: Sequence[Allocation],
+    claims: Sequence[ClaimedTensor],
+    count: int,
+    expected: Any,
+    deadline_s: float,
+    spin_s: float = 0.0,
 ) -> list[torch.Tensor]:
-    """Have the worker copy its last answer into `outputs`; what is there when it says that it has, in the order of the reference's."""
+    """Have the worker copy its last answer into `outputs`; what is there when it says that it has, in the order of the reference's.
+
+    For the first spin_s seconds that is waited for awake.
+    """
     shapes = [tensor for _, tensor in tensors_of(expected)]
     views = views_into(outputs, [claim.number for claim in claims], count, shapes)
     if outputs:
         synchronize(outputs[0].bytes.device)
-    worker.request("reveal", deadline_s, outputs=views)
+    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views)
     return snapshot(outputs, shapes)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from evaluator.judge.activity import Activity
 from evaluator.judge.gate import Gate
-from evaluator.judge.inputs import Given, InputSet, fill
+from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.session import Worker
 from evaluator.result import TimingSide
@@ -161,9 +161,9 @@ class Side:
             return self._ask_on_device(self.flush.allocation.bytes.device, kind, given, fields)
         with self._activity.shortly() if self._activity and given else nullcontext() as used_ms:
             fill(given)
+            start = time.perf_counter()
         self.ahead_ms += used_ms or []
-        start = time.perf_counter()
-        answer = self.worker.request(kind, self.deadline_s, **fields)
+        answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
@@ -171,22 +171,23 @@ class Side:
         start = time.perf_counter()
         fill(given)
         torch.cuda.synchronize(device)
-        answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
+        answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> float:
         """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device."""
         self._describe(given)
+        copy = filling(given)
         order = gate.close()
         asked = opened = time.perf_counter()
 
         def open_gate() -> None:
             nonlocal opened
             opened = time.perf_counter()
-            fill(given)
+            copy()
             gate.open()
 
-        self.worker.request("burst", self.deadline_s, spin_s=SPIN_S, on_queued=open_gate, gate=order, **fields)
+        self.worker.request("burst", self.deadline_s * max(len(given), 1), spin_s=SPIN_S, on_queued=open_gate, gate=order, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = opened - asked >= SPIN_S
         return took_ms

@@ -175,6 +175,10 @@ static void note(const char *api, const void *kernel, const void *caller, int dr
 
 static void *next(void **real, const char *name) {
     if (!*real) *real = real_dlsym()(RTLD_NEXT, name);
+    if (!*real) { /* the driver, loaded for somebody alone */
+        void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        if (library) *real = real_dlsym()(library, name);
+    }
     return *real;
 }
 

@@ -1,0 +1,77 @@
+"""What figures of a timing come to, held against the baseline's."""
+
+import pytest
+
+from evaluator.judge.claims import compare
+from evaluator.result import TimingEvidence, TimingSide
+
+
+def side(
+    call_ms: float = 1.0,
+    beyond_ms: float = 0.25,
+    reveal_ms: float = 0.5,
+    burst_ms: float = 1.1,
+    ahead_ms: tuple[float, ...] = (),
+    background_ms: tuple[float, ...] = (),
+) -> TimingSide:
+    """One whose calls all take the same, and whose requests take `beyond_ms` more than they claim."""
+    return TimingSide(
+        median_ms=call_ms,
+        lower_quartile_ms=call_ms,
+        upper_quartile_ms=call_ms,
+        samples_ms=(call_ms,) * 5,
+        wall_ms=(call_ms + beyond_ms,) * 5,
+        reveal_ms=(reveal_ms,) * 5,
+        burst_ms=(burst_ms,) * 5,
+        ahead_ms=ahead_ms,
+        background_ms=background_ms,
+    )
+
+
+def on_device(candidate: TimingSide, baseline: TimingSide | None = None, alone: TimingSide | None = None) -> TimingEvidence:
+    return compare(candidate, baseline or side(), alone or side(), on_device=True, unflushed=0)
+
+
+def test_an_honest_candidate_is_charged_nothing() -> None:
+    timing = on_device(side(call_ms=0.5, burst_ms=0.6))
+    assert (timing.runtime_ms, timing.unexplained_ms) == (pytest.approx(0.5), pytest.approx(0.0))
+    assert (timing.calls, timing.clock) == (5, "cuda_event")
+
+
+def test_what_single_calls_leave_out_is_charged() -> None:
+    timing = on_device(side(call_ms=0.1, beyond_ms=1.15, burst_ms=0.2))
+    assert timing.unclaimed_ms == pytest.approx(0.9)
+    assert timing.unexplained_ms == pytest.approx(0.9)
+
+
+def test_what_shows_in_bursts_alone_is_charged_and_accuses_nobody() -> None:
+    timing = on_device(side(call_ms=0.1, burst_ms=1.2))
+    assert timing.unclaimed_ms == pytest.approx(1.0)
+    assert timing.unexplained_ms == pytest.approx(0.0)
+
+
+def test_a_baseline_that_was_made_to_look_slow_spares_the_candidate_no_charge() -> None:
+    timing = on_device(side(call_ms=0.1, beyond_ms=1.15, burst_ms=0.2), baseline=side(beyond_ms=1.15))
+    assert timing.unclaimed_ms == pytest.approx(0.9)
+
+
+def test_a_machine_that_was_busy_in_one_phase_accuses_nobody() -> None:
+    assert on_device(side(beyond_ms=0.45), baseline=side(beyond_ms=0.45)).unexplained_ms == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(("short_ms", "charged"), [(0.015, False), (0.03, True)])
+def test_claims_within_the_slack_stand(short_ms: float, charged: bool) -> None:
+    assert (on_device(side(call_ms=0.1, beyond_ms=0.25 + short_ms, burst_ms=0.2)).unclaimed_ms > 0) is charged
+
+
+@pytest.mark.parametrize(("reveal_ms", "late_ms"), [(0.59, 0.0), (0.7, 0.2), (2.5, 2.0)])
+def test_answers_that_arrive_late_are_charged(reveal_ms: float, late_ms: float) -> None:
+    assert on_device(side(reveal_ms=reveal_ms)).deferred_ms == pytest.approx(late_ms)
+
+
+def test_processor_time_around_a_call_is_charged() -> None:
+    busy, idle = side(ahead_ms=(0.3, 0.5, 0.4), background_ms=(0.9, 1.1)), side(ahead_ms=(0.1,) * 3, background_ms=(0.0, 0.0))
+    timing = compare(busy, side(), idle, on_device=False, unflushed=0)
+    assert (timing.ahead_ms, timing.background_ms) == (pytest.approx(0.3), pytest.approx(1.0))
+    assert (timing.unclaimed_ms, timing.unexplained_ms) == (0.0, None)
+    assert timing.runtime_ms == pytest.approx(1.0 + 0.3 + 1.0)
