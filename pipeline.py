@@ -217,13 +217,15 @@ class Session:
                 with self._interrupts.held():
                     self._keep([(result, job.code) for job, result in arrival.take()])
         except KeyboardInterrupt:
-            engine.close()
-            left = [
-                (unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
-                for job in engine.in_flight
-            ]
+            # A second Ctrl-C while judges are being ended must not cost what was in flight its row.
             with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
-                self._keep(left)
+                engine.close()
+                self._keep(
+                    [
+                        (unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
+                        for job in engine.in_flight
+                    ]
+                )
             return True
         return False
 

@@ -34,7 +34,8 @@ def on_device(candidate: TimingSide, baseline: TimingSide | None = None, alone: 
 
 def test_an_honest_candidate_is_charged_nothing() -> None:
     timing = on_device(side(call_ms=0.5, burst_ms=0.6))
-    assert (timing.runtime_ms, timing.unexplained_ms) == (pytest.approx(0.5), pytest.approx(0.0))
+    assert timing.runtime_ms == pytest.approx(0.5)
+    assert timing.unexplained_ms == pytest.approx(0.0)
     assert (timing.calls, timing.clock) == (5, "cuda_event")
 
 
@@ -72,6 +73,6 @@ def test_answers_that_arrive_late_are_charged(reveal_ms: float, late_ms: float) 
 def test_processor_time_around_a_call_is_charged() -> None:
     busy, idle = side(ahead_ms=(0.3, 0.5, 0.4), background_ms=(0.9, 1.1)), side(ahead_ms=(0.1,) * 3, background_ms=(0.0, 0.0))
     timing = compare(busy, side(), idle, on_device=False, unflushed=0)
-    assert (timing.ahead_ms, timing.background_ms) == (pytest.approx(0.3), pytest.approx(1.0))
+    assert [timing.ahead_ms, timing.background_ms] == pytest.approx([0.3, 1.0])
     assert (timing.unclaimed_ms, timing.unexplained_ms) == (0.0, None)
     assert timing.runtime_ms == pytest.approx(1.0 + 0.3 + 1.0)
