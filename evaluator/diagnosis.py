@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evaluator.build.diagnostics import summary
 from evaluator.category import CATEGORIES, Category
-from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence, LaunchRecord, TimingSide
+from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence, LaunchRecord, TimingEvidence, TimingSide
 
 MAX_THREADS = 1024
 """Threads a block, on every CUDA device."""
@@ -257,7 +257,7 @@ def _deferred(evidence: Evidence) -> Verdict | None:
 def _ahead(evidence: Evidence) -> Verdict | None:
     """Processors that compute, each time, while inputs arrive for a call that has not been asked for yet."""
     timing = evidence.timing
-    if timing is None or timing.ahead_ms <= max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms):
+    if timing is None or not _much(timing.ahead_ms, timing):
         return None
     took_ms = timing.candidate.work_ms
     message = f"a call takes {took_ms:.3g} ms, and its processes compute for {timing.ahead_ms:.3g} ms before it is asked for"
@@ -267,11 +267,16 @@ def _ahead(evidence: Evidence) -> Verdict | None:
 def _background(evidence: Evidence) -> Verdict | None:
     """Processors that go on computing after the call has returned, each time, do so for the call that returned."""
     timing = evidence.timing
-    if timing is None or timing.background_ms <= max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms):
+    if timing is None or not _much(timing.background_ms, timing):
         return None
     took_ms = timing.candidate.work_ms
     message = f"an answer takes {took_ms:.3g} ms, and its processes then compute for {timing.background_ms:.3g} ms more"
     return Verdict(Category.DEFERRED_WORK, message)
+
+
+def _much(processor_ms: float, timing: TimingEvidence) -> bool:
+    """Whether so much processor time outside of a call can't be bookkeeping."""
+    return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
 
 
 def _usual(side: TimingSide) -> float:

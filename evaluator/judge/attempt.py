@@ -99,7 +99,6 @@ class Attempt:
         for worker in self._workers:
             worker.close()
         if self._ready is None or self._ready.done():
-            self._aside.shutdown()
             self._close_baseline()
         self._leave_device()
         self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
