@@ -195,6 +195,8 @@ class TimingEvidence(Record):
     unclaimed_ms: float = 0.0
     """What the candidate's claims leave out of a call, by the judge's clock over single calls or over calls back to back, where it is more
     than the spread."""
+    gated: bool = True
+    """Whether the judge's clock ran behind its gate; otherwise, as for a forward() that waits for the device, the host's time is in it."""
     unflushed: int = 0
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
 

@@ -17,11 +17,15 @@ PROCESSOR_SLACK_MS = 0.1
 CLAIM_SLACK_MS = 0.02
 CLAIM_SLACK_SHARE = 0.05
 """How far a claim may fall short of the judge's clock before the clock's figure stands; never by more than the claim itself."""
+UNGATED_SLACK_MS = 0.05
+"""The same where calls were not behind the gate, and the talk is in the clock."""
 
 
-def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int) -> TimingEvidence:
+def compare(
+    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int, gated: bool = True
+) -> TimingEvidence:
     """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `unflushed` counts the candidate's calls that
-    no flush came before."""
+    no flush came before; `gated` says whether the judge's clock ran behind the gate."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -32,7 +36,8 @@ def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, o
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
         unexplained_ms=beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms) if on_device else None,
-        unclaimed_ms=unclaimed_ms(candidate, alone) if on_device else 0.0,
+        unclaimed_ms=unclaimed_ms(candidate, alone, gated=gated) if on_device else 0.0,
+        gated=gated and on_device,
         unflushed=unflushed,
     )
 
@@ -52,13 +57,16 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
     return more_ms if more_ms > PROCESSOR_SLACK_MS else 0.0
 
 
-def unclaimed_ms(candidate: TimingSide, alone: TimingSide) -> float:
+def unclaimed_ms(candidate: TimingSide, alone: TimingSide, *, gated: bool) -> float:
     """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
-    claim_ms = candidate.median_ms
-    slack_ms = max(min(CLAIM_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
     pairs = [(candidate.single_ms, alone.single_ms), (candidate.burst_ms, alone.burst_ms)]
     most_ms = max(beyond_claim_ms(candidate, took_ms, idle_ms) for took_ms, idle_ms in pairs)
-    return most_ms if most_ms > slack_ms else 0.0
+    return most_ms if most_ms > slack_ms(candidate.median_ms, gated=gated) else 0.0
+
+
+def slack_ms(claim_ms: float, *, gated: bool) -> float:
+    """How far this claim may fall short."""
+    return max(min(CLAIM_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
 
 
 def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float]) -> float:

@@ -3,8 +3,7 @@
 A request's calls are enqueued behind the gate. Only when they all are does the judge's clock start, the inputs come, and the gate open. So
 the clock sees the device's time and not the host's, and nothing can be done ahead, for want of inputs to do it with.
 
-The gate is a word of host memory, and a processor opens it. Written by the device, for the judge, it would have the device change from
-one process to another and back while streams wait for each other: 2 ms on an H200, to whoever uses streams of his own.
+The gate is a word of host memory, and a processor opens it: each change of the device from one process to another takes time, in the clock.
 """
 
 import os

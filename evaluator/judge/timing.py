@@ -123,13 +123,14 @@ class Timing:
         self._settle()
         bursts = self._make_bursts()
         if bursts:
-            bursts.run(self._candidate, self._compare, WrongAnswerError)
+            bursts.run(self._candidate, self._baseline, self._compare, WrongAnswerError)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.
         talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
-        return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed)
+        gated = self._gate is not None and not self._candidate.waits
+        return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed, gated=gated)
 
     def _side(self, worker: Worker, deadline_s: float) -> Side:
         return Side(worker, deadline_s, self._flush, self._gate)

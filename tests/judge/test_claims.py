@@ -72,6 +72,13 @@ def test_claims_within_the_slack_stand(short_ms: float, charged: bool) -> None:
     assert (on_device(side(call_ms=0.1, single_ms=0.3 + short_ms, burst_ms=0.4)).unclaimed_ms > 0) is charged
 
 
+@pytest.mark.parametrize(("short_ms", "charged"), [(0.045, False), (0.06, True)])
+def test_the_slack_is_wider_where_the_talk_is_in_the_clock(short_ms: float, charged: bool) -> None:
+    late = side(call_ms=0.1, single_ms=0.3 + short_ms, burst_ms=0.4)
+    timing = compare(late, side(), IDLE, on_device=True, unflushed=0, gated=False)
+    assert ((timing.unclaimed_ms > 0), timing.gated) == (charged, False)
+
+
 def test_an_answer_that_is_slow_to_copy_is_charged_once() -> None:
     timing = on_device(side(call_ms=1.0, reveal_ms=1.5, burst_ms=2.2))
     assert [timing.deferred_ms, timing.unclaimed_ms] == pytest.approx([1.0, 0.9])

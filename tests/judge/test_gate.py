@@ -100,8 +100,8 @@ JOINED = (
 )
 
 
-def test_a_stream_that_is_joined_costs_next_to_nothing_behind_the_gate(judge: Judge, gpu_bench: Bench) -> None:
+def test_a_stream_that_is_joined_is_charged_nothing(judge: Judge, gpu_bench: Bench) -> None:
     timing = timed(judge, gpu_bench, *JOINED).evidence.timing
     assert timing is not None and timing.alone is not None
-    assert beyond_claim_ms(timing.candidate, timing.candidate.single_ms, timing.alone.single_ms) < 0.05
+    assert beyond_claim_ms(timing.candidate, timing.candidate.single_ms, timing.alone.single_ms) < 0.1
     assert timing.unclaimed_ms == 0.0
