@@ -200,6 +200,8 @@ def plain_name(kernel: str) -> str:
     return words[-1].rsplit("::", 1)[-1] if words else kernel
 
 
+_SHORTAGE = re.compile(r"can't allocate memory|CUDACachingAllocator|CUDA error: out of memory")
+
 EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]], ...] = (
     (Category.EARLY_EXIT, lambda exception, _: exception.type == "SystemExit"),
     (Category.LOAD_INLINE_MISUSE, _is_misuse),
@@ -211,7 +213,7 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
     # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
-    (Category.OUT_OF_MEMORY, lambda exception, _: re.search(r"can't allocate memory|CUDACachingAllocator", exception.message) is not None),
+    (Category.OUT_OF_MEMORY, lambda exception, _: _SHORTAGE.search(exception.message) is not None),
     (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
 )
 """The first that applies names the category of an exception."""
@@ -235,6 +237,9 @@ def _wrong_when_timed(evidence: Evidence) -> Verdict | None:
     wrong = evidence.wrong_timed_answer
     if wrong is None:
         return None
+    if wrong.category is Category.CACHED_OUTPUT and wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):
+        message = f"right one call at a time, and wrong back to back, kernels running on a stream that is not joined: {wrong.message}"
+        return Verdict(Category.ESCAPED_STREAM, message)
     return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 
 

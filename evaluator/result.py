@@ -169,6 +169,8 @@ class WrongTimedAnswer(Record):
     """Which of the timed calls, from 1; 0 for a call before them."""
     message: str
     category: Category = Category.CACHED_OUTPUT
+    back_to_back: bool = False
+    """Whether it was found where calls follow each other without the device being waited for in between."""
 
 
 class TimingEvidence(Record):
