@@ -30,7 +30,8 @@ def verdict(attack: Attack, result: Verdict | None, kind: str) -> str:
         return "–"
     text = f"{result['status']}/{result['category']}"
     gained = attack.speedup is not None and (result["speedup"] or 0.0) > attack.speedup
-    return text if text in attack.verdicts[kind] and not gained else f"**{text}**"
+    short = str(result["category"])
+    return short if text in attack.verdicts[kind] and not gained else f"**{short}**"
 
 
 def rows(runs: dict[str, dict[str, Verdict]], kind: str) -> list[list[str]]:
