@@ -130,6 +130,9 @@ def _exit(evidence: Evidence) -> Verdict | None:
         return Verdict(
             Category.OUT_OF_MEMORY, f"{_doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
         )
+    if exit_.disk_limit_bytes is not None:
+        limit = f"{exit_.disk_limit_bytes / 2**30:.3g} GiB"
+        return Verdict(Category.PROCESS_CRASH, f"{_doing(exit_.stage)} filled its private directory beyond the limit of {limit}")
     if exit_.signal is not None:
         return Verdict(Category.PROCESS_CRASH, f"{_doing(exit_.stage)} ended by {exit_.signal}")
     return Verdict(Category.EARLY_EXIT, f"{_doing(exit_.stage)} ended the process with exit code {exit_.code}")

@@ -289,6 +289,8 @@ class ExitEvidence(Record):
     """Set where the judge killed it for passing this deadline."""
     memory_limit_bytes: int | None = None
     """Set where it was killed for passing this limit."""
+    disk_limit_bytes: int | None = None
+    """Set where it was killed because its private directory passed this limit."""
 
 
 class DeviceState(Record):

@@ -179,6 +179,11 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.OUT_OF_MEMORY,
         "passed the memory limit of 16 GiB",
     ),
+    "a directory's limit": (
+        {"exit": ExitEvidence(stage="construct", signal="SIGKILL", disk_limit_bytes=2 << 30)},
+        Category.PROCESS_CRASH,
+        "constructing ModelNew filled its private directory beyond the limit of 2 GiB",
+    ),
     "too many threads": (
         {"launches": (REFUSED,), "exception": exception(message="CUDA error: invalid argument")},
         Category.OVERSIZED_BLOCK,
