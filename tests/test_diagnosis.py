@@ -385,7 +385,7 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "calls back to back that were wrong, on a stream of its own": (
         {**GPU, "launches": (launch(side_stream=True),), "wrong_timed_answer": BACK_TO_BACK},
         Category.ESCAPED_STREAM,
-        "not joined: so",
+        "on other streams: so",
     ),
     "calls back to back that were wrong": (
         {**GPU, "launches": (launch(),), "wrong_timed_answer": BACK_TO_BACK},

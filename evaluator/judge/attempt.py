@@ -156,8 +156,11 @@ class Attempt:
             if candidate.exception is None or not tells_of_shortage(candidate.exception.message):
                 raise
             candidate.end()
-            self._lock.acquire()
+            spent_s = candidate.stages_s
             candidate = self._start_candidate()
+            candidate.stages_s = spent_s
+            with candidate.entering("wait"):
+                self._lock.acquire()
             self._load_submission(candidate)
         return candidate
 

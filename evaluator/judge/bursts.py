@@ -1,8 +1,8 @@
 """Calls behind the gate, the judge's own witness to what calls on a GPU take.
 
-One at a time, with nothing but the flush before it: the answer stays with the worker, and some are revealed later. And several back to
-back, which tell small kernels more precisely, each with its own inputs and flush and its answer copied to a place of its own. What is in
-the time beside the calls is learned from the baseline alone, which does the same without them.
+One at a time, and several back to back, which tell small kernels more precisely; each with inputs, a flush and a place for its answer of
+its own. What is in the time beside the calls is learned from the baseline alone, which does the same without them. The answers of single
+calls are all compared, and one of each burst, as they are when the worker says that it is done.
 """
 
 import logging
@@ -10,6 +10,7 @@ import secrets
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -24,8 +25,6 @@ SINGLES = 15
 LEAST_SINGLES = 3
 SINGLES_S = 0.5
 """With LEAST_SINGLES done, slow calls are repeated no longer than this."""
-REVEALED_SHARE = 0.25
-"""Of the answers to single calls: how many are compared."""
 BURSTS = 7
 PLACES_BYTES = 1 << 30
 """Memory for answers beyond the first's."""
@@ -48,20 +47,23 @@ class Bursts:
         outputs: Sequence[Allocation],
         shapes: Sequence[torch.Tensor],
         draw: Callable[[], list[Any]],
+        areas: int,
     ) -> None:
-        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs."""
+        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs; so many calls in a row can each have a flush."""
         self._sets, self._shapes, self._draw = sets, shapes, draw
-        length = max(1, min(len(sets), PLACES_BYTES // max(sum(allocation.nbytes for allocation in outputs), 1)))
-        more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
-        self.places: list[list[Allocation]] = [list(outputs), *more]
+        length = max(1, min(len(sets), areas, PLACES_BYTES // max(sum(allocation.nbytes for allocation in outputs), 1)))
+        self.places: list[list[Allocation]] = [list(outputs)]
+        with suppress(RuntimeError):  # there is no memory for more
+            while len(self.places) < length:
+                self.places.append([memory.allocate(allocation.requested) for allocation in outputs])
 
     @property
     def allocations(self) -> list[Allocation]:
         """All memory for answers."""
         return [allocation for place in self.places for allocation in place]
 
-    def run(self, side: Side, beside: Side, check: Check, wrong: type[Exception]) -> None:
-        """Time calls of the candidate, and compare some of the answers; `beside` is the baseline that lives beside it.
+    def run(self, side: Side, check: Check, wrong: type[Exception]) -> None:
+        """Time calls of the candidate, and compare answers.
 
         What is wrong behind the gate may come of a stream that did not wait there; what is late may be, where streams wait for each other,
         for the device's change between processes. Then all is done again without a gate. Raises `wrong`, and what `check` does.
@@ -69,57 +71,77 @@ class Bursts:
         if side.gate is not None and not side.waits:
             try:
                 self._run_singles(side, check)
-                if not side.waits and not self._is_late(side, beside):
+                if not self._is_late(side):
                     self._run_in_rows(side, check)
-                    return
+                    if not side.waits:
+                        return
             except wrong:
                 log.debug("an answer was wrong behind the gate")
             side.waits = True
-            side.single_ms.clear()
-            side.burst_ms.clear()
+            for times_ms in (side.single_ms, side.landed_ms, side.burst_ms):
+                times_ms.clear()
         self._run_singles(side, check)
         self._run_in_rows(side, check)
 
-    def _is_late(self, side: Side, beside: Side) -> bool:
-        """Whether calls seem to take longer than they claim. A baseline that was slowed down can but hide that, and this decides nothing
-        else than how the time is taken."""
-        beside.waits = False
-        idle_ms = [beside.burst(self._given(1), [None], calls=False) for _ in range(LEAST_SINGLES)]
+    def _is_late(self, side: Side) -> bool:
+        """Whether calls waited for the device, or seem to take longer than they claim, by what the worker itself takes without them: this
+        decides nothing else than how the time is taken."""
+        if side.waits or not side.single_ms:
+            return True
+        idle_ms = [self._idle(side, self.places[:1]) for _ in range(LEAST_SINGLES)]
         claim_ms = statistics.median(side.claims_ms)
         return lower_quartile(side.single_ms) - lower_quartile(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
     def run_idle(self, alone: Side) -> None:
         """Time the same without the calls, of a worker whose last answer has not been revealed."""
-        for _ in range(SINGLES):
-            alone.single_ms.append(alone.burst(self._given(1), [None], calls=False))
-        for _ in range(self._rows):
-            places = [self._views(alone, place) for place in self.places]
-            alone.burst_ms.append(alone.burst(self._given(len(places)), places, calls=False))
+        waits = alone.waits
+        for into, places, count in ((alone.single_ms, self.places[:1], SINGLES), (alone.burst_ms, self.places, self._rows)):
+            for _ in range(count):
+                into.append(self._idle(alone, places))
+                self._land(alone, places[0], into[-1])
+                alone.waits = waits  # as the candidate was asked, whatever delayed this one
 
     @property
     def _rows(self) -> int:
         """How many bursts of several calls there are: none where there is memory for one call."""
         return BURSTS if len(self.places) > 1 else 0
 
+    def _idle(self, side: Side, places: Sequence[Sequence[Allocation]]) -> float:
+        return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False)
+
     def _run_singles(self, side: Side, check: Check) -> None:
         start = time.monotonic()
         for number in range(SINGLES):
             if number >= LEAST_SINGLES and time.monotonic() - start > SINGLES_S:
                 return
-            given = self._given(1)
-            side.single_ms.append(side.burst(given, [None]))
-            side.check_flush()
-            if number == 0 or _random.random() < REVEALED_SHARE:
-                side.worker.request("reveal", side.deadline_s, outputs=self._views(side, self.places[0]))
-                check(snapshot(self.places[0], self._shapes), *given[0])
+            self._run_row(side, check, side.single_ms, self.places[:1])
 
     def _run_in_rows(self, side: Side, check: Check) -> None:
         for _ in range(self._rows):
-            given = self._given(len(self.places))
-            side.burst_ms.append(side.burst(given, [self._views(side, place) for place in self.places]))
-            side.check_flush()
-            number = _random.randrange(len(given))
-            check(snapshot(self.places[number], self._shapes), *given[number])
+            self._run_row(side, check, side.burst_ms, self.places)
+
+    def _run_row(self, side: Side, check: Check, into: list[float], places: Sequence[Sequence[Allocation]]) -> None:
+        """Calls in a row, as many as there are places; one of the answers is looked at before anything else gives the worker time."""
+        given = self._given(len(places))
+        took_ms = side.burst(given, [self._views(side, place) for place in places])
+        number = _random.randrange(len(given))
+        values = self._land(side, places[number], took_ms)
+        if side.is_flushed():
+            into.append(took_ms)
+        else:
+            side.unflushed_bursts += 1
+        check(values, *given[number])
+
+    def _land(self, side: Side, place: Sequence[Allocation], took_ms: float) -> list[torch.Tensor]:
+        """The answer in a place, as it is now; of single calls, the time until it is the judge's own. A worker may say too early that it is
+        done."""
+        start = time.perf_counter()
+        values = snapshot(place, self._shapes)
+        for allocation in place[:1]:
+            torch.cuda.synchronize(allocation.bytes.device)
+        if place is self.places[0] and len(side.landed_ms) < SINGLES:
+            side.landed_ms.append(took_ms + (time.perf_counter() - start) * 1e3)
+        return values
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
         return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]

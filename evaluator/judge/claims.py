@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from evaluator.result import TimingEvidence, TimingSide
 
-REVEAL_SLACK_MS = 0.2
+REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25
 """What revealing an answer may take beyond what it takes the baseline before it counts."""
 PROCESSOR_SLACK_MS = 0.1
@@ -20,15 +20,15 @@ BURST_SLACK_MS = 0.02
 """The same over bursts; there never by more than the claim itself."""
 SLACK_SHARE = 0.05
 """The same, of the claim."""
+TALK_SLACK_MS = 0.1
+"""The same over whole requests, with the talk in the clock, and where the clock runs until the answer is in the judge's own memory."""
 UNGATED_SLACK_MS = 0.05
 """The same where calls were not behind the gate, and the talk is in the clock."""
 
 
-def compare(
-    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int, gated: bool = True
-) -> TimingEvidence:
-    """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `unflushed` counts the candidate's calls that
-    no flush came before; `gated` says whether the judge's clock ran behind the gate."""
+def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, gated: bool = True) -> TimingEvidence:
+    """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran
+    behind the gate."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -38,10 +38,9 @@ def compare(
         deferred_ms=deferred_ms(candidate, alone),
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
-        unexplained_ms=beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms) if on_device else None,
-        unclaimed_ms=unclaimed_ms(candidate, alone, gated=gated) if on_device else 0.0,
+        unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
+        unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated) if on_device else 0.0,
         gated=gated and on_device,
-        unflushed=unflushed,
     )
 
 
@@ -60,14 +59,36 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
     return more_ms if more_ms > PROCESSOR_SLACK_MS else 0.0
 
 
-def unclaimed_ms(candidate: TimingSide, alone: TimingSide, *, gated: bool) -> float:
-    """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
+def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
+    """By how much a call is longer than its claim, by the clock over single calls, and by the others less what the talk's spread may be."""
+    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
+    return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
+
+
+def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool) -> float:
+    """What the claims leave out of a call, by any of the judge's clocks; 0 within their slack."""
     claim_ms = candidate.median_ms
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
     burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms)
-    late = [single_ms] if single_ms > single_slack_ms(claim_ms, gated=gated) else []
-    late += [burst_ms] if burst_ms > max(min(BURST_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), SLACK_SHARE * claim_ms) else []
-    return max(late, default=0.0)
+    talking_ms = _talking_ms(candidate, baseline, alone)
+    witnesses = (
+        (single_ms, single_slack_ms(claim_ms, gated=gated)),
+        (burst_ms, max(min(BURST_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), SLACK_SHARE * claim_ms)),
+        (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
+    )
+    return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
+
+
+def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
+    """The same over whole requests, beyond what is beside the call in the baseline's, with the candidate and without it; and over single
+    calls until the answer is the judge's own."""
+    beside_ms = max(_beside_ms(baseline), _beside_ms(alone))
+    return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms))
+
+
+def _beside_ms(side: TimingSide) -> float:
+    """What a request of this side takes beyond the time that its worker claims for the call."""
+    return lower_quartile([wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)])
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:

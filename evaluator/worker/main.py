@@ -236,14 +236,17 @@ class Worker:
         with torch.no_grad():
             if self._device.type != "cuda":
                 return {"output": structure.encode(self._model(*inputs), self._describe)}
-            flush = self._mappings.tensor(request["flush"]["memory"])
             start, end = _event(), _event()
-            flush.fill_(request["flush"]["byte"])
+            self._flush(request["flush"])
             start.record()
             value = self._model(*inputs)
             end.record()
         synchronize(self._device)
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
+
+    def _flush(self, order: Message) -> None:
+        """Write over memory of the judge's, with a word that comes with the inputs."""
+        self._mappings.tensor(order["memory"]).copy_(self._mappings.tensor(order["word"]))
 
     def _burst(self, request: Message, _: Sequence[int]) -> Message:
         """Calls back to back, one over each of these sets, each after a flush and with its answer copied into the judge's memory; where
@@ -256,7 +259,7 @@ class Worker:
             self._gate.wait_for(value)
         for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
             if flush is not None:
-                self._mappings.tensor(flush["memory"]).fill_(flush["byte"])
+                self._flush(flush)
             with torch.no_grad():
                 if request["calls"]:
                     self._output = []
