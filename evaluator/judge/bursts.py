@@ -18,7 +18,7 @@ import torch
 from evaluator.judge.claims import lower_quartile, single_slack_ms
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory
-from evaluator.judge.rounds import snapshot, views_into
+from evaluator.judge.rounds import snapshot, synchronize, views_into
 from evaluator.judge.side import Side
 
 SINGLES = 15
@@ -95,11 +95,14 @@ class Bursts:
     def run_idle(self, alone: Side) -> None:
         """Time the same without the calls, of a worker whose last answer has not been revealed."""
         waits = alone.waits
-        for into, places, count in ((alone.single_ms, self.places[:1], SINGLES), (alone.burst_ms, self.places, self._rows)):
-            for _ in range(count):
-                into.append(self._idle(alone, places))
-                self._land(alone, places[0], into[-1])
-                alone.waits = waits  # as the candidate was asked, whatever delayed this one
+        for _ in range(SINGLES):
+            alone.single_ms.append(self._idle(alone, self.places[:1]))
+            _, late_ms = self._land(self.places[0])
+            alone.landed_ms.append(alone.single_ms[-1] + late_ms)
+            alone.waits = waits  # as the candidate was asked, whatever delayed this one
+        for _ in range(self._rows):
+            alone.burst_ms.append(self._idle(alone, self.places))
+            alone.waits = waits
 
     @property
     def _rows(self) -> int:
@@ -114,34 +117,37 @@ class Bursts:
         for number in range(SINGLES):
             if number >= LEAST_SINGLES and time.monotonic() - start > SINGLES_S:
                 return
-            self._run_row(side, check, side.single_ms, self.places[:1])
+            took_ms, late_ms = self._run_row(side, check, self.places[:1])
+            if side.is_flushed():
+                side.single_ms.append(took_ms)
+                side.landed_ms.append(took_ms + late_ms)
 
     def _run_in_rows(self, side: Side, check: Check) -> None:
         for _ in range(self._rows):
-            self._run_row(side, check, side.burst_ms, self.places)
+            took_ms, _ = self._run_row(side, check, self.places)
+            if side.is_flushed():
+                side.burst_ms.append(took_ms)
 
-    def _run_row(self, side: Side, check: Check, into: list[float], places: Sequence[Sequence[Allocation]]) -> None:
-        """Calls in a row, as many as there are places; one of the answers is looked at before anything else gives the worker time."""
+    def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]]) -> tuple[float, float]:
+        """Calls in a row, as many as there are places: the time of one, and how much later one of the answers was the judge's own."""
         given = self._given(len(places))
         took_ms = side.burst(given, [self._views(side, place) for place in places])
         number = _random.randrange(len(given))
-        values = self._land(side, places[number], took_ms)
-        if side.is_flushed():
-            into.append(took_ms)
-        else:
-            side.unflushed_bursts += 1
+        values, late_ms = self._land(places[number])  # before anything else gives the worker time
+        side.unflushed_bursts += not side.is_flushed()
         check(values, *given[number])
+        return took_ms, late_ms
 
-    def _land(self, side: Side, place: Sequence[Allocation], took_ms: float) -> list[torch.Tensor]:
-        """The answer in a place, as it is now; of single calls, the time until it is the judge's own. A worker may say too early that it is
-        done."""
+    def _land(self, place: Sequence[Allocation]) -> tuple[list[torch.Tensor], float]:
+        """The answer in a place, as it is now, and how long it took to make it the judge's own, in ms.
+
+        A worker may say too early that it is done.
+        """
         start = time.perf_counter()
         values = snapshot(place, self._shapes)
         for allocation in place[:1]:
-            torch.cuda.synchronize(allocation.bytes.device)
-        if place is self.places[0] and len(side.landed_ms) < SINGLES:
-            side.landed_ms.append(took_ms + (time.perf_counter() - start) * 1e3)
-        return values
+            synchronize(allocation.bytes.device)
+        return values, (time.perf_counter() - start) * 1e3
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
         return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]
