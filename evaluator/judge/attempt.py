@@ -353,4 +353,6 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    return {"CUDA_VISIBLE_DEVICES": device.visible}
+    """What a worker has before it imports PyTorch, whose OpenMP reads it then: threads that spin while they wait take the processor from
+    the other worker, whose turn it is, and pass for work left behind."""
+    return {"CUDA_VISIBLE_DEVICES": device.visible, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}

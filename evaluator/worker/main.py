@@ -108,7 +108,6 @@ class Worker:
         self._mappings = Mappings(self._device)
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
-        os.environ["OMP_WAIT_POLICY"], os.environ["GOMP_SPINCOUNT"] = "passive", "0"
         os.environ["TORCH_EXTENSIONS_DIR"] = str(self._path.parent / "torch_extensions")
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         with os.fdopen(descriptors[0], "rb") as source:
