@@ -201,6 +201,8 @@ class TimingEvidence(Record):
     than the spread."""
     gated: bool = True
     """Whether the judge's clock ran behind its gate; otherwise, as for a forward() that waits for the device, the host's time is in it."""
+    in_a_row: int = 0
+    """Of how many calls a burst is; 0 on the CPU."""
     unflushed: int = 0
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
     unflushed_bursts: int = 0
@@ -210,9 +212,9 @@ class TimingEvidence(Record):
     def runtime_ms(self) -> float:
         """The candidate's time: the median of its calls, and what it left out of them.
 
-        An answer that is slow to copy shows in bursts too, and is charged once.
+        An answer that is slow to copy, or comes late, is charged once: on a GPU by the clock over calls whose answers are copied.
         """
-        late_ms = max(self.deferred_ms, self.unclaimed_ms)
+        late_ms = self.deferred_ms if self.unexplained_ms is None else self.unclaimed_ms
         return self.candidate.median_ms + self.ahead_ms + self.background_ms + late_ms
 
     @property

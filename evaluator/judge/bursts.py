@@ -26,8 +26,9 @@ LEAST_SINGLES = 3
 SINGLES_S = 0.5
 """With LEAST_SINGLES done, slow calls are repeated no longer than this."""
 BURSTS = 7
-PLACES_BYTES = 1 << 30
-"""Memory for answers beyond the first's."""
+ROOM_BYTES = 4 << 30
+ROOM_SHARE = 1 / 32
+"""Memory for inputs, and as much for answers, beyond the first's: so much, and of a small GPU no more than this share."""
 
 _random = secrets.SystemRandom()
 
@@ -51,7 +52,7 @@ class Bursts:
     ) -> None:
         """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs; so many calls in a row can each have a flush."""
         self._sets, self._shapes, self._draw = sets, shapes, draw
-        length = max(1, min(len(sets), areas, PLACES_BYTES // max(sum(allocation.nbytes for allocation in outputs), 1)))
+        length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
         self.places: list[list[Allocation]] = [list(outputs)]
         with suppress(RuntimeError):  # there is no memory for more
             while len(self.places) < length:
@@ -97,7 +98,7 @@ class Bursts:
         waits = alone.waits
         for _ in range(SINGLES):
             alone.single_ms.append(self._idle(alone, self.places[:1]))
-            _, late_ms = self._land(self.places[0])
+            _, late_ms = self._land(alone, self.places[0])
             alone.landed_ms.append(alone.single_ms[-1] + late_ms)
             alone.waits = waits  # as the candidate was asked, whatever delayed this one
         for _ in range(self._rows):
@@ -133,18 +134,18 @@ class Bursts:
         given = self._given(len(places))
         took_ms = side.burst(given, [self._views(side, place) for place in places])
         number = _random.randrange(len(given))
-        values, late_ms = self._land(places[number])  # before anything else gives the worker time
+        values, late_ms = self._land(side, places[number])  # before anything else gives the worker time
         side.unflushed_bursts += not side.is_flushed()
         check(values, *given[number])
         return took_ms, late_ms
 
-    def _land(self, place: Sequence[Allocation]) -> tuple[list[torch.Tensor], float]:
+    def _land(self, side: Side, place: Sequence[Allocation]) -> tuple[list[torch.Tensor], float]:
         """The answer in a place, as it is now, and how long it took to make it the judge's own, in ms.
 
         A worker may say too early that it is done.
         """
         start = time.perf_counter()
-        values = snapshot(place, self._shapes)
+        values = snapshot(place, side.claims, self._shapes)
         for allocation in place[:1]:
             synchronize(allocation.bytes.device)
         return values, (time.perf_counter() - start) * 1e3
@@ -153,4 +154,11 @@ class Bursts:
         return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]
 
     def _views(self, side: Side, place: Sequence[Allocation]) -> list[dict[str, Any] | None]:
-        return views_into(place, side.numbers, side.described, self._shapes)
+        return views_into(place, side.claims, side.described, self._shapes)
+
+
+def room_bytes(device: torch.device) -> int:
+    """How much memory inputs may take, or answers, so that there can be several calls in a row."""
+    if device.type != "cuda":
+        return ROOM_BYTES // 4
+    return min(ROOM_BYTES, int(ROOM_SHARE * torch.cuda.get_device_properties(device).total_memory))

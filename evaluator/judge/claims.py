@@ -14,21 +14,25 @@ REVEAL_SLACK_SHARE = 0.25
 """What revealing an answer may take beyond what it takes the baseline before it counts."""
 PROCESSOR_SLACK_MS = 0.1
 """Processor time before a call or after an answer, beyond the baseline's, that is not told from bookkeeping."""
-SINGLE_SLACK_MS = 0.025
-"""How far a claim may fall short of the judge's clock over single calls before the clock's figure stands: its spread."""
+SINGLE_SLACK_MS = 0.15
+"""How far a claim may fall short of the judge's clock over single requests before the clock's figure stands: how far the overhead of a
+request differs between two workers on a busy machine, which is more than its spread in either."""
 BURST_SLACK_MS = 0.02
-"""The same over bursts; there never by more than the claim itself."""
+"""The same over bursts, whose calls share a request's overhead: at least such a share of the slack above, and never more than the claim."""
 SLACK_SHARE = 0.05
 """The same, of the claim."""
-TALK_SLACK_MS = 0.1
+TALK_SLACK_MS = 0.3
 """The same over whole requests, with the talk in the clock, and where the clock runs until the answer is in the judge's own memory."""
-UNGATED_SLACK_MS = 0.05
-"""The same where calls were not behind the gate, and the talk is in the clock."""
+UNGATED_SLACK_MS = 0.25
+UNGATED_BURST_SLACK_MS = 0.05
+"""The same over single requests and over bursts where calls were not behind the gate, and the host's time is in the clock."""
 
 
-def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, gated: bool = True) -> TimingEvidence:
+def compare(
+    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, gated: bool = True, in_a_row: int = 0
+) -> TimingEvidence:
     """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran
-    behind the gate."""
+    behind the gate, and a burst was of `in_a_row` calls."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -39,8 +43,9 @@ def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, o
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
         unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
-        unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated) if on_device else 0.0,
+        unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated, in_a_row=in_a_row) if on_device else 0.0,
         gated=gated and on_device,
+        in_a_row=in_a_row,
     )
 
 
@@ -65,7 +70,7 @@ def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSid
     return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
 
 
-def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool) -> float:
+def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:
     """What the claims leave out of a call, by any of the judge's clocks; 0 within their slack."""
     claim_ms = candidate.median_ms
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
@@ -73,7 +78,7 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
     talking_ms = _talking_ms(candidate, baseline, alone)
     witnesses = (
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
-        (burst_ms, max(min(BURST_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), SLACK_SHARE * claim_ms)),
+        (burst_ms, max(min(_burst_slack_ms(gated, in_a_row), claim_ms), SLACK_SHARE * claim_ms)),
         (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
     )
     return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
@@ -89,6 +94,11 @@ def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) 
 def _beside_ms(side: TimingSide) -> float:
     """What a request of this side takes beyond the time that its worker claims for the call."""
     return lower_quartile([wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)])
+
+
+def _burst_slack_ms(gated: bool, in_a_row: int) -> float:
+    single_ms, burst_ms = (SINGLE_SLACK_MS, BURST_SLACK_MS) if gated else (UNGATED_SLACK_MS, UNGATED_BURST_SLACK_MS)
+    return max(single_ms / max(in_a_row, 1), burst_ms)
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:

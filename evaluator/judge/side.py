@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 
 from evaluator.judge.activity import Activity
+from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.memory import Allocation, Memory, describe
@@ -118,8 +119,8 @@ class Side:
     """Timed calls in which the flush was left out."""
     unflushed_bursts: int = 0
     """The same of single calls and bursts for the judge's clock; they are no samples."""
-    numbers: list[int] = field(default_factory=list)
-    """Of the tensors that the reference returns: their places in the order in which the worker describes its answer."""
+    claims: list[ClaimedTensor] = field(default_factory=list)
+    """The tensors that the reference returns, as the worker describes them."""
     described: int = 0
     """How many tensors it describes."""
 

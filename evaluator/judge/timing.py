@@ -20,7 +20,7 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
-from evaluator.judge.bursts import Bursts
+from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import InputSet, fresh_seed
@@ -35,9 +35,9 @@ from evaluator.worker.protocol import ProtocolError
 
 MIN_CALLS = 30
 ENOUGH_S = 0.5
-"""With MIN_CALLS done, stop when this much time has been spent on calls."""
+"""With MIN_CALLS done, stop after this much time."""
 BUDGET_S = 2.0
-"""Stop here even before MIN_CALLS: slow kernels need fewer calls."""
+"""Stop even before MIN_CALLS when calls alone have taken so long: slow kernels need fewer."""
 LEAST_CALLS = 5
 WARM_UP_CALLS = 4
 REVEAL_SHARE = 0.5
@@ -52,8 +52,6 @@ SETTLED_REVEALS = 16
 SETTLING_S = 0.5
 """As many answers are revealed as this, unless it takes longer: one that arrives late by chance must not pass for one that was put off."""
 MAX_SETS = 8
-SETS_BYTES = 1 << 30
-"""Memory for sets of inputs beyond the first."""
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_CALLS = 16
@@ -131,14 +129,14 @@ class Timing:
         talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
         gated = self._candidate.gate is not None and not self._candidate.waits
-        timing = compare(*sides, on_device=self._on_device, gated=gated)
+        timing = compare(*sides, on_device=self._on_device, gated=gated, in_a_row=len(bursts.places) if bursts else 0)
         return timing.model_copy(update={"unflushed": self._candidate.unflushed, "unflushed_bursts": self._candidate.unflushed_bursts})
 
     def _make_sets(self) -> list[InputSet]:
         """Memory in which both workers see the inputs of calls, at places that change."""
         first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
-        more = max(0, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)) - 1)
+        more = max(0, min(MAX_SETS, room_bytes(self._memory.device) // max(nbytes, 1)) - 1)
         return [first, *(as_many(lambda: InputSet(self._memory, self._arguments), more) if more else [])]
 
     def _make_side(self, worker: Worker) -> Side:
@@ -184,7 +182,8 @@ class Timing:
 
     def _run_pairs(self) -> None:
         """A call of each side, in an order drawn anew, until there are enough."""
-        while not self._done(sum(sum(side.wall_ms) for side in self._sides) / 1e3):
+        start = time.monotonic()
+        while not self._done(time.monotonic() - start):
             self._calls += 1
             for side in _random.sample(self._sides, 2):
                 answer = self._call(side, counts=True)
@@ -198,10 +197,12 @@ class Timing:
                 side.check_flush()
                 del answer  # its inputs' memory is needed for the next ones
 
-    def _done(self, spent_s: float) -> bool:
+    def _done(self, elapsed_s: float) -> bool:
         if self._calls < LEAST_CALLS:
             return False
-        return spent_s >= BUDGET_S or (self._calls >= MIN_CALLS and spent_s >= ENOUGH_S)
+        if self._calls >= MIN_CALLS and elapsed_s >= ENOUGH_S:
+            return True
+        return sum(sum(side.wall_ms) for side in self._sides) >= BUDGET_S * 1e3
 
     def _watch(self, side: Side) -> None:
         """Leave the worker to itself for a while. One on a GPU waits awake for requests; there the bursts tell what is left for later."""
@@ -233,7 +234,7 @@ class Timing:
         The reference runs afterwards: meanwhile the worker would have time for what it has put off.
         """
         claims = self._match(side, answer)
-        side.numbers, side.described = [claim.number for claim in claims], answer.described
+        side.claims, side.described = claims, answer.described
         with side.revealing():
             spin_s = SPIN_S if self._on_device else 0.0
             values = reveal(side.worker, self._outputs, claims, answer.described, self._form, self._deadline_s, spin_s)

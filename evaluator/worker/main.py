@@ -198,7 +198,9 @@ class Worker:
 
     def _describe(self, tensor: torch.Tensor) -> Message:
         self._output.append(tensor)
-        return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+        described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+        order = memory_order(tensor)
+        return {**described, "order": order} if order else described
 
     def _reveal(self, request: Message, _: Sequence[int]) -> Message:
         """Copy the outputs of the last call into the judge's memory."""
@@ -209,10 +211,10 @@ class Worker:
         return {}
 
     def _copy_out(self, views: Sequence[Any]) -> None:
-        """In the order in which they were described; a view that is None leaves its output out."""
+        """In the order in which they were described, and laid out as they were; a view that is None leaves its output out."""
         for view, tensor in zip(views, self._output, strict=True):
             if view is not None:
-                self._mappings.tensor(view).copy_(tensor)
+                self._mappings.tensor(view).copy_(tensor.permute(view["order"]) if "order" in view else tensor)
 
     def _poison(self, request: Message, _: Sequence[int]) -> Message:
         """Fill free memory with a byte, so that an output which is not written shows it; without a byte, leave memory alone again.
@@ -249,7 +251,8 @@ class Worker:
 
     def _burst(self, request: Message, _: Sequence[int]) -> Message:
         """Calls back to back, one over each of these sets, each after a flush and with its answer copied into the judge's memory; where
-        there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again.
+        there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again,
+        and where there is no gate, after a wait for the device, as behind a forward() that waits.
 
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
         """
@@ -263,6 +266,8 @@ class Worker:
                 if request["calls"]:
                     self._output = []
                     structure.encode(self._model(*self._sets[position]), self._describe)
+                elif value is None:
+                    synchronize(self._device)
                 if views is not None:
                     self._copy_out(views)
         if value is not None:
@@ -319,6 +324,15 @@ def seed(value: int) -> None:
 
 def _event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def memory_order(tensor: torch.Tensor) -> list[int] | None:
+    """A tensor's dimensions from the widest stride to the narrowest, where its elements lie densely in that order and not in its own."""
+    if tensor.layout is not torch.strided or tensor.is_contiguous():
+        return None
+    strides = tensor.stride()
+    order = sorted(range(tensor.dim()), key=lambda dimension: -strides[dimension])
+    return order if tensor.permute(order).is_contiguous() else None
 
 
 def synchronize(device: torch.device) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.attempt import START_S
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import BURSTS, LEAST_SINGLES, SINGLES, Bursts
@@ -63,7 +64,7 @@ def bursts_of(bench: Bench, source: str, monkeypatch: pytest.MonkeyPatch, sets: 
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
     with side_of(bench, source, [torch.zeros(5)] * sets) as (side, input_sets, memory):
         side.flush = Flush(memory, sets)
-        side.numbers, side.described = [0], 1
+        side.claims, side.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         outputs = [memory.allocate(20)]
         bursts = Bursts(memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], side.flush.areas)
         side.worker.hand_over([*side.flush.allocations, *bursts.allocations], START_S)
@@ -82,7 +83,7 @@ def test_the_same_without_the_calls(bench: Bench, monkeypatch: pytest.MonkeyPatc
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
         alone = Side(side.worker, START_S, side.flush, None)
-        alone.numbers, alone.described = side.numbers, side.described
+        alone.claims, alone.described = side.claims, side.described
         bursts.run_idle(alone)
         assert (len(alone.single_ms), len(alone.landed_ms), len(alone.burst_ms)) == (SINGLES, SINGLES, BURSTS)
         assert alone.is_flushed()

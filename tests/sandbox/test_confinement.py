@@ -144,6 +144,7 @@ def test_secrets_of_the_environment_are_not_inherited(confined_run: Runner, monk
         _, found = runner(own)("describe")
     assert "hunter2" not in json.dumps([found["environment"], found["first_environment"]])
     assert found["environment"]["HOME"] == found["environment"]["TMPDIR"] == found["cwd"]
+    assert found["environment"]["LOGNAME"] == found["environment"]["USER"] == "worker", "libraries ask for it where the user has no name"
 
 
 ON_X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86_64")
