@@ -123,10 +123,11 @@ class Attempt:
 
     def _judge(self) -> None:
         candidate = self._load_candidate()
+        # By who is next only: of all that wait for a GPU each would take memory there for one more context.
+        prepare = self._prepare_baseline if self._device.type == "cuda" else None
         with candidate.entering("wait"):
-            self._lock.acquire()
-        # Not before: of those that wait for a GPU each would take memory there for one more context.
-        self._ready = self._aside.submit(self._start_baseline)
+            self._lock.acquire(prepare)
+        self._prepare_baseline()
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
         with self._stage(candidate, "construct"):
@@ -136,7 +137,7 @@ class Attempt:
             passed = self._run_rounds(candidate, oracle)
         if passed:
             with candidate.entering("baseline"):
-                baseline = self._ready.result()
+                baseline = self._prepare_baseline().result()
             with self._stage(candidate, "timing"):
                 self._run_timing(candidate, baseline, oracle, arguments, model)
                 self._note_floor(oracle, model)
@@ -185,8 +186,14 @@ class Attempt:
             self._greet(worker)
         return worker
 
+    def _prepare_baseline(self) -> Future[Worker]:
+        """The baseline's worker, asked for once: on a GPU, where that takes long, while another submission still has the device; on the CPU
+        it would take the processor from that one."""
+        self._ready = self._ready or self._aside.submit(self._start_baseline)
+        return self._ready
+
     def _start_baseline(self) -> Worker:
-        """The baseline's worker, with its model's code loaded; in a thread, while the submission is in its rounds."""
+        """The baseline's worker, with its model's code loaded; in a thread."""
         worker = self._baseline = self._fork()
         self._greet(worker)
         try:

@@ -9,13 +9,13 @@ import logging
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import torch
 
-from evaluator.judge.claims import lower_quartile, single_slack_ms
+from evaluator.judge.claims import least, single_slack_ms
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.rounds import snapshot, synchronize, views_into
@@ -25,10 +25,13 @@ SINGLES = 15
 LEAST_SINGLES = 3
 SINGLES_S = 0.5
 """With LEAST_SINGLES done, slow calls are repeated no longer than this."""
-BURSTS = 7
+BURSTS = 15
+LEAST_BURSTS = 5
+BURSTS_S = 0.3
+"""The same of bursts."""
 ROOM_BYTES = 4 << 30
-ROOM_SHARE = 1 / 32
-"""Memory for inputs, and as much for answers, beyond the first's: so much, and of a small GPU no more than this share."""
+ROOM_SHARE = 1 / 16
+"""Memory for inputs beyond the first's, as much for answers, and for flushes: so much, and of a small GPU no more than this share."""
 
 _random = secrets.SystemRandom()
 
@@ -91,7 +94,7 @@ class Bursts:
             return True
         idle_ms = [self._idle(side, self.places[:1]) for _ in range(LEAST_SINGLES)]
         claim_ms = statistics.median(side.claims_ms)
-        return lower_quartile(side.single_ms) - lower_quartile(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
+        return least(side.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
     def run_idle(self, alone: Side) -> None:
         """Time the same without the calls, of a worker whose last answer has not been revealed."""
@@ -101,14 +104,17 @@ class Bursts:
             _, late_ms = self._land(alone, self.places[0])
             alone.landed_ms.append(alone.single_ms[-1] + late_ms)
             alone.waits = waits  # as the candidate was asked, whatever delayed this one
-        for _ in range(self._rows):
+        for _ in self._rows():
             alone.burst_ms.append(self._idle(alone, self.places))
             alone.waits = waits
 
-    @property
-    def _rows(self) -> int:
-        """How many bursts of several calls there are: none where there is memory for one call."""
-        return BURSTS if len(self.places) > 1 else 0
+    def _rows(self) -> Iterator[int]:
+        """Once for each burst of several calls: none where there is memory for one call."""
+        start = time.monotonic()
+        for number in range(BURSTS if len(self.places) > 1 else 0):
+            if number >= LEAST_BURSTS and time.monotonic() - start > BURSTS_S:
+                return
+            yield number
 
     def _idle(self, side: Side, places: Sequence[Sequence[Allocation]]) -> float:
         return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False)
@@ -124,7 +130,7 @@ class Bursts:
                 side.landed_ms.append(took_ms + late_ms)
 
     def _run_in_rows(self, side: Side, check: Check) -> None:
-        for _ in range(self._rows):
+        for _ in self._rows():
             took_ms, _ = self._run_row(side, check, self.places)
             if side.is_flushed():
                 side.burst_ms.append(took_ms)

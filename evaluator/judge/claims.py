@@ -5,7 +5,7 @@ flush, the talk. It is measured after the candidate has been killed, who would g
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evaluator.result import TimingEvidence, TimingSide
 
@@ -66,15 +66,15 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
 
 def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
     """By how much a call is longer than its claim, by the clock over single calls, and by the others less what the talk's spread may be."""
-    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
+    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
     return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
 
 
 def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:
     """What the claims leave out of a call, by any of the judge's clocks; 0 within their slack."""
     claim_ms = candidate.median_ms
-    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
-    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms)
+    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
+    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms, second_least)
     talking_ms = _talking_ms(candidate, baseline, alone)
     witnesses = (
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
@@ -88,12 +88,12 @@ def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) 
     """The same over whole requests, beyond what is beside the call in the baseline's, with the candidate and without it; and over single
     calls until the answer is the judge's own."""
     beside_ms = max(_beside_ms(baseline), _beside_ms(alone))
-    return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms))
+    return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms, least))
 
 
 def _beside_ms(side: TimingSide) -> float:
     """What a request of this side takes beyond the time that its worker claims for the call."""
-    return lower_quartile([wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)])
+    return least([wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)])
 
 
 def _burst_slack_ms(gated: bool, in_a_row: int) -> float:
@@ -106,14 +106,17 @@ def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
     return max(SINGLE_SLACK_MS if gated else UNGATED_SLACK_MS, SLACK_SHARE * claim_ms)
 
 
-def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float]) -> float:
+def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float], of: Callable[[Sequence[float]], float]) -> float:
     """How much longer a call of this side took by the judge's clock than its worker claims, in ms, given what the same takes without the
-    call; 0 where that was not measured. Of both the lower quartiles: others on the machine delay a request, and hasten none."""
-    if not took_ms or not idle_ms:
-        return 0.0
-    return lower_quartile(took_ms) - lower_quartile(idle_ms) - side.median_ms
+    call; 0 where that was not measured. `of` says which of several times counts."""
+    return of(took_ms) - of(idle_ms) - side.median_ms if took_ms and idle_ms else 0.0
 
 
-def lower_quartile(times_ms: Sequence[float]) -> float:
-    """Of at least one time."""
-    return statistics.quantiles(times_ms, n=4)[0] if len(times_ms) > 1 else times_ms[0]
+def least(times_ms: Sequence[float]) -> float:
+    """The least of requests whose answers are all compared: others on the machine delay most of them, and hasten none."""
+    return min(times_ms)
+
+
+def second_least(times_ms: Sequence[float]) -> float:
+    """Where one answer of several is compared, and the least could be had by luck."""
+    return sorted(times_ms)[:2][-1]

@@ -37,11 +37,11 @@ class Flush:
     not done ahead, and one that was left out, to hide work of the same length behind its time, is seen.
     """
 
-    def __init__(self, memory: Memory, areas: int = 1) -> None:
-        """One area at least, and as many of the others as there is memory for."""
+    def __init__(self, memory: Memory, room_bytes: int, areas: int = 1) -> None:
+        """One area at least, and as many of the others as there is room for."""
         self.device = memory.device
         words = torch.zeros(max(_flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")
-        self._areas = as_many(lambda: memory.allocate(words.nbytes), areas)
+        self._areas = as_many(lambda: memory.allocate(words.nbytes), max(1, min(areas, room_bytes // words.nbytes)))
         self._shape, self._ordered = words.shape, 0
         self._shown = memory.allocate(8 * len(self._areas))
         self._drawn = torch.zeros(len(self._areas), dtype=torch.int64, device=self.device)

@@ -51,7 +51,7 @@ MIN_WATCHES = 5
 SETTLED_REVEALS = 16
 SETTLING_S = 0.5
 """As many answers are revealed as this, unless it takes longer: one that arrives late by chance must not pass for one that was put off."""
-MAX_SETS = 8
+MAX_SETS = 16
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_CALLS = 16
@@ -98,7 +98,7 @@ class Timing:
         self._form = _form_of(expected)
         """What an answer looks like, its tensors without memory."""
         self._sets = self._make_sets()
-        self._flush = Flush(memory, len(self._sets)) if self._on_device else None
+        self._flush = Flush(memory, room_bytes(memory.device), len(self._sets)) if self._on_device else None
         self._candidate, self._baseline = self._sides = self._make_side(candidate), self._make_side(baseline)
         self._outputs = allocate_outputs(memory, expected)
         """Memory for revealed answers. The baseline gets it once the candidate, who could find answers there, is gone."""

@@ -75,7 +75,7 @@ def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: fl
 
 def test_a_flush_is_done_when_every_byte_is_written() -> None:
     memory = Memory(torch.device("cpu"))
-    flush = Flush(memory, areas=3)
+    flush = Flush(memory, 1 << 30, areas=3)
     assert flush.areas == 3
     orders = flush.order(2)
     areas, words = ([memory_of(flush, order[name]) for order in orders] for name in ("memory", "word"))
@@ -95,6 +95,13 @@ def memory_of(flush: Flush, view: dict[str, Any]) -> torch.Tensor:
     (allocation,) = (each for each in flush.allocations if each.number == view["allocation"])
     count = torch.Size(view["shape"]).numel()
     return allocation.bytes[view["offset"] : view["offset"] + 8 * count].view(torch.int64).view(view["shape"])
+
+
+@pytest.mark.parametrize(("room_bytes", "areas"), [(0, 1), (100 << 20, 3), (1 << 30, 5)])
+def test_flushes_take_no_more_memory_than_there_is_room_for(room_bytes: int, areas: int) -> None:
+    memory = Memory(torch.device("cpu"))
+    assert Flush(memory, room_bytes, areas=5).areas == areas
+    memory.close()
 
 
 def test_what_there_is_no_memory_for_is_left_out_but_not_the_first() -> None:
