@@ -46,6 +46,8 @@ CHECKS = 6
 """Answers compared of each candidate at the least, on average, whatever the number of calls."""
 CHECKS_S = 0.5
 """As many more are compared as fit into this time."""
+CHECKED_CHUNKS = 8
+"""Of an answer whose rows are independent, so many chunks of rows are compared, drawn anew: the rounds have compared all rows."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
@@ -269,7 +271,7 @@ class Timing:
     def _compare(self, values: list[torch.Tensor], inputs: InputSet, arguments: list[Any], expected: Any = None) -> None:
         """Compare an answer's tensors. Raises WrongAnswerError."""
         expected = self._oracle.expected(arguments) if expected is None else expected
-        judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
+        judged = judge_values(self._case, self._oracle, arguments, values, expected, most_chunks=CHECKED_CHUNKS)
         if judged.category is not None:
             raise WrongAnswerError(self._calls, judged.message, back_to_back=self._in_bursts)
         if not inputs.unchanged(arguments):
