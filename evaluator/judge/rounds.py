@@ -221,7 +221,8 @@ def judge_values(
     that many chunks are compared, drawn anew, where rows are independent."""
     named = list(tensors_of(expected))
     reference = [tensor for _, tensor in named]
-    candidate = [tensor.contiguous() for tensor in candidate]
+    for position, tensor in enumerate(candidate):
+        candidate[position] = tensor.contiguous()  # in its place: there is no memory for both of each
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance) for name, tensor in named]
     only = oracle.sample(arguments, reference, most_chunks) if most_chunks else None
     for number, piece in oracle.pieces(arguments, candidate, reference, only=only):

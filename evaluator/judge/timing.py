@@ -28,7 +28,7 @@ from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import allocate_outputs, judge_values, reveal
 from evaluator.judge.session import Worker
-from evaluator.judge.side import SPIN_S, Flush, Side, as_many
+from evaluator.judge.side import SPIN_S, Flush, Side
 from evaluator.problem import ProblemCase
 from evaluator.result import TimingEvidence, WrongTimedAnswer
 from evaluator.worker.protocol import ProtocolError
@@ -130,8 +130,7 @@ class Timing:
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.
         talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
-        gated = self._candidate.gate is not None and not self._candidate.waits
-        timing = compare(*sides, on_device=self._on_device, gated=gated, in_a_row=len(bursts.places) if bursts else 0)
+        timing = compare(*sides, on_device=self._on_device, gated=self._candidate.is_gated, in_a_row=len(bursts.places) if bursts else 0)
         return timing.model_copy(update={"unflushed": self._candidate.unflushed, "unflushed_bursts": self._candidate.unflushed_bursts})
 
     def _make_sets(self) -> list[InputSet]:
@@ -139,7 +138,7 @@ class Timing:
         first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
         more = max(0, min(MAX_SETS, room_bytes(self._memory.device) // max(nbytes, 1)) - 1)
-        return [first, *(as_many(lambda: InputSet(self._memory, self._arguments), more) if more else [])]
+        return [first, *(InputSet(self._memory, self._arguments) for _ in range(more))]
 
     def _make_side(self, worker: Worker) -> Side:
         """One side, whose worker sees what both are given, and has a gate that the other one can't close."""
@@ -280,7 +279,6 @@ class Timing:
     def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
         alone = Side(self._baseline.worker, self._deadline_s, self._flush, self._baseline.gate)
-        alone.waits = self._candidate.waits  # calls with the host's time are held against such
         alone.worker.hand_over(bursts.allocations if bursts else self._outputs, self._deadline_s)
         self._warm_reveal(alone)
         start = time.monotonic()
@@ -294,7 +292,7 @@ class Timing:
                 self._watch(alone)
         if bursts:
             self._call(alone)
-            bursts.run_idle(alone)
+            bursts.run_idle(alone, self._candidate)
         return alone
 
 
