@@ -59,7 +59,7 @@ class Bursts:
         How many there are in a row is a matter of sizes, and not of what the candidate leaves of the memory. Raises RuntimeError where
         there is none.
         """
-        self._sets, self._shapes, self._draw = sets, shapes, draw
+        self._device, self._sets, self._shapes, self._draw = memory.device, sets, shapes, draw
         length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
         more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
         self.places: list[list[Allocation]] = [list(outputs), *more]
@@ -160,8 +160,7 @@ class Bursts:
         """
         start = time.perf_counter()
         answers = {number: snapshot(place, side.claims, self._shapes) for number, place in drawn.items()}
-        for allocation in self.places[0][:1]:
-            synchronize(allocation.bytes.device)
+        synchronize(self._device)
         return answers, (time.perf_counter() - start) * 1e3
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
