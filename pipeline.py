@@ -61,6 +61,19 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_USAGE
 
 
+class _Explain(argparse.Action):
+    """Prints what a category means, and ends: no PATH is needed for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None) -> None:
+        from evaluator.explanation import UnknownCategoryError, explain
+
+        try:
+            sys.stdout.write(explain(values))
+        except UnknownCategoryError as error:
+            parser.exit(EXIT_USAGE, f"pipeline.py: {error}\n")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(
@@ -88,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
+    add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(
         "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
