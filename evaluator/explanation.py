@@ -26,7 +26,7 @@ Generated from `evaluator/category.py`: `python -m evaluator.explanation > docs/
 """
 _ORDER = """## When several apply
 
-One submission has one category. Of several that apply it is the first in this order, because that explains the others or makes them worthless:
+One submission has one category. Of several that apply it is the first in this order, which explains the others or makes them worthless:
 """
 
 
