@@ -290,6 +290,7 @@ class Session:
             case=key.case,
             note=submission.note,
             timeout_s=self.options.timeout,
+            first_line=submission.first_line,
         )
 
     def _case(self, problem: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.3.0"
+EVALUATOR_VERSION = "0.4.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
@@ -32,8 +32,15 @@ class Diagnostic(Record):
     line: int | None = None
     column: int | None = None
     severity: str
-    """error, fatal error, warning or note."""
+    """error, fatal error, warning, or info (what ptxas tells of a kernel)."""
     message: str
+    asked_file: str | None = None
+    """The file of the build's own that led there, where `file` is a header of others or a template: by its instantiation or include."""
+    asked_line: int | None = None
+    source_line: int | None = None
+    """Line of what was handed in that this comes from."""
+    excerpt: str = ""
+    """That line, and on a second one a caret under the column where it is known."""
 
 
 class BuildAttempt(Record):
@@ -262,7 +269,7 @@ class ExceptionEvidence(Record):
     traceback: str = ""
     """Frames of the submission only."""
     line: int | None = None
-    """Line of the submission's file."""
+    """Line of what was handed in."""
     cuda_error: int | None = None
     """Sticky error of the worker's CUDA context (cudaError_t), where it has one."""
 

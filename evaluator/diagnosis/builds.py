@@ -1,6 +1,6 @@
 """Rules over builds that failed."""
 
-from evaluator.build.diagnostics import summary
+from evaluator.build.messages import summary
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence

@@ -207,6 +207,7 @@ class Attempt:
         worker.load(
             source,
             LOAD_S,
+            first_line=self._job.first_line if source is self._job.code else 1,
             **{"class": class_name},
             device=self._bench.device.torch_device,
             threads=threads,

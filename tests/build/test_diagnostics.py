@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import Step
-from evaluator.build.diagnostics import MAX_WARNINGS, categorise, errors, first_fault, import_failure, parse, summary
+from evaluator.build.diagnostics import categorise, first_fault, import_failure
+from evaluator.build.messages import MAX_WARNINGS, errors, parse, summary
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
 
