@@ -231,7 +231,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         illegal_memory_access=(
             "A kernel read or wrote memory that it does not own.",
-            "CUDA error 700 from the worker's context",
+            "CUDA error 700, 714 or 717 to 719 from the worker's context",
             "Check every index against the tensor's size, and that each pointer is a device pointer.",
         ),
         misaligned_address=(
@@ -241,7 +241,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         device_assert=(
             "An assertion on the device failed.",
-            "CUDA error 710 from the worker's context",
+            "CUDA error 710 or 715 from the worker's context",
             "Mend the condition that the assertion names.",
         ),
         out_of_memory=(
@@ -256,7 +256,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         timeout=(
             "A stage did not end in its time.",
-            "deadline of the stage",
+            "deadline of the stage, or the limit on processor time",
             "Look for an endless loop, a deadlock in __syncthreads(), or far too little parallelism.",
         ),
         process_crash=(

@@ -2,21 +2,51 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict, doing
+from evaluator.diagnosis.words import cut_middle, plain_name
 from evaluator.result import Evidence, ExceptionEvidence
 
-DEVICE_ERRORS = {
-    700: Category.ILLEGAL_MEMORY_ACCESS,
-    710: Category.DEVICE_ASSERT,
-    716: Category.MISALIGNED_ADDRESS,
-    717: Category.ILLEGAL_MEMORY_ACCESS,
-    718: Category.ILLEGAL_MEMORY_ACCESS,
-    719: Category.ILLEGAL_MEMORY_ACCESS,
+
+@dataclass(frozen=True)
+class DeviceFault:
+    """What breaks a CUDA context."""
+
+    category: Category
+    words: str
+
+
+DEVICE_FAULTS = {
+    700: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel read or wrote an address that it does not own"),
+    710: DeviceFault(Category.DEVICE_ASSERT, "an assertion in a kernel failed"),
+    714: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "the stack of a kernel's thread was corrupted or ran over"),
+    715: DeviceFault(Category.DEVICE_ASSERT, "a kernel came to an illegal instruction, as __trap() is one"),
+    716: DeviceFault(Category.MISALIGNED_ADDRESS, "a kernel used an address that is not aligned for the access"),
+    717: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel used an address of another memory space, such as shared for global"),
+    718: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel jumped to an address that holds no code"),
+    719: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel failed while it ran, in practice by a wild access or a stack that ran over"),
 }
-"""cudaError_t of a context that a kernel has broken: illegal address, assert, misaligned address, invalid address space, invalid program
-counter, and launch failure (an unspecified fault, in practice a wild access)."""
+"""By cudaError_t (CUDA runtime API, Data types)."""
+DEVICE_ERRORS = {code: fault.category for code, fault in DEVICE_FAULTS.items()}
+
+SIGNALS = {
+    "SIGSEGV": "it used an address that is not its own: a null, freed or device pointer on the host, or a stack that ran over",
+    "SIGBUS": "it used memory behind which there is nothing, or at an odd address",
+    "SIGFPE": "an integer was divided by zero on the host",
+    "SIGILL": "it came to an illegal instruction: a trap of the compiler's, or code for another processor",
+    "SIGABRT": "it gave itself up: an exception that nothing caught in C++, a failed assert(), or a corrupted heap",
+    "SIGXFSZ": "it wrote a file that is larger than it may",
+    "SIGPIPE": "it wrote to a channel that nobody reads",
+    "SIGTERM": "it was asked to end, by itself: the judge does not use this signal",
+    "SIGKILL": "killed, by itself or by the kernel when the machine ran out of memory; neither a deadline nor the memory limit was passed",
+}
+"""What the signals mean that end a worker."""
+CPU_SIGNAL = "SIGXCPU"
+"""What ends a process that has used up its processor time (RLIMIT_CPU)."""
+MAX_MESSAGE_CHARS = 600
+MAX_LAST_WORDS_CHARS = 240
 
 VIOLATION_SIGNAL = "SIGSYS"
 """What ends a worker that makes a system call of `evaluator.sandbox.seccomp.DEADLY`."""
@@ -41,9 +71,30 @@ def ended(evidence: Evidence) -> Verdict | None:
         return Verdict(
             Category.OUT_OF_MEMORY, f"{doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
         )
+    if exit_.signal == CPU_SIGNAL:
+        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} used up the processor time that a process may take ({CPU_SIGNAL})")
+    last = _last_words(evidence.stderr)
     if exit_.signal is not None:
-        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} ended by {exit_.signal}")
+        meaning = f": {SIGNALS[exit_.signal]}" if exit_.signal in SIGNALS else ""
+        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} ended by {exit_.signal}{meaning}{last}")
     return Verdict(Category.EARLY_EXIT, f"{doing(exit_.stage)} ended the process with exit code {exit_.code}")
+
+
+_LAST_WORDS = re.compile(
+    r"^(?:terminate called .*|\s*what\(\): .*|.*: Assertion .* failed\.|\*\*\* .*"
+    r"|(?:free|malloc|realloc)\(\): .*|double free or corruption.*|corrupted .*|munmap_chunk\(\): .*)$"
+)
+_DEVICE_ASSERT = re.compile(
+    r"^(?P<file>[^\s:]+):(?P<line>\d+): (?P<function>.*?): block: (?P<block>\[[\d,]+\]), thread: (?P<thread>\[[\d,]+\]) "
+    r"Assertion `(?P<condition>.*)` failed\.$",
+    re.MULTILINE,
+)
+
+
+def _last_words(stderr: str) -> str:
+    """What the C and C++ libraries said when they gave the process up."""
+    said = [line.strip() for line in stderr[-20_000:].splitlines() if _LAST_WORDS.match(line)]
+    return cut_middle(f" ({'; '.join(said[-3:])})", MAX_LAST_WORDS_CHARS) if said else ""
 
 
 def exception(evidence: Evidence) -> Verdict | None:
@@ -51,7 +102,26 @@ def exception(evidence: Evidence) -> Verdict | None:
     if exception is None:
         return None
     category = next((category for category, applies in EXCEPTIONS if applies(exception, evidence)), Category.PYTHON_EXCEPTION)
+    fault = DEVICE_FAULTS.get(exception.cuda_error or 0)
+    if fault is not None and fault.category is category:
+        return Verdict(category, _fault_message(fault, exception, evidence))
     return Verdict(category, _exception_message(exception))
+
+
+def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: Evidence) -> str:
+    """The fault, where it came up, and whose it can be: after an asynchronous launch Python's line is where it was noticed."""
+    where = f"line {exception.line}: " if exception.line else ""
+    message = f"{where}{fault.words} (CUDA error {exception.cuda_error})"
+    if asserted := _DEVICE_ASSERT.search(evidence.stderr):
+        kernel, condition = plain_name(asserted["function"]), asserted["condition"]
+        message += f": `{condition}` in `{kernel}`, {asserted['file'].rsplit('/', 1)[-1]}:{asserted['line']}"
+        return cut_middle(f"{message}, block {asserted['block']}, thread {asserted['thread']}", MAX_MESSAGE_CHARS)
+    kernels = list(dict.fromkeys(plain_name(launch.kernel) for launch in evidence.launches if launch.own))
+    if len(kernels) == 1:
+        message += f": in `{kernels[0]}`, the only kernel of its own that was launched"
+    elif kernels:
+        message += f": one of {', '.join(f'`{kernel}`' for kernel in kernels[:6])}"
+    return cut_middle(f"{message}; {exception.type}: {_first_line(exception)}", MAX_MESSAGE_CHARS)
 
 
 def _is_misuse(exception: ExceptionEvidence, _: Evidence) -> bool:
@@ -96,6 +166,13 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
 
 
 def _exception_message(exception: ExceptionEvidence) -> str:
-    lines = [line.strip() for line in exception.message.splitlines() if line.strip()]
     where = f"line {exception.line}: " if exception.line else ""
-    return f"{where}{exception.type}: {lines[0] if lines else ''}"[:600].rstrip(": ")
+    return cut_middle(f"{where}{exception.type}: {_first_line(exception)}", MAX_MESSAGE_CHARS).rstrip(": ")
+
+
+def _first_line(exception: ExceptionEvidence) -> str:
+    """What the exception says; the last line too, where the first only announces it."""
+    lines = [line.strip() for line in exception.message.splitlines() if line.strip()]
+    if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
+        return f"{lines[0]} {lines[-1]}"
+    return lines[0] if lines else ""

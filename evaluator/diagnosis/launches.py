@@ -1,10 +1,9 @@
 """Rules over launches that the runtime refused."""
 
-import re
-
 from evaluator.category import Category
 from evaluator.diagnosis.exceptions import DEVICE_ERRORS
 from evaluator.diagnosis.verdict import Verdict
+from evaluator.diagnosis.words import plain_name
 from evaluator.result import Evidence, LaunchRecord
 
 MAX_THREADS = 1024
@@ -35,12 +34,3 @@ def _launch_fault(launch: LaunchRecord) -> tuple[Category, str]:
     grid = "×".join(map(str, launch.grid))
     shape = f"grid {grid}, block {block}, {launch.shared_bytes} bytes of dynamic shared memory"
     return Category.INVALID_LAUNCH, f"`{kernel}`: launch refused with CUDA error {launch.code} ({shape})"
-
-
-def plain_name(kernel: str) -> str:
-    """`softmax` for `void detail::softmax<float, 4>(float const*, float*)`: without return type, template arguments and parameters."""
-    without = kernel
-    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", without)) != without:
-        without = shorter
-    words = without.split()
-    return words[-1].rsplit("::", 1)[-1] if words else kernel

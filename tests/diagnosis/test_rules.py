@@ -244,6 +244,39 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.PYTHON_EXCEPTION,
         "line 7: KeyError: 'a'",
     ),
+    "an exception whose first line only announces": (
+        {"exception": exception("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2)},
+        Category.PYTHON_EXCEPTION,
+        "line 2: RuntimeError: The following operation failed: RuntimeError: shapes differ",
+    ),
+    "a wild pointer on the host": (
+        {"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")},
+        Category.PROCESS_CRASH,
+        "forward() ended by SIGSEGV: it used an address that is not its own",
+    ),
+    "a C++ exception that nothing caught": (
+        {
+            "exit": ExitEvidence(stage="rounds", signal="SIGABRT"),
+            "stderr": "noise\nterminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::at\n",
+        },
+        Category.PROCESS_CRASH,
+        "(terminate called after throwing an instance of 'std::out_of_range'; what():  vector::at)",
+    ),
+    "the limit on processor time": ({"exit": ExitEvidence(stage="load", signal="SIGXCPU")}, Category.TIMEOUT, "loading the file used up"),
+    "a kill that was no limit's": ({"exit": ExitEvidence(stage="load", signal="SIGKILL")}, Category.PROCESS_CRASH, "neither a deadline"),
+    "a failed assertion of a kernel": (
+        {
+            "exception": exception(cuda_error=710, line=9),
+            "stderr": "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n",
+        },
+        Category.DEVICE_ASSERT,
+        "`i < n` in `k`, cuda.cu:12, block [0,0,0], thread [3,0,0]",
+    ),
+    "a wild access with one kernel of its own": (
+        {"exception": exception(cuda_error=700), "launches": (launch(), launch(own=False))},
+        Category.ILLEGAL_MEMORY_ACCESS,
+        "in `k`, the only kernel of its own that was launched",
+    ),
     "an exception without a message": ({"exception": exception("Mine", "")}, Category.PYTHON_EXCEPTION, "Mine"),
     "an exception after good rounds": ({"rounds": ROUNDS, "exception": exception("ValueError")}, Category.PYTHON_EXCEPTION, "ValueError"),
     "sys.exit": ({"exception": exception("SystemExit", "0", "load")}, Category.EARLY_EXIT, "SystemExit: 0"),
