@@ -97,6 +97,23 @@ class LaunchRecord(Record):
     """Whether any of the launches named another stream than the default one."""
 
 
+class ErrorMap(Record):
+    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.error_map)."""
+
+    rows: tuple[str, ...]
+    """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""
+    rows_per_cell: int
+    columns_per_cell: int
+
+
+class WrongElement(Record):
+    """One wrong element of an output."""
+
+    index: tuple[int, ...]
+    value: float
+    expected: float
+
+
 class ErrorFigures(Record):
     """How far one output is from the oracle in one round."""
 
@@ -118,9 +135,14 @@ class ErrorFigures(Record):
     first_value: float | None = None
     first_expected: float | None = None
     pattern: str = ""
-    """How the wrong elements lie: everything, a tail, one stretch, whole rows, a stride, isolated, scattered."""
+    """How the wrong elements lie: everything, a tail, one stretch, whole rows or columns, a tile, a stride, isolated, scattered."""
     nonfinite_mismatch: int = 0
     """Elements that are NaN or infinite where the oracle is not the same."""
+    likeness: str = ""
+    """What the wrong elements are like: zeros, a multiple of the right ones, numbers of a narrower type."""
+    examples: tuple[WrongElement, ...] = ()
+    """The first wrong elements, and the worst."""
+    error_map: ErrorMap | None = None
 
 
 class RoundEvidence(Record):

@@ -7,7 +7,7 @@ against itself count here: an exception, a failed build, a wrong shape. Nothing 
 from collections.abc import Callable
 
 from evaluator.category import Category
-from evaluator.diagnosis import builds, conduct, exceptions, launches
+from evaluator.diagnosis import answers, builds, conduct, exceptions, launches
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.result import Evidence
 
@@ -35,14 +35,6 @@ def _starved_judge(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.OUT_OF_MEMORY, f"it held {held} of the device's {total}, which left the judge too little")
 
 
-def _failed_round(evidence: Evidence) -> Verdict | None:
-    failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
-    if failed is None or failed.category is None:
-        return None
-    where = "" if failed.distribution == "own" else f", distribution '{failed.distribution}'"
-    return Verdict(failed.category, f"round {failed.index + 1}{where}: {failed.message}")
-
-
 def _no_own_kernel(evidence: Evidence) -> Verdict | None:
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
     if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
@@ -62,7 +54,7 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     exceptions.ended,
     launches.refused_launch,
     exceptions.exception,
-    _failed_round,
+    answers.failed_round,
     conduct.wrong_when_timed,
     conduct.deferred,
     conduct.ahead,

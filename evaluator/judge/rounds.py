@@ -220,7 +220,7 @@ def judge_values(
     informative = all(comparison.informative for comparison in comparisons)
     if not failed:
         return Judgement(None, "", figures, informative)
-    number = min(failed)
+    number = min(failed, key=lambda number: (comparisons[number].category.severity, number))
     category, message = comparisons[number].category, describe_error(figures[number])
     unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
     if unwritten and unwritten * 2 >= figures[number].wrong:
@@ -252,6 +252,8 @@ def describe_error(figures: ErrorFigures) -> str:
     text = f"{figures.wrong} of {figures.elements} elements of {where} are wrong"
     if figures.pattern:
         text += f" ({figures.pattern})"
+    if figures.likeness:
+        text += f", {figures.likeness}"
     if figures.first_index is not None:
         index = ", ".join(map(str, figures.first_index))
         text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"

@@ -12,6 +12,7 @@ from evaluator.result import (
     Diagnostic,
     Environment,
     ErrorFigures,
+    ErrorMap,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
@@ -21,6 +22,7 @@ from evaluator.result import (
     RoundEvidence,
     TimingEvidence,
     TimingSide,
+    WrongElement,
     now,
 )
 
@@ -85,9 +87,21 @@ def full_evidence(text: str = "") -> Evidence:
         first_value=0.1,
         first_expected=0.3,
         nonfinite_mismatch=1,
+        pattern="a tail of 3",
+        likeness="all of them are 0",
+        examples=(WrongElement(index=(1, 2), value=float("inf"), expected=0.3),),
+        error_map=ErrorMap(rows=("....", "..1#"), rows_per_cell=4, columns_per_cell=64),
     )
     side = TimingSide(median_ms=1.25, lower_quartile_ms=1.125, upper_quartile_ms=1.375, samples_ms=(1.125, 1.25, 1.375), wall_ms=(1.5,))
-    diagnostic = Diagnostic(file=f"cuda.cu{text}", line=7, column=3, severity="error", message=f"identifier undefined{text}")
+    diagnostic = Diagnostic(
+        file=f"cuda.cu{text}",
+        line=7,
+        column=3,
+        severity="error",
+        message=f"identifier undefined{text}",
+        source_line=31,
+        excerpt=f"x = y;{text}",
+    )
     return Evidence(
         sandbox="namespaces",
         stage="time",
