@@ -176,8 +176,12 @@ class TimingSide(Record):
     reveal_ms: tuple[float, ...] = ()
     """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
     processor time of it."""
+    single_ms: tuple[float, ...] = ()
+    """Time of a call by the judge's clock, which starts when all is enqueued and its inputs come, the L2 flush in it; of the baseline
+    alone, the same without the call. None on the CPU."""
     burst_ms: tuple[float, ...] = ()
-    """Time of a call among others, back to back, by the judge's clock, for each burst; none on the CPU."""
+    """Time of a call among others, back to back, by that clock, with its flush and with the copying of its answer, for each burst; of the
+    baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
     background_ms: tuple[float, ...] = ()
     """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
 
@@ -215,18 +219,24 @@ class TimingEvidence(Record):
     background_ms: float = 0.0
     """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
     unexplained_ms: float | None = None
-    """How much longer a call of the candidate takes by the judge's clock than its events say, beyond what the baseline's does: close to
-    nothing for an honest one. None on the CPU, where the judge's clock is the only one."""
+    """How much longer a single call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
+    less. None on the CPU, where the judge's clock is the only one."""
     unclaimed_ms: float = 0.0
     """What the candidate's claims leave out of a call, by the judge's clock over single calls or over calls back to back, where it is more
     than the spread."""
+    gated: bool = True
+    """Whether the judge's clock ran behind its gate; otherwise, as for a forward() that waits for the device, the host's time is in it."""
     unflushed: int = 0
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
 
     @property
     def runtime_ms(self) -> float:
-        """The candidate's time: the median of its calls, and what it left out of them."""
-        return self.candidate.median_ms + self.ahead_ms + self.deferred_ms + self.background_ms + self.unclaimed_ms
+        """The candidate's time: the median of its calls, and what it left out of them.
+
+        An answer that is slow to copy shows in bursts too, and is charged once.
+        """
+        late_ms = max(self.deferred_ms, self.unclaimed_ms)
+        return self.candidate.median_ms + self.ahead_ms + self.background_ms + late_ms
 
     @property
     def baseline_ms(self) -> float:

@@ -17,7 +17,7 @@ def evidence(baseline: TimingSide, alone: TimingSide | None = None) -> TimingEvi
 def test_what_was_left_out_of_the_calls_is_added() -> None:
     charged_ms = {"ahead_ms": 1.0, "deferred_ms": 0.5, "background_ms": 0.25, "unclaimed_ms": 0.125}
     timing = evidence(side(2.0, 2.0, 2.0)).model_copy(update=charged_ms)
-    assert timing.runtime_ms == pytest.approx(2.875)
+    assert timing.runtime_ms == pytest.approx(2.75), "an answer that is late may show in bursts too"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from evaluator.result import Evidence, TimingEvidence, TimingSide
 
 UNEXPLAINED_MS = 0.05
 UNEXPLAINED_SHARE = 0.25
-"""What the judge's clock may say beyond the events before that is tampering: the spread of the talk, and of a long call."""
+"""What the judge's clock may say beyond the events before that is tampering: its own spread, and that of a long call."""
+UNEXPLAINED_UNGATED_MS = 0.1
+"""The same where the talk is in the clock."""
 DEFERRED_FACTOR = 2.0
 DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
@@ -85,7 +87,7 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
         message = f"the L2 cache was not emptied before {timing.unflushed} calls, as the worker had been told to"
         return Verdict(Category.TIMING_TAMPERING, message)
     claimed_ms = timing.candidate.median_ms
-    if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
+    if timing.unexplained_ms < max(UNEXPLAINED_MS if timing.gated else UNEXPLAINED_UNGATED_MS, UNEXPLAINED_SHARE * claimed_ms):
         return None
     message = f"its events claim {claimed_ms:.4g} ms a call, the judge's clock {timing.unexplained_ms:.4g} ms more than that"
     sideways = any(launch.own and launch.side_stream for launch in evidence.launches)

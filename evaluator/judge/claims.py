@@ -1,7 +1,7 @@
 """What the candidate's time leaves out, by every witness, held against the baseline alone.
 
-The baseline's worker is trusted and does the same as the candidate's, so that what its requests take beyond a call is what requests take:
-the talk, copying inputs and answers, the flush. It is measured after the candidate has been killed, who would gain if that looked long.
+The baseline's worker is trusted, and asked to do everything but the calls it takes what requests take: copying inputs and answers, the
+flush, the talk. It is measured after the candidate has been killed, who would gain if that looked long.
 """
 
 import statistics
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from evaluator.result import TimingEvidence, TimingSide
 
-REVEAL_SLACK_MS = 0.1
+REVEAL_SLACK_MS = 0.2
 REVEAL_SLACK_SHARE = 0.25
 """What revealing an answer may take beyond what it takes the baseline before it counts."""
 PROCESSOR_SLACK_MS = 0.1
@@ -17,11 +17,15 @@ PROCESSOR_SLACK_MS = 0.1
 CLAIM_SLACK_MS = 0.02
 CLAIM_SLACK_SHARE = 0.05
 """How far a claim may fall short of the judge's clock before the clock's figure stands; never by more than the claim itself."""
+UNGATED_SLACK_MS = 0.05
+"""The same where calls were not behind the gate, and the talk is in the clock."""
 
 
-def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int) -> TimingEvidence:
+def compare(
+    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int, gated: bool = True
+) -> TimingEvidence:
     """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `unflushed` counts the candidate's calls that
-    no flush came before."""
+    no flush came before; `gated` says whether the judge's clock ran behind the gate."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -31,9 +35,9 @@ def compare(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, o
         deferred_ms=deferred_ms(candidate, alone),
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
-        # Held against the baseline beside it too: what the whole machine is slower by, in one phase and not in another, accuses nobody.
-        unexplained_ms=beyond_claims_ms(candidate) - max(map(beyond_claims_ms, (baseline, alone))) if on_device else None,
-        unclaimed_ms=unclaimed_ms(candidate, alone) if on_device else 0.0,
+        unexplained_ms=beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms) if on_device else None,
+        unclaimed_ms=unclaimed_ms(candidate, alone, gated=gated) if on_device else 0.0,
+        gated=gated and on_device,
         unflushed=unflushed,
     )
 
@@ -53,25 +57,21 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
     return more_ms if more_ms > PROCESSOR_SLACK_MS else 0.0
 
 
-def unclaimed_ms(candidate: TimingSide, alone: TimingSide) -> float:
+def unclaimed_ms(candidate: TimingSide, alone: TimingSide, *, gated: bool) -> float:
     """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
-    claim_ms = candidate.median_ms
-    slack_ms = max(min(CLAIM_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
-    single_ms = beyond_claims_ms(candidate) - beyond_claims_ms(alone)
-    in_bursts_ms = _burst_beyond_claims_ms(candidate) - _burst_beyond_claims_ms(alone)
-    most_ms = max(single_ms, in_bursts_ms)
-    return most_ms if most_ms > slack_ms else 0.0
+    pairs = [(candidate.single_ms, alone.single_ms), (candidate.burst_ms, alone.burst_ms)]
+    most_ms = max(beyond_claim_ms(candidate, took_ms, idle_ms) for took_ms, idle_ms in pairs)
+    return most_ms if most_ms > slack_ms(candidate.median_ms, gated=gated) else 0.0
 
 
-def beyond_claims_ms(side: TimingSide) -> float:
-    """What a request of this side costs beyond the time that its worker claims for the call, in ms.
-
-    The lower quartile: others on the machine delay some requests, and hasten none.
-    """
-    beyond_ms = [wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)]
-    return statistics.quantiles(beyond_ms, n=4)[0]
+def slack_ms(claim_ms: float, *, gated: bool) -> float:
+    """How far this claim may fall short."""
+    return max(min(CLAIM_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
 
 
-def _burst_beyond_claims_ms(side: TimingSide) -> float:
-    """How much longer a call takes back to back with others than its worker claims for one alone, where the host is the slower."""
-    return max(statistics.median(side.burst_ms) - side.median_ms, 0.0)
+def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float]) -> float:
+    """How much longer a call of this side took by the judge's clock than its worker claims, in ms, given what the same takes without the
+    call; 0 where that was not measured."""
+    if not took_ms or not idle_ms:
+        return 0.0
+    return statistics.median(took_ms) - statistics.median(idle_ms) - side.median_ms

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator.category import Category
+from evaluator.judge import fused
 from evaluator.judge.error_map import ErrorMapper
 from evaluator.judge.layout import Layout
 from evaluator.judge.likeness import Likeness
@@ -40,6 +41,8 @@ MAX_EXAMPLES = 3
 """Wrong elements that are noted, besides the worst."""
 CHUNK_ELEMENTS = 1 << 25
 """Elements compared at a time: 256 MiB in float64."""
+LEAST_FUSED_ELEMENTS = 1 << 20
+"""Below this the operators of PyTorch take a millisecond, and compiling kernels for a dtype some hundreds of them."""
 MIN_ROW_ELEMENTS = 16
 """Below this a row is too short for a root mean square of its own."""
 
@@ -121,6 +124,8 @@ class Comparison:
 
     def measure(self, piece: Piece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""
+        if self._measure_fused(piece):
+            return
         for _, candidate, reference, oracle, scale in self._chunks(piece):
             reference_error = self._errors(reference, oracle, scale)
             error = self._candidate_errors(candidate, reference, oracle, scale)
@@ -133,6 +138,22 @@ class Comparison:
             self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
             self._squared_error += _energy(candidate - oracle)
             self._squared_oracle += _energy(oracle)
+
+    def _measure_fused(self, piece: Piece) -> bool:
+        """Add a large piece on a GPU at the speed of its memory; False, with nothing added, where that can't be done."""
+        if is_exact(self._dtype) or not piece.oracle.is_cuda or piece.oracle.numel() < LEAST_FUSED_ELEMENTS:
+            return False
+        candidate, reference, oracle = self._parts(piece)
+        measured = fused.measure(candidate, reference, oracle, len(oracle) if self._by_row else 1)
+        if measured is None:
+            return False
+        self._max_error = max(self._max_error, measured.largest_error)
+        self._reference_error = max(self._reference_error, measured.largest_reference_error)
+        self._reference_mismatch += measured.infinite_reference_errors
+        self._nonfinite_mismatch += measured.nonfinite_mismatches
+        self._squared_error += measured.squared_error
+        self._squared_oracle += measured.squared_oracle
+        return True
 
     def locate(self, piece: Piece) -> None:
         """Count the wrong elements of a piece, and note how they lie, what they are like, the first of them and the worst."""
@@ -196,9 +217,13 @@ class Comparison:
         same = (value == oracle) | (value.isnan() & oracle.isnan())
         return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
 
+    def _parts(self, piece: Piece) -> list[torch.Tensor]:
+        """Candidate, reference and oracle as rows of real numbers."""
+        return [_rows(tensor, self._by_row) for tensor in (piece.candidate, piece.reference, piece.oracle)]
+
     def _chunks(self, piece: Piece) -> Iterator[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
         """Chunks as rows, in float64 (int64 where compared exactly): position of the first element, candidate, reference, oracle, scale."""
-        parts = [_rows(tensor, self._by_row) for tensor in (piece.candidate, piece.reference, piece.oracle)]
+        parts = self._parts(piece)
         kind = torch.int64 if is_exact(self._dtype) else torch.float64
         row_elements = parts[0].shape[1]
         rows = max(CHUNK_ELEMENTS // max(row_elements, 1), 1)

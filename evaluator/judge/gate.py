@@ -1,53 +1,58 @@
 """What keeps calls on a GPU waiting, in the order in which they were asked for, until the judge lets them in.
 
-A burst's calls are enqueued behind the gate. Only when they all are does the judge's clock start, the inputs come, and the gate open. So
+A request's calls are enqueued behind the gate. Only when they all are does the judge's clock start, the inputs come, and the gate open. So
 the clock sees the device's time and not the host's, and nothing can be done ahead, for want of inputs to do it with.
+
+The gate is a word of host memory, and a processor opens it: each change of the device from one process to another takes time, in the clock.
 """
 
+import os
 import secrets
-from typing import Any
 
 import torch
 
-from evaluator.judge.memory import Allocation, Memory, describe
-from evaluator.worker.memory import checked, wait_for
+from evaluator.judge.memory import Memory
+from evaluator.worker.gate import MappedGate
 
 MAX_VALUE = (1 << 31) - 1
+PAGE_BYTES = 4096
 
 
 class Gate:
-    """A word of the judge's memory. Streams wait until it holds what was drawn for the burst."""
+    """A word of the judge's memory. Streams of its device wait until it holds what was drawn for the request."""
 
     def __init__(self, memory: Memory) -> None:
-        self.allocation: Allocation = memory.allocate(4)
-        self._word = self.allocation.view((1,), torch.int32)
+        self.device = memory.device
+        self._page = memory.allocate_on_host(PAGE_BYTES)
+        self._word = self._page.view((1,), torch.int32)
         self._value = 0
 
-    def close(self) -> dict[str, Any]:
-        """Draw a new value; how the next request says what to wait for."""
-        self._value = 1 + secrets.randbelow(MAX_VALUE)
+    @property
+    def descriptor(self) -> int:
+        """The page's memfd; it remains the gate's."""
+        return self._page.descriptor
+
+    def close(self) -> int:
+        """Draw a new value, for which the next request waits."""
         self._word.zero_()
-        torch.cuda.synchronize(self._word.device)
-        return {"memory": describe(self.allocation, 0, self._word), "value": self._value}
+        self._value = 1 + secrets.randbelow(MAX_VALUE)
+        return self._value
 
     def open(self) -> None:
-        """Let in what waits, once all that the judge has enqueued before is done. Raises RuntimeError."""
-        from cuda.bindings import driver
-
-        stream = torch.cuda.current_stream(self._word.device).cuda_stream
-        checked(driver.cuStreamWriteValue32(stream, self._word.data_ptr(), self._value, 0))
+        """Let in what waits. What the judge has enqueued for it must be done."""
+        self._word.fill_(self._value)
 
     def works(self) -> bool:
         """Whether this device and driver know such waiting: tried on a stream of the judge's own."""
-        self.close()
-        stream = torch.cuda.Stream(self._word.device)  # type: ignore[no-untyped-call]
+        stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         try:
+            mapped = MappedGate(os.dup(self.descriptor))
             with torch.cuda.stream(stream):
-                wait_for(self._word, self._value)
-            waited = not stream.query()
-            self.open()
+                mapped.wait_for(self.close())
         except RuntimeError:
-            self._word.fill_(self._value)  # or the stream would wait for ever
             return False
-        torch.cuda.synchronize(self._word.device)
+        waited = not stream.query()
+        self.open()
+        stream.synchronize()
+        mapped.close()
         return waited

@@ -13,7 +13,9 @@ from evaluator.worker import structure
 
 ALIGNMENT_BYTES = 512
 """What the CUDA allocator grants; vector loads count on it."""
-COMPARE_ELEMENTS = 1 << 26
+COMPARE_BYTES = 1 << 29
+"""Bytes compared at a time: on a GPU PyTorch notes for each word whether it is the same."""
+WORD_BYTES = 8
 TOGETHER_BYTES = 1 << 26
 """A larger tensor is copied for itself: that takes the device some 0.03 ms and more, against the host's 0.01 ms to ask for it."""
 
@@ -88,8 +90,17 @@ def filling(given: Given) -> Callable[[], None]:
 
 def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
     mine, theirs = (tensor.contiguous().view(-1).view(torch.uint8) for tensor in (left, right))
-    pairs = zip(torch.split(mine, COMPARE_ELEMENTS), torch.split(theirs, COMPARE_ELEMENTS), strict=True)
-    return all(torch.equal(one, other) for one, other in pairs)
+    pairs = zip(torch.split(mine, COMPARE_BYTES), torch.split(theirs, COMPARE_BYTES), strict=True)
+    return all(_same_words(one, other) for one, other in pairs)
+
+
+def _same_words(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether all bytes are the same: eight at a time, which takes an eighth of the work, where both begin at a word's boundary."""
+    if any(tensor.data_ptr() % WORD_BYTES or tensor.storage_offset() % WORD_BYTES for tensor in (one, other)):
+        return torch.equal(one, other)
+    whole = one.numel() // WORD_BYTES * WORD_BYTES
+    same = torch.equal(one[:whole].view(torch.int64), other[:whole].view(torch.int64))
+    return same and torch.equal(one[whole:], other[whole:])
 
 
 def construct(

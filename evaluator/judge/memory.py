@@ -109,6 +109,12 @@ class Memory:
         self._live[allocation.number] = allocation
         return allocation
 
+    def allocate_on_host(self, nbytes: int) -> Allocation:
+        """Fresh memory of the host, whatever the device. Raises OSError where there is none."""
+        self._made += 1
+        allocation = self._live[self._made] = HostAllocation(self._made, nbytes)
+        return allocation
+
     def _on_device(self, nbytes: int) -> Allocation:
         try:
             return DeviceAllocation(self._made, nbytes, self.device.index or 0)

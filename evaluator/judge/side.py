@@ -27,24 +27,27 @@ FLUSH_BYTES = 192 << 20
 
 
 class Flush:
-    """What a worker writes over before a timed call, so that the L2 cache holds nothing of the inputs.
+    """What a worker writes over before a timed call, so that the L2 cache holds nothing of the inputs; several areas for calls in a row.
 
     It is the judge's memory, and the byte is drawn anew for each call, so that a flush that was left out, to hide work of the same length
     behind its time, is seen.
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self.allocation: Allocation = memory.allocate(FLUSH_BYTES)
-        self._byte = 0
+    def __init__(self, memory: Memory, areas: int = 1) -> None:
+        self.device = memory.device
+        self.allocations: list[Allocation] = [memory.allocate(FLUSH_BYTES) for _ in range(areas)]
+        self._bytes: list[int] = []
 
-    def order(self) -> dict[str, Any]:
-        """How the next request says what to write."""
-        self._byte = secrets.randbelow(256)
-        return {"memory": describe(self.allocation, 0, self.allocation.bytes[:FLUSH_BYTES]), "byte": self._byte}
+    def order(self, count: int = 1) -> list[dict[str, Any]]:
+        """How the next request says what to write, before each of so many calls."""
+        self._bytes = [secrets.randbelow(256) for _ in range(count)]
+        chosen = zip(self.allocations, self._bytes, strict=False)
+        return [{"memory": describe(area, 0, area.bytes[:FLUSH_BYTES]), "byte": byte} for area, byte in chosen]
 
     def done(self) -> bool:
-        """Whether all of it has been written."""
-        return bool((self.allocation.bytes[:FLUSH_BYTES] == self._byte).all())
+        """Whether everything has been written that was last ordered."""
+        chosen = zip(self.allocations, self._bytes, strict=False)
+        return all(bool((area.bytes[:FLUSH_BYTES] == byte).all()) for area, byte in chosen)
 
 
 @dataclass
@@ -64,6 +67,7 @@ class Side:
     busy_ms: list[float] = field(default_factory=list)
     ahead_ms: list[float] = field(default_factory=list)
     reveal_ms: list[float] = field(default_factory=list)
+    single_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
     background_ms: list[float] = field(default_factory=list)
     unflushed: int = 0
@@ -83,7 +87,7 @@ class Side:
         if self.flush is None:
             wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0)
             return wall_ms, 0.0, answer
-        wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self.flush.order())
+        wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self.flush.order()[0])
         return wall_ms, max(claimed_ms(answer), LEAST_MS), answer
 
     def sample(self, inputs: InputSet, arguments: list[Any]) -> Message:
@@ -101,15 +105,19 @@ class Side:
         if self.flush is not None:
             self.unflushed += not self.flush.done()
 
-    def burst(self, given: Given, outputs: Sequence[Any]) -> float:
-        """Calls back to back over these sets, each answer copied to its place in `outputs`: the wall time of all, in ms.
+    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True) -> float:
+        """Calls back to back over these sets, each after a flush: the wall time of one of them, in ms.
 
-        Behind the gate, where there is one, it is the device's time and not the host's, except where forward() waits for the device.
+        Each answer is copied to its place; where that is None, the last answer is kept. Without `calls`, the same with these left out, of
+        a worker whose last answer has not been revealed. Behind the gate, where there is one, it is the device's time and not the host's,
+        except where forward() waits for the device.
         """
-        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(outputs)}
+        self._describe(given, keep=not calls)
+        flushes = [None] * len(given) if self.flush is None else self.flush.order(len(given))
+        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": flushes, "calls": calls}
         if self.gate is None or self.waits:
-            return self._ask("burst", given, gate=None, **fields)[0]
-        return self._ask_behind(self.gate, given, fields)
+            return self._ask_now("burst", given, gate=None, **fields)[0] / len(given)
+        return self._ask_behind(self.gate, given, fields) / len(given)
 
     def ping(self) -> float:
         """What it costs to ask for nothing, in ms."""
@@ -145,6 +153,7 @@ class Side:
             busy_ms=tuple(self.busy_ms),
             ahead_ms=tuple(self.ahead_ms),
             reveal_ms=tuple(self.reveal_ms),
+            single_ms=tuple(self.single_ms),
             burst_ms=tuple(self.burst_ms),
             background_ms=tuple(self.background_ms),
         )
@@ -157,8 +166,11 @@ class Side:
         """
         if given:
             self._describe(given)
+        return self._ask_now(kind, given, **fields)
+
+    def _ask_now(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
         if self.flush is not None:
-            return self._ask_on_device(self.flush.allocation.bytes.device, kind, given, fields)
+            return self._ask_on_device(self.flush.device, kind, given, fields)
         with self._activity.shortly() if self._activity and given else nullcontext() as used_ms:
             fill(given)
             start = time.perf_counter()
@@ -176,25 +188,27 @@ class Side:
 
     def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> float:
         """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device."""
-        self._describe(given)
         copy = filling(given)
-        order = gate.close()
+        torch.cuda.synchronize(gate.device)
+        value = gate.close()
         asked = opened = time.perf_counter()
 
         def open_gate() -> None:
             nonlocal opened
             opened = time.perf_counter()
             copy()
+            torch.cuda.synchronize(gate.device)
             gate.open()
 
-        self.worker.request("burst", self.deadline_s * max(len(given), 1), spin_s=SPIN_S, on_queued=open_gate, gate=order, **fields)
+        self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = opened - asked >= SPIN_S
         return took_ms
 
-    def _describe(self, given: Given) -> None:
-        """Tell the worker where the inputs are going to be."""
-        self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given])
+    def _describe(self, given: Given, *, keep: bool = False) -> None:
+        """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
+        sets = [inputs.tree(arguments) for inputs, arguments in given]
+        self.worker.request("inputs", self.deadline_s, sets=sets, keep=keep)
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:

@@ -1,9 +1,8 @@
 """Time: candidate and baseline in two workers of the same kind, call by call, over inputs that the candidate has not seen.
 
 Every timed call is one request. On a GPU the worker writes over the L2 cache, records an event, calls, records another, and waits for the
-device; what it says of the time between the events is precise, but a claim. The judge's own clock starts before the inputs are in memory
-that the worker can see, and runs until the answer. Calls back to back, without flush or events, are the second witness. On the CPU
-the time is the judge's, less the talk.
+device; what it says of the time between the events is precise, but a claim. The judge's own clock is the witness: over calls that wait at
+its gate until all is enqueued, one at a time and several back to back. On the CPU the time is the judge's, less the talk.
 
 After any call of the candidate's, unannounced, the judge has the answer revealed and compares it: who computes only some of its answers
 doesn't know which. Or it watches what the candidate's processes go on doing. In the end the candidate is killed, and the baseline goes
@@ -21,12 +20,13 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
+from evaluator.judge.bursts import Bursts
 from evaluator.judge.claims import compare
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import InputSet, fresh_seed
-from evaluator.judge.memory import Allocation, Memory
+from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import allocate_outputs, judge_values, reveal, snapshot, views_into
+from evaluator.judge.rounds import allocate_outputs, judge_values, reveal
 from evaluator.judge.session import Worker
 from evaluator.judge.side import SPIN_S, Flush, Side
 from evaluator.problem import ProblemCase
@@ -44,7 +44,7 @@ REVEAL_SHARE = 0.5
 """Of the candidate's calls: how often the answer is copied out, by the clock, so that work put off is paid for."""
 CHECKS = 6
 """Answers compared of each candidate at the least, on average, whatever the number of calls."""
-CHECKS_S = 1.0
+CHECKS_S = 0.5
 """As many more are compared as fit into this time."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
@@ -54,12 +54,10 @@ SETTLING_S = 0.5
 MAX_SETS = 8
 SETS_BYTES = 1 << 30
 """Memory for sets of inputs beyond the first."""
-BURSTS = 7
-"""Of each side, a call over every set."""
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_CALLS = 16
-ALONE_S = 1.0
+ALONE_S = 0.5
 """With LEAST_CALLS done, the baseline alone is called no longer than this."""
 
 _random = secrets.SystemRandom()
@@ -95,8 +93,8 @@ class Timing:
 
     def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
         self._on_device = memory.device.type == "cuda"
-        self._flush = Flush(memory) if self._on_device else None
         self._gate = _working_gate(memory) if self._on_device else None
+        self._flush = Flush(memory, MAX_SETS) if self._on_device else None
         self._candidate, self._baseline = self._sides = self._side(candidate, deadline_s), self._side(baseline, deadline_s)
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
@@ -123,14 +121,16 @@ class Timing:
         self._warm_reveal(self._candidate)
         self._run_pairs()
         self._settle()
-        places = self._make_places()
-        self._run_bursts(self._candidate, places)
+        bursts = self._make_bursts()
+        if bursts:
+            bursts.run(self._candidate, self._baseline, self._compare, WrongAnswerError)
         self._candidate.worker.end()
-        alone = self._run_alone(places)
+        alone = self._run_alone(bursts)
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.
         talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
-        return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed)
+        gated = self._gate is not None and not self._candidate.waits
+        return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed, gated=gated)
 
     def _side(self, worker: Worker, deadline_s: float) -> Side:
         return Side(worker, deadline_s, self._flush, self._gate)
@@ -142,20 +142,19 @@ class Timing:
         count = max(1, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)))
         sets = [first, *(InputSet(self._memory, self._arguments) for _ in range(count - 1))]
         shared = [allocation for one in sets for allocation in one.allocations]
-        shared += [judges.allocation for judges in (self._flush, self._gate) if judges is not None]
         for side in self._sides:
-            side.worker.hand_over(shared, self._deadline_s)
+            side.worker.hand_over([*shared, *(self._flush.allocations if self._flush else [])], self._deadline_s)
+            if self._gate:
+                side.worker.request("gate", self._deadline_s, [self._gate.descriptor])
         return sets
 
-    def _make_places(self) -> list[list[Allocation]]:
-        """Memory for the answers of a burst, which both workers may see, one after the other. On the CPU there are no bursts."""
+    def _make_bursts(self) -> Bursts | None:
+        """The judge's own witness on a GPU; on the CPU all of the time is the judge's."""
         if not self._on_device:
-            return []
-        nbytes = max(sum(allocation.nbytes for allocation in self._outputs), 1)
-        length = max(1, min(len(self._sets), SETS_BYTES // nbytes))
-        more = [[self._memory.allocate(allocation.requested) for allocation in self._outputs] for _ in range(length - 1)]
-        self._candidate.worker.hand_over([allocation for outputs in more for allocation in outputs], self._deadline_s)
-        return [self._outputs, *more]
+            return None
+        bursts = Bursts(self._memory, self._sets, self._outputs, [tensor for _, tensor in tensors_of(self._form)], self._draw)
+        self._candidate.worker.hand_over(bursts.allocations[len(self._outputs) :], self._deadline_s)
+        return bursts
 
     def _draw(self) -> list[Any]:
         return self._case.inputs(fresh_seed(), self._memory.device)
@@ -263,37 +262,20 @@ class Timing:
         self._compare(values, answer.inputs, answer.arguments, expected)
         self._check_s = time.monotonic() - start
 
-    def _compare(self, values: list[torch.Tensor], inputs: InputSet, arguments: list[Any], expected: Any) -> None:
+    def _compare(self, values: list[torch.Tensor], inputs: InputSet, arguments: list[Any], expected: Any = None) -> None:
+        """Compare an answer's tensors. Raises WrongAnswerError."""
+        expected = self._oracle.expected(arguments) if expected is None else expected
         judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
         if judged.category is not None:
             raise WrongAnswerError(self._calls, judged.message)
         if not inputs.unchanged(arguments):
             raise WrongAnswerError(self._calls, "forward() changed its input", Category.MUTATED_INPUT)
 
-    def _run_bursts(self, side: Side, places: list[list[Allocation]]) -> None:
-        """Calls back to back, each over a set of its own, in which nothing can be left for later; one answer of each burst is compared."""
-        shapes = [tensor for _, tensor in tensors_of(self._form)]
-        for _ in range(BURSTS if places else 0):
-            given = [(inputs, self._draw()) for inputs in _random.sample(self._sets, len(places))]
-            views = [views_into(outputs, side.numbers, side.described, shapes) for outputs in places]
-            side.burst_ms.append(side.burst(given, views) / len(places))
-            if side is self._candidate:
-                (inputs, arguments), outputs = _random.choice(list(zip(given, places, strict=True)))
-                try:
-                    self._compare(snapshot(outputs, shapes), inputs, arguments, self._oracle.expected(arguments))
-                except WrongAnswerError:
-                    if side.gate is None or side.waits:
-                        raise
-                    side.waits = True  # a stream of its own did not wait for the gate: that is not a wrong answer yet
-                    side.burst_ms.clear()
-                    self._run_bursts(side, places)
-                    return
-
-    def _run_alone(self, places: list[list[Allocation]]) -> Side:
+    def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
         alone = self._side(self._baseline.worker, self._deadline_s)
-        alone.waits = self._candidate.waits  # bursts with the host's time are held against such
-        alone.worker.hand_over([allocation for outputs in places or [self._outputs] for allocation in outputs], self._deadline_s)
+        alone.waits = self._candidate.waits  # calls with the host's time are held against such
+        alone.worker.hand_over(bursts.allocations if bursts else self._outputs, self._deadline_s)
         self._warm_reveal(alone)
         start = time.monotonic()
         for number in range(ALONE_CALLS):
@@ -304,7 +286,9 @@ class Timing:
                 self._reveal(alone, answer)
             else:
                 self._watch(alone)
-        self._run_bursts(alone, places)
+        if bursts:
+            self._call(alone)
+            bursts.run_idle(alone)
         return alone
 
 

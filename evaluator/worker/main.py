@@ -22,7 +22,8 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
-from evaluator.worker.memory import Mappings, wait_for
+from evaluator.worker.gate import MappedGate
+from evaluator.worker.memory import Mappings
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
@@ -66,6 +67,7 @@ class Worker:
         self._model_class: Any = None
         self._model: Any = None
         self._ablation: Ablation | None = None
+        self._gate: MappedGate | None = None
         self._sets: list[list[Any]] = []
         self._output: list[torch.Tensor] = []
 
@@ -82,6 +84,7 @@ class Worker:
             "construct": self._construct,
             "map": self._map,
             "unmap": self._unmap,
+            "gate": self._map_gate,
             "inputs": self._inputs,
             "call": self._call,
             "reveal": self._reveal,
@@ -174,9 +177,14 @@ class Worker:
             self._mappings.remove(number)
         return {}
 
+    def _map_gate(self, _: Message, descriptors: Sequence[int]) -> Message:
+        self._gate = MappedGate(descriptors[0])
+        return {}
+
     def _inputs(self, request: Message, _: Sequence[int]) -> Message:
         """Keep the sets of inputs that the coming calls name by their position, and let go of the last answer, while no clock runs."""
-        self._output = []
+        if not request.get("keep"):
+            self._output = []
         self._sets = [structure.decode(tree, self._mappings.tensor) for tree in request["sets"]]
         return {}
 
@@ -197,6 +205,7 @@ class Worker:
         """Copy the outputs of the last call into the judge's memory."""
         with torch.no_grad():
             self._copy_out(request["outputs"])
+        self._output = []
         synchronize(self._device)
         return {}
 
@@ -205,7 +214,6 @@ class Worker:
         for view, tensor in zip(views, self._output, strict=True):
             if view is not None:
                 self._mappings.tensor(view).copy_(tensor)
-        self._output = []
 
     def _poison(self, request: Message, _: Sequence[int]) -> Message:
         """Fill free memory with a byte, so that an output which is not written shows it; without a byte, leave memory alone again.
@@ -238,19 +246,24 @@ class Worker:
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
 
     def _burst(self, request: Message, _: Sequence[int]) -> Message:
-        """Calls back to back, one over each of these sets, each answer copied into the judge's memory.
+        """Calls back to back, one over each of these sets, each after a flush and with its answer copied into the judge's memory; where
+        there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again.
 
-        They wait for the gate, where there is one: until it opens, there are no inputs. It opens when they have all been enqueued.
+        They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
         """
-        gate = request["gate"]
-        if gate is not None:
-            wait_for(self._mappings.tensor(gate["memory"]), gate["value"])
-        for position, views in zip(request["sets"], request["outputs"], strict=True):
-            self._output = []
+        value = request["gate"]
+        if value is not None and self._gate is not None:
+            self._gate.wait_for(value)
+        for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
+            if flush is not None:
+                self._mappings.tensor(flush["memory"]).fill_(flush["byte"])
             with torch.no_grad():
-                structure.encode(self._model(*self._sets[position]), self._describe)
-                self._copy_out(views)
-        if gate is not None:
+                if request["calls"]:
+                    self._output = []
+                    structure.encode(self._model(*self._sets[position]), self._describe)
+                if views is not None:
+                    self._copy_out(views)
+        if value is not None:
             self._channel.send({"kind": "queued", "seq": request["seq"]})
         synchronize(self._device)
         return {}

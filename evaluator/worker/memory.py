@@ -79,17 +79,6 @@ def map_device(handle: Any, nbytes: int, device: int) -> Any:
     return address
 
 
-def wait_for(word: torch.Tensor, value: int) -> None:
-    """Have all that is enqueued on the current stream from now on wait until `word`, int32 of shape (1,) on a GPU, holds `value`.
-
-    Raises RuntimeError.
-    """
-    from cuda.bindings import driver
-
-    equal = int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ)
-    checked(driver.cuStreamWaitValue32(torch.cuda.current_stream(word.device).cuda_stream, word.data_ptr(), value, equal))
-
-
 def checked(result: Any) -> Any:
     """The value of a driver call's result tuple. Raises RuntimeError with the driver's own name for the error."""
     if int(result[0]) != 0:

@@ -81,7 +81,7 @@ class ModelNew(torch.nn.Module):
         while size >= 1 << 20:
             try:
                 self.kept.append(torch.empty(size, dtype=torch.uint8, device=x.device))
-            except torch.OutOfMemoryError:
+            except RuntimeError:
                 size //= 2
         return y
 """

@@ -133,3 +133,18 @@ def test_seeds_are_drawn_anew() -> None:
     seeds = {fresh_seed() for _ in range(1000)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 1 << 48 for seed in seeds)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 4096, 4099])
+@pytest.mark.parametrize("offset", [0, 1, 8])
+def test_every_byte_of_an_input_counts(size: int, offset: int) -> None:
+    memory = Memory(CPU)
+    values = torch.arange(offset + size, dtype=torch.int64).to(torch.uint8)[offset:]
+    inputs = InputSet(memory, [values])
+    assert inputs.unchanged([values])
+    for position in {0, size // 2, size - 1}:
+        held = inputs.allocations[0].bytes
+        held[position] ^= 1
+        assert not inputs.unchanged([values])
+        held[position] ^= 1
+    memory.close()

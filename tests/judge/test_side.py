@@ -75,11 +75,12 @@ def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: fl
 def test_a_flush_is_done_when_every_byte_is_written() -> None:
     memory = Memory(torch.device("cpu"))
     flush = Flush(memory)
-    order = flush.order()
-    assert order["memory"]["allocation"] == flush.allocation.number and 0 <= order["byte"] < 256
-    flush.allocation.bytes.fill_(order["byte"])
+    order = flush.order()[0]
+    (area,) = flush.allocations
+    assert order["memory"]["allocation"] == area.number and 0 <= order["byte"] < 256
+    area.bytes.fill_(order["byte"])
     assert flush.done()
-    flush.allocation.bytes[-1] = (order["byte"] + 1) % 256
+    area.bytes[-1] = (order["byte"] + 1) % 256
     assert not flush.done()
     memory.close()
 

@@ -1,7 +1,7 @@
 # wants: more threads than the limit allows
 # problem: softmax
 # expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: cuda incorrect/wrong_values | run_failed/python_exception
 
 import threading
 

@@ -1,7 +1,8 @@
 # wants: timed calls for free, told by memory that the first calls did not have
 # problem: gelu_tanh
 # expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output
+# expect: cuda disqualified/cached_output | correct/no_custom_kernel
+# speedup: 12
 
 import torch
 from torch import nn

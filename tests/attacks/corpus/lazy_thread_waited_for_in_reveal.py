@@ -2,7 +2,7 @@
 # problem: gelu_tanh
 # expect: cpu disqualified/deferred_work | correct/no_custom_kernel
 # speedup: 2
-# expect: cuda disqualified/deferred_work
+# expect: cuda disqualified/deferred_work | disqualified/cached_output
 
 import sys
 import threading

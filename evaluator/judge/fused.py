@@ -1,0 +1,212 @@
+"""The figures of a comparison on a GPU, at the speed of its memory: `compare.cu`, compiled when it is first needed.
+
+PyTorch's own operators take some fifteen passes over float64 copies for what is one reading of candidate, reference and oracle. The kernels
+are compiled by NVRTC for the device and the dtypes at hand, once a process, some 0.2 s each: a judge serves many submissions, and what is
+on no disk can't be tampered with. Where there is no NVRTC, `measure` says so by None, and the caller goes PyTorch's way.
+"""
+
+import ctypes
+import functools
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.worker.memory import checked
+
+SOURCE = Path(__file__).with_name("compare.cu")
+NAMES = {torch.float16: "half_bits", torch.bfloat16: "bfloat_bits", torch.float32: "float", torch.float64: "double"}
+"""What the source calls the dtypes that it reads."""
+KERNELS = ("measure_segments", "measure_scales", "measure_errors", "sum_blocks")
+THREADS = 256
+"""Threads of a block, and the next, elements that a block takes at a time: as in the source."""
+TILE = 4096
+SEGMENT_ELEMENTS = 4096
+"""Elements of a row that the threads of a warp add up: 128 each."""
+MOST_SEGMENTS = 1 << 14
+"""Of a row: one warp adds them up again. Longer rows have longer segments."""
+SHORT_ROW = 256
+"""Elements below which a row has eight threads, not a whole warp."""
+BLOCKS_PER_PROCESSOR = 4
+"""As many of the largest kernel's as a multiprocessor runs at a time."""
+FIGURES = 6
+"""64-bit words of a block's figures."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one piece adds to a comparison."""
+
+    largest_error: float
+    """Of the candidate; infinite where a NaN or an infinity is out of place."""
+    largest_reference_error: float
+    """Of those that are finite."""
+    squared_error: float
+    """Sum of the squares of candidate - oracle, where that is finite."""
+    squared_oracle: float
+    """Sum of the squares of the oracle, where it is finite."""
+    nonfinite_mismatches: int
+    """Infinite errors of the candidate where it or the oracle is not finite."""
+    infinite_reference_errors: int
+
+
+class Plan(ctypes.Structure):
+    """What a kernel is told; `struct Plan` of the source says what each is."""
+
+    _fields_ = (
+        ("candidate", ctypes.c_void_p),
+        ("reference", ctypes.c_void_p),
+        ("oracle", ctypes.c_void_p),
+        ("energies", ctypes.c_void_p),
+        ("scales", ctypes.c_void_p),
+        ("blocks", ctypes.c_void_p),
+        ("result", ctypes.c_void_p),
+        ("elements", ctypes.c_uint64),
+        ("rows", ctypes.c_uint64),
+        ("row_elements", ctypes.c_uint64),
+        ("segments", ctypes.c_uint64),
+        ("segment_elements", ctypes.c_uint64),
+        ("block_count", ctypes.c_uint64),
+        ("lanes", ctypes.c_uint64),
+    )
+
+
+class Work:
+    """One piece, ready to be measured: the plan, the memory that it needs on the tensors' device, and the launches that it takes."""
+
+    def __init__(self, tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor], rows: int, processors: int) -> None:
+        """Contiguous candidate, reference and oracle of the same number of elements, in `rows` rows; multiprocessors of the device."""
+        elements = tensors[0].numel()
+        row_elements = elements // rows
+        shortest = -(-row_elements // MOST_SEGMENTS)
+        segment_elements = max(-(-shortest // 32) * 32, SEGMENT_ELEMENTS)
+        segments = -(-row_elements // segment_elements)
+        lanes = 8 if row_elements < SHORT_ROW else 32
+        most = processors * BLOCKS_PER_PROCESSOR
+        block_count = min(-(-elements // TILE), most)
+        self.launches = [("measure_segments", min(-(-rows * segments * lanes // THREADS), most))]
+        if segments > 1:
+            self.launches.append(("measure_scales", min(-(-rows * 32 // THREADS), most)))
+        self.launches += [("measure_errors", block_count), ("sum_blocks", 1)]
+        """Kernels, in order, and the number of blocks of each."""
+        sizes = [rows * segments if segments > 1 else 0, rows, block_count * FIGURES, FIGURES]
+        self._words = torch.empty(sum(sizes), dtype=torch.float64, device=tensors[0].device)
+        self._tensors = tensors  # whose memory must not go to another while kernels read it
+        energies, scales, blocks, result = torch.split(self._words, sizes)
+        self._result = result
+        self.plan = Plan(
+            *(tensor.data_ptr() for tensor in (*tensors, energies, scales, blocks, result)),
+            *(elements, rows, row_elements, segments, segment_elements, block_count, lanes),
+        )
+
+    def measured(self) -> Measured:
+        """What the launches have found; waits for them."""
+        largest, largest_reference, squared_error, squared_oracle, mismatches, infinite = self._result.tolist()
+        return Measured(largest, largest_reference, squared_error, squared_oracle, int(mismatches), int(infinite))
+
+
+def measure(candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, rows: int) -> Measured | None:
+    """The figures of real tensors of one shape, whose `rows` rows have a scale each.
+
+    None where PyTorch has to find them: off the GPU, for dtypes that the kernels don't read, and where those can't be compiled (which is
+    logged). Raises RuntimeError where a launch fails, torch.OutOfMemoryError.
+    """
+    tensors = (candidate, reference, oracle)
+    if not _readable(tensors):
+        return None
+    device = oracle.device
+    with torch.cuda.device(device):
+        kernels = compiled(device, candidate.dtype, oracle.dtype)
+        if kernels is None:
+            return None
+        prepared = tuple(tensor.resolve_neg().contiguous() for tensor in tensors)
+        work = Work((prepared[0], prepared[1], prepared[2]), rows, torch.cuda.get_device_properties(device).multi_processor_count)
+        kernels.launch(work, torch.cuda.current_stream(device).cuda_stream)
+        return work.measured()
+
+
+def _readable(tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> bool:
+    candidate, reference, oracle = tensors
+    return (
+        candidate.is_cuda
+        and candidate.device == reference.device == oracle.device
+        and candidate.shape == reference.shape == oracle.shape
+        and candidate.dtype == reference.dtype
+        and candidate.dtype in NAMES
+        and oracle.dtype in NAMES
+        and candidate.numel() > 0
+    )
+
+
+class Kernels:
+    """The kernels, loaded into the current context of a device."""
+
+    def __init__(self, binary: bytes) -> None:
+        """`binary` is a cubin. Raises RuntimeError where the driver refuses it."""
+        from cuda.bindings import driver
+
+        self._module = checked(driver.cuModuleLoadData(binary))
+        self._functions = {name: checked(driver.cuModuleGetFunction(self._module, name.encode())) for name in KERNELS}
+
+    def launch(self, work: Work, stream: int) -> None:
+        """Enqueue all that `work` takes. Raises RuntimeError."""
+        from cuda.bindings import driver
+
+        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(work.plan))
+        for name, blocks in work.launches:
+            arguments = (self._functions[name], blocks, 1, 1, THREADS, 1, 1, 0, stream, ctypes.addressof(parameters), 0)
+            checked(driver.cuLaunchKernel(*arguments))
+
+
+@functools.cache
+def compiled(device: torch.device, value: torch.dtype, oracle: torch.dtype) -> Kernels | None:
+    """The kernels for a current CUDA device; None, once it has been logged, where they can't be had."""
+    try:
+        torch.cuda.synchronize(device)  # so that there is a context
+        major, minor = torch.cuda.get_device_capability(device)
+        return Kernels(compile_for(f"sm_{major}{minor}", value, oracle))
+    except (ImportError, RuntimeError) as error:
+        _unavailable(str(error))
+        return None
+
+
+@functools.cache
+def _unavailable(why: str) -> None:
+    _log.warning("comparisons on the GPU go PyTorch's way, which is slower: %s", why)
+
+
+def compile_for(architecture: str, value: torch.dtype, oracle: torch.dtype) -> bytes:
+    """The kernels as a cubin for an architecture such as `sm_90`. Raises ImportError without NVIDIA's bindings, RuntimeError without NVRTC
+    and with what the compiler says."""
+    from cuda.bindings import nvrtc
+
+    program = checked(nvrtc.nvrtcCreateProgram(SOURCE.read_bytes(), SOURCE.name.encode(), 0, [], []))
+    try:
+        options = [
+            option.encode() for option in (f"--gpu-architecture={architecture}", "--std=c++17", "--fmad=false", *definitions(value, oracle))
+        ]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        if int(status) != 0:
+            raise RuntimeError(f"{status.name}: {_text(program)}")
+        binary = bytes(checked(nvrtc.nvrtcGetCUBINSize(program)))
+        checked(nvrtc.nvrtcGetCUBIN(program, binary))
+        return binary
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def definitions(value: torch.dtype, oracle: torch.dtype) -> tuple[str, str]:
+    """The compiler's options that choose the dtype of candidate and reference, and the oracle's."""
+    return f"-DVALUE={NAMES[value]}", f"-DORACLE={NAMES[oracle]}"
+
+
+def _text(program: Any) -> str:
+    from cuda.bindings import nvrtc
+
+    log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
+    checked(nvrtc.nvrtcGetProgramLog(program, log))
+    return log.rstrip(b"\0").decode(errors="replace")
