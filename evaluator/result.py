@@ -344,6 +344,8 @@ class Evidence(Record):
     device_states: tuple[DeviceState, ...] = ()
     """In the order in which they were read."""
     rounds: tuple[RoundEvidence, ...] = ()
+    sizes: tuple[int, ...] = ()
+    """Sizes of the dimensions of the case's inputs, each once."""
     timing: TimingEvidence | None = None
     floor: FloorEvidence | None = None
     """Measured after the timing; None on the CPU."""

@@ -222,6 +222,7 @@ class Attempt:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
         for evidence in rounds.run():
             self._rounds.append(evidence)
+            self._note(sizes=rounds.sizes)
             self._require_cpu_submission(candidate)
         if not self._rounds[-1].passed:
             return False

@@ -23,6 +23,8 @@ from evaluator.problem import ProblemCase
 from evaluator.result import ErrorFigures, RoundEvidence
 
 MIN_ROUNDS = 5
+MAX_SIZES = 64
+"""Kept of the sizes of the inputs' dimensions."""
 CHUNK_ELEMENTS = 1 << 26
 
 
@@ -67,12 +69,15 @@ class Rounds:
         self._deadline_s = deadline_s
         self._inputs: InputSet | None = None
         self._outputs: list[Allocation] = []
+        self.sizes: tuple[int, ...] = ()
+        """Sizes of the dimensions of the inputs, once a round has been run."""
 
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         example = self._case.inputs(fresh_seed(), self._memory.device)
         expected = self._oracle.expected(example)
         plans = plan_rounds(self._case, example, expected)
+        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
         self._outputs = allocate_outputs(self._memory, expected)
         self._worker.hand_over(self._outputs, self._deadline_s)
         del example, expected
