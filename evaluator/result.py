@@ -74,6 +74,21 @@ class BuildEvidence(Record):
     """What the build that made this consisted of, in the order in which it ended; of a cached one, long ago."""
 
 
+class KernelLimits(Record):
+    """What limits the launches of one kernel (cudaFuncGetAttributes), told by the worker's process."""
+
+    registers: int
+    """A thread."""
+    static_shared_bytes: int
+    """A block."""
+    local_bytes: int
+    """A thread: stack, and registers that were spilled."""
+    max_threads: int
+    """A block, as far as registers allow."""
+    max_dynamic_shared_bytes: int
+    """A block, with what the kernel has asked for by cudaFuncSetAttribute."""
+
+
 class LaunchRecord(Record):
     """All launches of one kernel from one shared object."""
 
@@ -95,6 +110,14 @@ class LaunchRecord(Record):
     """Position of this record's launch (the refused one where there is one) among all launches of the process."""
     side_stream: bool = False
     """Whether any of the launches named another stream than the default one."""
+    last: int = 0
+    """Position of the last of these launches among all of the process."""
+    pending: bool = False
+    """Whether one of them has not come back, where launches wait for their kernels."""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster, where the launch asked for clusters."""
+    limits: KernelLimits | None = None
+    """Of the submission's own kernels, where the runtime told them."""
 
 
 class ErrorMap(Record):

@@ -175,7 +175,15 @@ def _launches(evidence: Evidence) -> Iterator[Section]:
 def _launch(launch: LaunchRecord) -> str:
     shared = f", {launch.shared_bytes} bytes of dynamic shared memory" if launch.shared_bytes else ""
     refused = f", refused with CUDA error {launch.code}" if launch.code else ""
-    return f"`{plain_name(launch.kernel)}` × {launch.count}: grid {extent(launch.grid)}, block {extent(launch.block)}{shared}{refused}"
+    limits = launch.limits
+    uses = f"; {limits.registers} registers" if limits else ""
+    if limits and limits.static_shared_bytes:
+        uses += f", {limits.static_shared_bytes} bytes of static shared memory"
+    if limits and limits.local_bytes:
+        uses += f", {limits.local_bytes} bytes of local memory a thread (spilled registers or arrays)"
+    return (
+        f"`{plain_name(launch.kernel)}` × {launch.count}: grid {extent(launch.grid)}, block {extent(launch.block)}{shared}{refused}{uses}"
+    )
 
 
 def _speed(result: Result) -> Iterator[Section]:

@@ -1,11 +1,17 @@
 """What is said of a right answer's time: against the baseline, against the device, and what its launches are limited by."""
 
 from evaluator.diagnosis.words import extent, plain_name
-from evaluator.result import LaunchRecord, Result
+from evaluator.result import KernelLimits, LaunchRecord, Result
 
 WARP = 32
 SMALL_GRID_BLOCKS = 64
 """Fewer blocks than this leave most multiprocessors of a present GPU idle."""
+RESIDENT_THREADS = 2048
+REGISTERS = 64 << 10
+SHARED_BYTES = 228 << 10
+SHARED_RESERVED_BYTES = 1024
+"""What a multiprocessor of compute capability 9.0 holds, and what the system takes of a block's shared memory (CUDA C++ Programming Guide,
+technical specifications by compute capability); those of 8.0 are alike but for 164 KiB."""
 MANY_LAUNCHES = 20
 """Launches a call above which their overhead, some microseconds each, is worth a remark."""
 
@@ -67,4 +73,25 @@ def _shape(launch: LaunchRecord) -> list[str]:
         found.append(f"has {threads} threads a block: a multiprocessor runs few blocks at once, and stays half empty")
     if blocks < SMALL_GRID_BLOCKS:
         found.append(f"has a grid of {blocks} blocks: most of the GPU is idle")
+    if launch.limits is not None:
+        found += _occupancy(launch, launch.limits, threads)
+    return found
+
+
+def _occupancy(launch: LaunchRecord, limits: KernelLimits, threads: int) -> list[str]:
+    """What keeps a multiprocessor from holding more of its threads than half."""
+    shared_bytes = limits.static_shared_bytes + launch.shared_bytes
+    by = {
+        "registers": REGISTERS // max(limits.registers * threads, 1) * threads,
+        "shared memory": SHARED_BYTES // (shared_bytes + SHARED_RESERVED_BYTES) * threads,
+    }
+    limited, resident = min(by.items(), key=lambda item: item[1])
+    found = []
+    if resident * 2 < RESIDENT_THREADS:
+        uses = f"{limits.registers} registers a thread" if limited == "registers" else f"{shared_bytes} bytes of shared memory a block"
+        found.append(f"is held to {resident} of {RESIDENT_THREADS} threads on a multiprocessor by {uses}")
+    if limits.local_bytes:
+        found.append(
+            f"keeps {limits.local_bytes} bytes a thread in local memory: registers spilled, or arrays that are indexed at run time"
+        )
     return found

@@ -11,6 +11,7 @@ from evaluator.result import (
     Evidence,
     ExceptionEvidence,
     FloorEvidence,
+    KernelLimits,
     LaunchRecord,
     Result,
     RoundEvidence,
@@ -145,6 +146,22 @@ def test_a_slow_answer_is_told_why() -> None:
         assert words in text, text
     fast = feedback(result(Category.OK, speedup=2.0), CODE).text
     assert "2 times faster than" in fast and "grid of" not in fast
+
+
+def test_what_limits_a_kernel_is_told_of_a_slow_one() -> None:
+    limits = KernelLimits(registers=168, static_shared_bytes=4096, local_bytes=64, max_threads=384, max_dynamic_shared_bytes=49152)
+    for changes, words in (
+        ({}, "is held to 256 of 2048 threads on a multiprocessor by 168 registers a thread"),
+        (
+            {"shared_bytes": 200_000, "limits": limits.model_copy(update={"registers": 32})},
+            "is held to 256 of 2048 threads on a multiprocessor by 204096 bytes of shared memory a block",
+        ),
+        ({}, "keeps 64 bytes a thread in local memory"),
+    ):
+        kernel = launch(blocks=4000).model_copy(update={"limits": limits, **changes})
+        slow = result(Category.OK, runtime_ms=2.0, baseline_ms=1.0, speedup=0.5, evidence=Evidence(launches=(kernel,)))
+        assert words in feedback(slow, CODE).text
+    assert "; 168 registers, 4096 bytes of static shared memory, 64 bytes of local memory" in feedback(slow, CODE).text
 
 
 def test_nothing_of_the_machine_is_told_and_nothing_has_no_end() -> None:

@@ -196,7 +196,7 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "too much shared memory": (
         {"launches": (launch(code=1),), "rounds": (failed(Category.NAN_OR_INF),)},
         Category.INVALID_LAUNCH,
-        "CUDA error 1 (grid 4×1×1, block 256×1×1, 60000 bytes of dynamic shared memory)",
+        "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
     ),
     "a refused launch of the library's": (
         {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
