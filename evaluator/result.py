@@ -315,6 +315,18 @@ class StarvingEvidence(Record):
     """Of the device."""
 
 
+class FaultEvidence(Record):
+    """The kernel that broke the device or did not end, by a second run in which launches wait for their kernels."""
+
+    kernel: str
+    own: bool
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    position: int
+    """Of its launch among all of the second run."""
+
+
 class ExceptionEvidence(Record):
     """An exception as the worker reported it: a claim, good for blame and never for praise."""
 
@@ -378,6 +390,8 @@ class Evidence(Record):
     """None where nothing hung on it."""
     starving: StarvingEvidence | None = None
     """The judge ran out of device memory, and this is why."""
+    fault: FaultEvidence | None = None
+    """None where nothing broke on a device, and where a second run did not show which kernel it was."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""

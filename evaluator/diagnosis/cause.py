@@ -20,7 +20,7 @@ def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
         return _of_build(evidence) or _of_exception(evidence)
     if result.category in _OF_LAUNCHES and (refused := first_refused(evidence)):
         return _of_launch(refused, code, first_line) or _of_exception(evidence)
-    if result.category in _OF_DEVICE:
+    if result.category in _OF_DEVICE or (result.category is Category.TIMEOUT and evidence.fault):
         return _of_kernel(evidence, code, first_line) or _of_exception(evidence)
     if line := _of_exception(evidence):
         return line
@@ -54,7 +54,8 @@ def _of_launch(launch: LaunchRecord, code: str, first_line: int) -> int | None:
 
 def _of_kernel(evidence: Evidence, code: str, first_line: int) -> int | None:
     """Where the kernel at fault begins: the one that is known, or the only one."""
-    names = {plain_name(launch.kernel) for launch in evidence.launches if launch.own}
+    at_fault = [evidence.fault.kernel] if evidence.fault else [launch.kernel for launch in evidence.launches if launch.own]
+    names = {plain_name(kernel) for kernel in at_fault}
     script = python.read(code)
     if script is None or len(names) != 1:
         return None

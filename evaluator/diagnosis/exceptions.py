@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict, doing
-from evaluator.diagnosis.words import cut_middle, plain_name
-from evaluator.result import Evidence, ExceptionEvidence
+from evaluator.diagnosis.words import cut_middle, extent, plain_name
+from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def ended(evidence: Evidence) -> Verdict | None:
     if exit_ is None:
         return None
     if exit_.deadline_s is not None:
-        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} did not end within {exit_.deadline_s:g} s")
+        where = f": {_launched(evidence.fault)} does not end" if evidence.fault is not None else ""
+        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} did not end within {exit_.deadline_s:g} s{where}")
     if exit_.memory_limit_bytes is not None:
         return Verdict(
             Category.OUT_OF_MEMORY, f"{doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
@@ -108,6 +109,11 @@ def exception(evidence: Evidence) -> Verdict | None:
     return Verdict(category, _exception_message(exception))
 
 
+def _launched(fault: FaultEvidence) -> str:
+    whose = "" if fault.own else ", a kernel of a library's"
+    return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"
+
+
 def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: Evidence) -> str:
     """The fault, where it came up, and whose it can be: after an asynchronous launch Python's line is where it was noticed."""
     where = f"line {exception.line}: " if exception.line else ""
@@ -116,6 +122,8 @@ def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: E
         kernel, condition = plain_name(asserted["function"]), asserted["condition"]
         message += f": `{condition}` in `{kernel}`, {asserted['file'].rsplit('/', 1)[-1]}:{asserted['line']}"
         return cut_middle(f"{message}, block {asserted['block']}, thread {asserted['thread']}", MAX_MESSAGE_CHARS)
+    if evidence.fault is not None:
+        return cut_middle(f"{message}: in {_launched(evidence.fault)}", MAX_MESSAGE_CHARS)
     kernels = list(dict.fromkeys(plain_name(launch.kernel) for launch in evidence.launches if launch.own))
     if len(kernels) == 1:
         message += f": in `{kernels[0]}`, the only kernel of its own that was launched"
