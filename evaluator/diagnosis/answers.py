@@ -19,7 +19,9 @@ SUSPICIONS = {
 }
 """What a wrong answer to inputs of a distribution that the earlier ones did not show suggests; names are those of
 evaluator.judge.distributions."""
-OVERFLOW = "here 100 is added to the inputs (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
+OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
+OVERFLOWING = ("wide", "shifted")
+"""Distributions with inputs that exp() overflows for."""
 
 
 def failed_round(evidence: Evidence) -> Verdict | None:
@@ -38,7 +40,7 @@ def suspicions(failed: RoundEvidence) -> list[str]:
     wrong = next((figures for figures in failed.outputs if figures.wrong), None)
     if wrong is not None and (size := _size(wrong, failed.category)):
         found.append(size)
-    if wrong is not None and wrong.nonfinite_mismatch and failed.distribution == "shifted":
+    if wrong is not None and wrong.nonfinite_mismatch and failed.distribution in OVERFLOWING:
         found.append(OVERFLOW)
     elif failed.distribution in SUSPICIONS and failed.category in _OF_VALUES:
         found.append(SUSPICIONS[failed.distribution])

@@ -2,13 +2,15 @@
 
 import re
 
-from evaluator.build.messages import errors
+from evaluator.build.messages import errors, readable
 from evaluator.category import Category, Status
 from evaluator.diagnosis import python
+from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import plain_name
 from evaluator.result import Evidence, LaunchRecord, Result
 
 _IN_MESSAGE = re.compile(r"^line (\d{1,9})\b")
+_UNDEFINED = re.compile(r"undefined symbol: (\w{1,500})")
 _OF_LAUNCHES = (Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH)
 _OF_DEVICE = (Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Category.DEVICE_ASSERT)
 
@@ -16,6 +18,8 @@ _OF_DEVICE = (Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Categ
 def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
     """Line, from 1, of the file that `code` begins in on `first_line`; None where no line is more to blame than others."""
     evidence = result.evidence
+    if result.category is Category.LINK_ERROR and (line := _of_symbol(evidence, code, first_line)):
+        return line
     if result.status is Status.BUILD_FAILED and evidence.builds:
         return _of_build(evidence) or _of_exception(evidence)
     if result.category in _OF_LAUNCHES and (refused := first_refused(evidence)):
@@ -36,6 +40,13 @@ def first_refused(evidence: Evidence) -> LaunchRecord | None:
 
 def _of_exception(evidence: Evidence) -> int | None:
     return evidence.exception.line if evidence.exception else None
+
+
+def _of_symbol(evidence: Evidence, code: str, first_line: int) -> int | None:
+    """Where the function is declared that the loader did not find."""
+    missing = _UNDEFINED.search(evidence.exception.message) if evidence.exception else None
+    place = SourceMap(code, first_line).declared(readable(missing[1])) if missing else None
+    return place.line if place else None
 
 
 def _of_build(evidence: Evidence) -> int | None:

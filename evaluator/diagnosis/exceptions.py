@@ -81,6 +81,8 @@ def ended(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.EARLY_EXIT, f"{doing(exit_.stage)} ended the process with exit code {exit_.code}")
 
 
+_LOADED = re.compile(r"/proc/self/fd/\d+: ")
+"""How the loader calls an extension that the builder handed over."""
 _LAST_WORDS = re.compile(
     r"^(?:terminate called .*|\s*what\(\): .*|.*: Assertion .* failed\.|\*\*\* .*"
     r"|(?:free|malloc|realloc)\(\): .*|double free or corruption.*|corrupted .*|munmap_chunk\(\): .*)$"
@@ -167,7 +169,10 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
     # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
-    (Category.OUT_OF_MEMORY, lambda exception, _: re.search(r"can't allocate memory|CUDACachingAllocator", exception.message) is not None),
+    (
+        Category.OUT_OF_MEMORY,
+        lambda exception, _: re.search(r"can't allocate memory|CUDACachingAllocator|^std::bad_alloc", exception.message) is not None,
+    ),
     (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
 )
 """The first that applies names the category of an exception."""
@@ -180,7 +185,7 @@ def _exception_message(exception: ExceptionEvidence) -> str:
 
 def _first_line(exception: ExceptionEvidence) -> str:
     """What the exception says; the last line too, where the first only announces it."""
-    lines = [line.strip() for line in exception.message.splitlines() if line.strip()]
+    lines = [_LOADED.sub("the extension: ", line.strip()) for line in exception.message.splitlines() if line.strip()]
     if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
         return f"{lines[0]} {lines[-1]}"
     return lines[0] if lines else ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evaluator.build.messages import errors
 from evaluator.category import CATEGORIES, Category, Status
+from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.reading import notes
 from evaluator.diagnosis.speed import speed_notes
@@ -77,8 +78,9 @@ def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
     if line is not None:
         found += _excerpt(code, first_line, line)
     found += [*_diagnostics(result), *_traceback(result), *_figures(result.evidence)]
-    if hint := CATEGORIES[result.category].hint:
-        found.append(Section("what to do", (hint,)))
+    advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
+    hint = CATEGORIES[result.category].hint
+    found.append(Section("what to do", tuple(text for text in (advice, hint) if text)))
     found += [*_speed(result), *_launches(result.evidence), *_notes(result, code, first_line)]
     return Feedback(line, tuple(_clean(section) for section in found if section.lines))
 
@@ -107,6 +109,8 @@ def _diagnostics(result: Result) -> Iterator[Section]:
     failed = next((build for build in reversed(result.evidence.builds) if not build.ok), None)
     if failed is not None and result.status is Status.BUILD_FAILED:
         shown = errors(failed.diagnostics)
+        if len(shown) == 1 and shown[0].message in result.message:
+            return
         yield Section("compiler", tuple(_told(item) for item in shown[:MAX_DIAGNOSTICS]))
         if len(shown) > MAX_DIAGNOSTICS:
             yield Section("further errors", (str(len(shown) - MAX_DIAGNOSTICS),))

@@ -3,6 +3,7 @@
 import pytest
 
 from evaluator.category import CATEGORIES, Category
+from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.feedback import MAX_CHARS, feedback
 from evaluator.result import (
     BuildEvidence,
@@ -188,3 +189,17 @@ def test_every_category_has_something_to_be_said(category: Category) -> None:
     assert f"{category.status.value}/{category.value}" in told.text
     assert CATEGORIES[category].hint in told.text
     assert told.markdown("a").count("**") >= 4
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ('identifier "__half" is undefined', "Include <cuda_fp16.h>."),
+        ('calling a __host__ function("f") from a __global__ function("g") is not allowed', "__device__"),
+        ("undefined symbol: _Z1fv", "exactly the signature"),
+        ("argument types are: (const float, double)", "0.0f"),
+    ],
+)
+def test_messages_that_come_up_again_and_again_get_advice(message: str, advice: str) -> None:
+    assert advice in feedback(failing(Category.CUDA_COMPILE_ERROR, message), CODE).text
+    assert advice_on("nothing of the kind") is None

@@ -244,6 +244,7 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.PYTHON_EXCEPTION,
         "line 7: KeyError: 'a'",
     ),
+    "a C++ allocation that failed": ({"exception": exception(message="std::bad_alloc", line=3)}, Category.OUT_OF_MEMORY, "line 3"),
     "an exception whose first line only announces": (
         {"exception": exception("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2)},
         Category.PYTHON_EXCEPTION,

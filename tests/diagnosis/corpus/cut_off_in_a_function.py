@@ -12,8 +12,8 @@ std::vector<float> softmax(std::vector<float> x) {
     float total = 0.0f;
     for (float& value : x) {
         total += value;
-    return x;  // HERE
-}"""
+    return x;
+}"""  # HERE
 ops = load_inline(name="cut_off", cpp_sources=SOURCE, no_implicit_headers=True)
 
 

@@ -12,4 +12,4 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return x + ctypes.cast(0, ctypes.POINTER(ctypes.c_float))[0]
+        return x + ctypes.string_at(16, 4)[0]

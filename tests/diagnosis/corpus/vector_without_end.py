@@ -1,7 +1,7 @@
 # fault: a std::vector that is resized beyond all memory
 # problem: leaky_relu
 # expect: cpu run_failed/out_of_memory
-# says: MemoryError
+# says: std::bad_alloc
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline

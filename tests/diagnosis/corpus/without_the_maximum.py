@@ -2,7 +2,6 @@
 # problem: softmax
 # expect: cpu incorrect/nan_or_inf
 # expect: cuda incorrect/nan_or_inf
-# says: distribution 'shifted'
 # says: subtract the row's maximum before exp()
 import torch
 from torch import nn
