@@ -94,6 +94,9 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
         yield from _build(build)
     if evidence.launches:
         yield from _launches(evidence.launches)
+    if evidence.fault is not None:
+        yield _heading("The kernel that broke the device or did not end, by a second run")
+        yield _facts(dict(evidence.fault))
     if evidence.exception is not None:
         yield from _exception(evidence.exception)
     if evidence.exit is not None:
@@ -203,11 +206,13 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
 
 def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
     yield _heading("Kernel launches")
-    table = _table("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "code", "first")
+    columns = ("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "registers", "local bytes", "code", "first")
+    table = _table(*columns)
     for item in launches:
         sizes = ("×".join(map(str, item.grid)), "×".join(map(str, item.block)), item.shared_bytes)
         origin = "own" if item.own else "library"
-        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, item.code, item.first)))
+        limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
+        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first)))
     yield table
 
 

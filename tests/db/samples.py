@@ -16,7 +16,9 @@ from evaluator.result import (
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
+    FaultEvidence,
     FloorEvidence,
+    KernelLimits,
     LaunchRecord,
     Result,
     RoundEvidence,
@@ -130,8 +132,15 @@ def full_evidence(text: str = "") -> Evidence:
                 shared_bytes=8192,
                 code=1,
                 first=2,
+                last=9,
+                cluster=(2, 1, 1),
+                limits=KernelLimits(
+                    registers=40, static_shared_bytes=1024, local_bytes=16, max_threads=1024, max_dynamic_shared_bytes=49152
+                ),
             ),
         ),
+        fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
+        sizes=(17, 1021),
         device_states=(DeviceState(stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, other_processes=0),),
         rounds=(
             RoundEvidence(

@@ -115,7 +115,62 @@ REJECTED = (
 )
 """What is not judged at all."""
 
+_RESPONSE = """<!-- problem: leaky_relu -->
+# problem: leaky_relu
+
+First some words, then the code:
+
+```python
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = r'''
+float leaky(float value) {
+    return value > 0 ? value : slope * value;
+}
+'''
+ops = load_inline(name="answered", cpp_sources=CPP, no_implicit_headers=True)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ops.leaky(x)
+```
+
+That is all.
+"""
+_RAISING = """<think>
+What about PyTorch?
+</think>
+# problem: gelu_tanh
+
+```python
+import torch
+
+
+def helper(x):
+    return x.gelu()
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return helper(x)
+```
+"""
+
+
+def _answered(name: str, fault: str, verdict: str, text: str, says: str, line: int, *kinds: str) -> Fault:
+    return Fault(name, text.encode(), fault, dict.fromkeys(kinds, verdict), line, (says,), needs_nvcc=False)
+
+
+UNDECLARED = "build_failed/undeclared_identifier"
+RESPONSES = (
+    _answered("undeclared.md", "an undeclared name in a response", UNDECLARED, _RESPONSE, "'slope' was not declared", 12, "cpu"),
+    _answered("raises.txt", "an exception, after reasoning", "run_failed/python_exception", _RAISING, "'gelu'", 11, "cpu", "cuda"),
+)
+"""Lines are those of the response, not of the block in it."""
+
 
 def corpus() -> dict[str, Fault]:
     """Every fault, by the name of its file."""
-    return {fault.name: fault for fault in (*(read(path) for path in sorted(CORPUS.glob("*.py"))), *REJECTED)}
+    return {fault.name: fault for fault in (*(read(path) for path in sorted(CORPUS.glob("*.py"))), *REJECTED, *RESPONSES)}
