@@ -38,6 +38,8 @@ class Script:
     """Names bound by load_inline(functions=...), with their lines."""
     used: frozenset[str]
     """Names of all attributes and variables that are read."""
+    extensions: frozenset[str]
+    """Names that an extension is assigned to, as in `ops` of `self.ops = load_inline(…)`."""
     triton: bool
     """Whether a function is decorated with triton.jit."""
 
@@ -58,6 +60,7 @@ def read(code: str) -> Script | None:
         calls=tuple(_calls(tree)),
         functions=tuple(_functions(nodes)),
         used=frozenset(used),
+        extensions=frozenset(_extensions(nodes)),
         triton=any(
             "triton" in ast.dump(decorator) for node in nodes if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list
         ),
@@ -107,6 +110,12 @@ def _name(function: ast.expr) -> str:
         function = function.value
     parts.append(function.id if isinstance(function, ast.Name) else "")
     return ".".join(reversed(parts))
+
+
+def _extensions(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _name(node.value.func).rsplit(".", 1)[-1] in BUILDERS:
+            yield from (_name(target).rsplit(".", 1)[-1] for target in node.targets)
 
 
 def _functions(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:

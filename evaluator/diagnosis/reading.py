@@ -39,6 +39,7 @@ COMPUTES = frozenset(
     )
 )
 """Calls of PyTorch that compute."""
+NOT_TORCH = ("math", "np", "numpy", "operator", "itertools", "self._ops", "_C")
 SYNCHRONIZES = frozenset(("cpu", "item", "tolist", "numpy", "synchronize", "nonzero"))
 
 
@@ -108,11 +109,13 @@ def _never_called(subject: Subject) -> Iterator[Note]:
 
 
 def _computes_in_python(subject: Subject) -> Iterator[Note]:
+    bound = {name for name, _ in subject.script.functions}
     for call in subject.script.forward:
         root, _, last = call.name.rpartition(".")
-        if last in COMPUTES and not root.startswith(("math", "np", "numpy", "self.ops", "extension", "module")):
-            ran = "" if subject.own_launches is None else f"; {subject.own_launches} launches of own kernels were observed"
-            yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{ran}")
+        if last not in COMPUTES or last in bound or root.rsplit(".", 1)[-1] in subject.script.extensions or root.startswith(NOT_TORCH):
+            continue
+        ran = "" if subject.own_launches is None else f"; {subject.own_launches} launches of own kernels were observed"
+        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{ran}")
 
 
 def _barrier_in_branch(subject: Subject) -> Iterator[Note]:

@@ -196,7 +196,7 @@ class Comparison:
             pattern=self._layout.describe(),
             nonfinite_mismatch=self._nonfinite_mismatch,
             likeness=self._likeness.describe(),
-            examples=tuple(dict.fromkeys((*self._examples, *([worst] if worst else [])))),
+            examples=tuple({element.index: element for element in (*self._examples, *([worst] if worst else []))}.values()),
             error_map=self._map.record(),
         )
 

@@ -92,6 +92,16 @@ def test_note(name: str) -> None:
     assert [note.line for note in found if words in note.text] == [line], found
 
 
+def test_a_function_of_its_own_extension_is_none_of_pytorchs() -> None:
+    bound = submission(KERNEL.replace(" run(", " softmax(")).replace('["run"]', '["softmax"]').replace("ops.run", "ops.softmax")
+    assert notes(bound) == ()
+    by_attribute = "from torch.utils.cpp_extension import load_inline\nclass ModelNew:\n    def __init__(self):\n"
+    by_attribute += (
+        "        self.kernels = load_inline('m', 'x')\n    def forward(self, x):\n        return self.kernels.gelu(x) + x.sum()\n"
+    )
+    assert [note.text for note in notes(by_attribute)] == ["forward() computes with PyTorch's `x.sum`, which is no kernel of its own"]
+
+
 def test_every_finder_is_tested() -> None:
     assert len(CASES) >= len(FINDERS)
 
