@@ -250,10 +250,10 @@ class Attempt:
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
     ) -> None:
+        worker.first_line = self._job.first_line if source is self._job.code else 1
         worker.load(
             source,
             LOAD_S,
-            first_line=self._job.first_line if source is self._job.code else 1,
             **{"class": class_name},
             device=self._bench.device.torch_device,
             threads=threads,

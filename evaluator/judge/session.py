@@ -85,7 +85,8 @@ class Worker:
         self.protocol_error = ""
         self.stages_s: dict[str, float] = {}
         self._sequence = 0
-        self._first_line = 1
+        self.first_line = 1
+        """Line, from 1, of the file handed in on which the source to be loaded begins: the evidence names lines of that file."""
         self._source = SourceMap("")
 
     @classmethod
@@ -195,10 +196,9 @@ class Worker:
             self.confined.kill()
         raise WorkerError(self.stage)
 
-    def load(self, source: str, deadline_s: float, first_line: int = 1, **options: Any) -> None:
-        """Have the worker load a source file, which travels as a descriptor. The evidence names lines of the file that `source` is part of
-        from its line `first_line` on."""
-        self._first_line, self._source = first_line, SourceMap(source, first_line)
+    def load(self, source: str, deadline_s: float, **options: Any) -> None:
+        """Have the worker load a source file, which travels as a descriptor."""
+        self._source = SourceMap(source, self.first_line)
         descriptor = os.memfd_create("source", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(source.encode())
@@ -236,7 +236,7 @@ class Worker:
             raise ProtocolError(f"an answer to request {message.get('seq')!r:.40} where {self._sequence} was asked")
         if message.get("kind") == "failed":
             report = _Failed.model_validate(message)
-            self.exception = _shifted(ExceptionEvidence(stage=self.stage, **report.model_dump()), self._first_line - 1)
+            self.exception = _shifted(ExceptionEvidence(stage=self.stage, **report.model_dump()), self.first_line - 1)
             raise WorkerError(self.stage)
         if message.get("kind") != kind:
             raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
