@@ -231,6 +231,7 @@ def _exit_facts(ended: ExitEvidence) -> dict[str, object]:
         "signal": ended.signal,
         "killed after": None if ended.deadline_s is None else f"{ended.deadline_s:g} s",
         "killed beyond": None if ended.memory_limit_bytes is None else f"{ended.memory_limit_bytes} bytes",
+        "killed beyond, on disk": None if ended.disk_limit_bytes is None else f"{ended.disk_limit_bytes} bytes",
     }
 
 

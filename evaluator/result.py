@@ -221,6 +221,8 @@ class WrongTimedAnswer(Record):
     """Which of the timed calls, from 1; 0 for a call before them."""
     message: str
     category: Category = Category.CACHED_OUTPUT
+    back_to_back: bool = False
+    """Whether it was found where calls follow each other without the device being waited for in between."""
 
 
 class TimingEvidence(Record):
@@ -351,6 +353,8 @@ class ExitEvidence(Record):
     """Set where the judge killed it for passing this deadline."""
     memory_limit_bytes: int | None = None
     """Set where it was killed for passing this limit."""
+    disk_limit_bytes: int | None = None
+    """Set where it was killed because its private directory passed this limit."""
 
 
 class DeviceState(Record):

@@ -36,6 +36,8 @@ def confined_runner(zygote: Zygote, readonly: tuple[str, ...]) -> Runner:
             confined.close()
         if ended is not None and ended.memory_exceeded:
             return CommandResult(None, timed_out, f"{output}\nthe compiler needed more than {LIMITS.memory_bytes >> 30} GiB\n")
+        if ended is not None and ended.disk_exceeded:
+            return CommandResult(None, timed_out, f"{output}\nthe compiler's temporary files took more than {LIMITS.tmp_bytes >> 30} GiB\n")
         return CommandResult(None if ended is None else ended.code, timed_out, output)
 
     return run

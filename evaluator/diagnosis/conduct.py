@@ -27,6 +27,9 @@ def wrong_when_timed(evidence: Evidence) -> Verdict | None:
     wrong = evidence.wrong_timed_answer
     if wrong is None:
         return None
+    if wrong.category is Category.CACHED_OUTPUT and wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):
+        message = f"right one call at a time, and wrong back to back, kernels running on a stream that is not joined: {wrong.message}"
+        return Verdict(Category.ESCAPED_STREAM, message)
     return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 
 

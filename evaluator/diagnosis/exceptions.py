@@ -72,6 +72,9 @@ def ended(evidence: Evidence) -> Verdict | None:
         return Verdict(
             Category.OUT_OF_MEMORY, f"{doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
         )
+    if exit_.disk_limit_bytes is not None:
+        limit = f"{exit_.disk_limit_bytes / 2**30:.3g} GiB"
+        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} filled its private directory beyond the limit of {limit}")
     if exit_.signal == CPU_SIGNAL:
         return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} used up the processor time that a process may take ({CPU_SIGNAL})")
     last = _last_words(evidence.stderr)
@@ -158,6 +161,8 @@ def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
     return name.partition(".")[0] == "evaluator" or (name in JUDGES_OWN and name not in built)
 
 
+_SHORTAGE = re.compile(r"can't allocate memory|CUDACachingAllocator|CUDA error: out of memory|^std::bad_alloc")
+
 EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]], ...] = (
     (Category.EARLY_EXIT, lambda exception, _: exception.type == "SystemExit"),
     (Category.LOAD_INLINE_MISUSE, _is_misuse),
@@ -169,10 +174,7 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
     # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
-    (
-        Category.OUT_OF_MEMORY,
-        lambda exception, _: re.search(r"can't allocate memory|CUDACachingAllocator|^std::bad_alloc", exception.message) is not None,
-    ),
+    (Category.OUT_OF_MEMORY, lambda exception, _: _SHORTAGE.search(exception.message) is not None),
     (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
 )
 """The first that applies names the category of an exception."""

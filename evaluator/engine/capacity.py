@@ -16,6 +16,9 @@ CONTEXTS_SHARE = 0.1
 CONTEXTS_BYTES = 1 << 30
 """Device memory of two CUDA contexts: a judge's, and its worker's."""
 MAX_JUDGES_PER_GPU = 16
+JUDGES_PER_FURTHER_GPU = 4
+"""The driver starts about seven CUDA contexts a second, on however many GPUs: with 52 judges on four of them, each waited 15 s for its own,
+and timing for theirs."""
 CORES_PER_GPU = 2
 """Judge and worker wait awake for each other while they time: their cores are no compiler's."""
 
@@ -42,6 +45,7 @@ def capacity(devices: Sequence[Device], cores: int, memory_bytes: int, judges: i
     room = max(len(devices), memory_bytes // 2 // JUDGE_BYTES)
     # So many that every slot can have its build while each GPU has a judge of its own, and one is next.
     wanted = sum(min(_contexts(device), -(-slots // gpus) + 2) for device in devices) if gpus else cores + 1
+    wanted = min(wanted, MAX_JUDGES_PER_GPU + JUDGES_PER_FURTHER_GPU * (gpus - 1)) if gpus else wanted
     return Capacity(judges or max(1, min(wanted, room)), slots, memory_bytes // 2 // slots)
 
 

@@ -23,7 +23,7 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Judgement, Rounds
 from evaluator.judge.second_run import ENVIRONMENT, SECOND_FACTOR, SECOND_S, culprit, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
-from evaluator.judge.shortage import blame
+from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence
@@ -168,9 +168,7 @@ class Attempt:
             torch.cuda.empty_cache()
 
     def _judge(self) -> None:
-        candidate = self._candidate = self._start("start")
-        with self._stage(candidate, "load"):
-            self._load(candidate, self._job.code, "ModelNew", threads=self._threads)
+        candidate = self._load_candidate()
         with candidate.entering("wait"):
             self._lock.acquire()
         # Not before: of those that wait for a GPU each would take memory there for one more context.
@@ -191,6 +189,31 @@ class Attempt:
             self._collect()
             if self._diagnose().category is Category.OK:
                 self._run_ablation(candidate, oracle, arguments, model)
+
+    def _load_candidate(self) -> Worker:
+        """A worker that has loaded the submission.
+
+        Others may have the device meanwhile, and all of its memory: one that finds none is started again when nobody else has it.
+        """
+        candidate = self._start_candidate()
+        try:
+            self._load_submission(candidate)
+        except WorkerError:
+            if candidate.exception is None or not tells_of_shortage(candidate.exception.message):
+                raise
+            candidate.end()
+            self._lock.acquire()
+            candidate = self._start_candidate()
+            self._load_submission(candidate)
+        return candidate
+
+    def _start_candidate(self) -> Worker:
+        self._candidate = self._start("start")
+        return self._candidate
+
+    def _load_submission(self, candidate: Worker) -> None:
+        with self._stage(candidate, "load"):
+            self._load(candidate, self._job.code, "ModelNew", threads=self._threads)
 
     def _stage(self, worker: Worker, name: str) -> Any:
         self._report(name)

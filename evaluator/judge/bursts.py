@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.claims import slack_ms
+from evaluator.judge.claims import lower_quartile, single_slack_ms
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.rounds import snapshot, views_into
@@ -86,7 +86,7 @@ class Bursts:
         beside.waits = False
         idle_ms = [beside.burst(self._given(1), [None], calls=False) for _ in range(LEAST_SINGLES)]
         claim_ms = statistics.median(side.claims_ms)
-        return statistics.median(side.single_ms) - statistics.median(idle_ms) - claim_ms > slack_ms(claim_ms, gated=True)
+        return lower_quartile(side.single_ms) - lower_quartile(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
     def run_idle(self, alone: Side) -> None:
         """Time the same without the calls, of a worker whose last answer has not been revealed."""

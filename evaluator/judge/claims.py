@@ -14,9 +14,12 @@ REVEAL_SLACK_SHARE = 0.25
 """What revealing an answer may take beyond what it takes the baseline before it counts."""
 PROCESSOR_SLACK_MS = 0.1
 """Processor time before a call or after an answer, beyond the baseline's, that is not told from bookkeeping."""
-CLAIM_SLACK_MS = 0.02
-CLAIM_SLACK_SHARE = 0.05
-"""How far a claim may fall short of the judge's clock before the clock's figure stands; never by more than the claim itself."""
+SINGLE_SLACK_MS = 0.025
+"""How far a claim may fall short of the judge's clock over single calls before the clock's figure stands: its spread."""
+BURST_SLACK_MS = 0.02
+"""The same over bursts; there never by more than the claim itself."""
+SLACK_SHARE = 0.05
+"""The same, of the claim."""
 UNGATED_SLACK_MS = 0.05
 """The same where calls were not behind the gate, and the talk is in the clock."""
 
@@ -59,19 +62,27 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
 
 def unclaimed_ms(candidate: TimingSide, alone: TimingSide, *, gated: bool) -> float:
     """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
-    pairs = [(candidate.single_ms, alone.single_ms), (candidate.burst_ms, alone.burst_ms)]
-    most_ms = max(beyond_claim_ms(candidate, took_ms, idle_ms) for took_ms, idle_ms in pairs)
-    return most_ms if most_ms > slack_ms(candidate.median_ms, gated=gated) else 0.0
+    claim_ms = candidate.median_ms
+    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
+    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms)
+    late = [single_ms] if single_ms > single_slack_ms(claim_ms, gated=gated) else []
+    late += [burst_ms] if burst_ms > max(min(BURST_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), SLACK_SHARE * claim_ms) else []
+    return max(late, default=0.0)
 
 
-def slack_ms(claim_ms: float, *, gated: bool) -> float:
-    """How far this claim may fall short."""
-    return max(min(CLAIM_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), CLAIM_SLACK_SHARE * claim_ms)
+def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
+    """How far this claim may fall short of the judge's clock over single calls."""
+    return max(SINGLE_SLACK_MS if gated else UNGATED_SLACK_MS, SLACK_SHARE * claim_ms)
 
 
 def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float]) -> float:
     """How much longer a call of this side took by the judge's clock than its worker claims, in ms, given what the same takes without the
-    call; 0 where that was not measured."""
+    call; 0 where that was not measured. Of both the lower quartiles: others on the machine delay a request, and hasten none."""
     if not took_ms or not idle_ms:
         return 0.0
-    return statistics.median(took_ms) - statistics.median(idle_ms) - side.median_ms
+    return lower_quartile(took_ms) - lower_quartile(idle_ms) - side.median_ms
+
+
+def lower_quartile(times_ms: Sequence[float]) -> float:
+    """Of at least one time."""
+    return statistics.quantiles(times_ms, n=4)[0] if len(times_ms) > 1 else times_ms[0]

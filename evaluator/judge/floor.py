@@ -23,6 +23,7 @@ from evaluator.declaration import Floor, numbers_in
 from evaluator.expression import value_of
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.inputs import fresh_seed
+from evaluator.judge.memory import raw_bytes
 from evaluator.judge.oracle import Oracle
 from evaluator.problem import ProblemCase, ProblemError
 from evaluator.result import FloorEvidence
@@ -114,12 +115,8 @@ def _distinct_elements(tensor: torch.Tensor) -> int:
     if tensor.numel() == 0:
         return 0
     ends = ((tensor.select(axis, 0), tensor.select(axis, -1)) for axis in range(tensor.dim()))
-    repeats = [torch.equal(_bytes_of(first), _bytes_of(last)) for first, last in ends]
+    repeats = [torch.equal(raw_bytes(first), raw_bytes(last)) for first, last in ends]
     return math.prod(1 if repeated else size for repeated, size in zip(repeats, tensor.shape, strict=True))
-
-
-def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.resolve_conj().resolve_neg().contiguous().view(-1).view(torch.uint8)
 
 
 def floor_evidence(work: Work, speed: Speed) -> FloorEvidence:

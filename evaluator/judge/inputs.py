@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import torch
 
 from evaluator.judge.answer import tensors_of
-from evaluator.judge.memory import Allocation, Memory, describe
+from evaluator.judge.memory import Allocation, Memory, describe, raw_bytes
 from evaluator.judge.session import Worker
 from evaluator.worker import structure
 
@@ -89,7 +89,7 @@ def filling(given: Given) -> Callable[[], None]:
 
 
 def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
-    mine, theirs = (tensor.contiguous().view(-1).view(torch.uint8) for tensor in (left, right))
+    mine, theirs = raw_bytes(left), raw_bytes(right)
     pairs = zip(torch.split(mine, COMPARE_BYTES), torch.split(theirs, COMPARE_BYTES), strict=True)
     return all(_same_words(one, other) for one, other in pairs)
 

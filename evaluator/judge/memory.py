@@ -133,3 +133,10 @@ class Memory:
 def describe(allocation: Allocation, offset: int, tensor: torch.Tensor) -> dict[str, Any]:
     """What tells a worker to see `tensor`'s shape and dtype at `offset` bytes into an allocation."""
     return {"allocation": allocation.number, "offset": offset, "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}
+
+
+def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements in their order, as bytes: shape (nbytes,), uint8; a copy where they do not lie so."""
+    flat = tensor.resolve_conj().resolve_neg().contiguous().view(-1)
+    # A single element may have any stride, and be contiguous; seen as bytes it may not.
+    return torch.as_strided(flat, (flat.numel(),), (1,)).view(torch.uint8)

@@ -41,16 +41,20 @@ class Oracle:
             raise ReferenceFailedError(f"the reference raised {type(error).__name__}: {error}") from error
 
     def pieces(
-        self, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]
+        self,
+        inputs: Sequence[Any],
+        candidate: Sequence[torch.Tensor],
+        reference: Sequence[torch.Tensor],
+        nudge: torch.Generator | None = None,
     ) -> Iterator[tuple[int, Piece]]:
-        """Pieces of every output, each with the number of its output.
+        """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding.
 
         `candidate` and `reference` are the outputs' tensors in order. An output that is judged on its rows' own scale comes in chunks of
         rows; any other comes whole. Raises ReferenceFailedError.
         """
         late: dict[int, list[torch.Tensor]] = {}
         for start, chunk in self._chunks(inputs, reference):
-            for number, oracle in enumerate(self._run(chunk)):
+            for number, oracle in enumerate(self._run(chunk, nudge)):
                 if has_row_scale(reference[number].shape, self._rows_independent):
                     rows = slice(start, start + len(oracle))
                     yield number, Piece(start, candidate[number][rows], reference[number][rows], oracle)
@@ -71,13 +75,13 @@ class Oracle:
         for start in range(0, count, step):
             yield start, [_mapped(value, itemgetter(slice(start, start + step))) for value in inputs]
 
-    def _run(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    def _run(self, inputs: Sequence[Any], nudge: torch.Generator | None = None) -> list[torch.Tensor]:
         failure: Exception | None = None
         for dtype in WIDE if self.dtype is None else (self.dtype,):
             model = self._wide if self._wide is not None else copy.deepcopy(self._model).to(dtype)
             try:
                 with torch.no_grad():
-                    outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype) for value in inputs]))]
+                    outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype, nudge) for value in inputs]))]
             except torch.OutOfMemoryError:
                 raise  # a RuntimeError, but no lack of an operator: what a submission leaves of the memory must not choose the oracle
             except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
@@ -88,9 +92,19 @@ class Oracle:
         raise ReferenceFailedError(f"the reference has no wider form: {failure}")
 
 
-def widened(value: Any, dtype: torch.dtype) -> Any:
-    """Floating-point tensors in a wider type; everything else as it is."""
-    return _mapped(value, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None) -> Any:
+    """Floating-point tensors in a wider type, with `nudge` moved by up to half a unit in the last place; everything else as it is."""
+
+    def widen(tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        wide = tensor.to(dtype)
+        if nudge is None:
+            return wide
+        moves = torch.rand(wide.shape, dtype=dtype, device=wide.device, generator=nudge).sub_(0.5).mul_(torch.finfo(tensor.dtype).eps)
+        return moves.mul_(wide).add_(wide)
+
+    return _mapped(value, widen)
 
 
 def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:

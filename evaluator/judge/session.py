@@ -22,7 +22,7 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
 from evaluator.judge.waiting import Budget, Once
 from evaluator.result import BuildEvidence, ExceptionEvidence, ExitEvidence
-from evaluator.sandbox import Confined, Program, Zygote
+from evaluator.sandbox import Confined, Limits, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
 
 MAX_BUILDS = 32
@@ -73,7 +73,7 @@ class Worker:
     builder: Builder
     lock: DeviceLock
     """Given up while a compiler runs."""
-    memory_limit_bytes: int
+    limits: Limits
     no_device: bool
     """CUDA sources may be compiled but not run."""
 
@@ -102,7 +102,7 @@ class Worker:
             raise
         finally:
             theirs.close()
-        return cls(confined, Channel(ours, learn_peer=True), table, builder, lock, program.limits.memory_bytes, no_device)
+        return cls(confined, Channel(ours, learn_peer=True), table, builder, lock, program.limits, no_device)
 
     @property
     def failure(self) -> str:
@@ -289,8 +289,9 @@ class Worker:
             self.protocol_error = "the worker closed its channel and went on"
             self.confined.kill()
             return
-        limit = self.memory_limit_bytes if exit_.memory_exceeded else None
-        self.exit = ExitEvidence(stage=self.stage, code=exit_.code, signal=exit_.signal, memory_limit_bytes=limit)
+        memory = self.limits.memory_bytes if exit_.memory_exceeded else None
+        disk = self.limits.tmp_bytes if exit_.disk_exceeded else None
+        self.exit = ExitEvidence(stage=self.stage, code=exit_.code, signal=exit_.signal, memory_limit_bytes=memory, disk_limit_bytes=disk)
 
     def _end(self, evidence: ExitEvidence) -> None:
         self.exit = evidence

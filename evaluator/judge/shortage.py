@@ -18,7 +18,12 @@ _UNIT_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 def is_shortage(error: BaseException) -> bool:
     """Whether the device's memory ran out: PyTorch's error or the driver's, or one that was raised from such a one."""
-    return any(isinstance(each, torch.OutOfMemoryError) or _SHORTAGE.search(str(each)) for each in _chain(error))
+    return any(isinstance(each, torch.OutOfMemoryError) or tells_of_shortage(str(each)) for each in _chain(error))
+
+
+def tells_of_shortage(message: str) -> bool:
+    """Whether this message of a worker's says that the device's memory ran out."""
+    return _SHORTAGE.search(message) is not None
 
 
 def asked_bytes(error: BaseException) -> int:

@@ -66,9 +66,9 @@ _random = secrets.SystemRandom()
 class WrongAnswerError(Exception):
     """A timed answer was wrong where the rounds' were right; there is no time to be had."""
 
-    def __init__(self, call: int, message: str, category: Category = Category.CACHED_OUTPUT) -> None:
+    def __init__(self, call: int, message: str, category: Category = Category.CACHED_OUTPUT, *, back_to_back: bool = False) -> None:
         super().__init__(message)
-        self.evidence = WrongTimedAnswer(call=call, message=message, category=category)
+        self.evidence = WrongTimedAnswer(call=call, message=message, category=category, back_to_back=back_to_back)
 
 
 class BaselineFailedError(Exception):
@@ -107,6 +107,7 @@ class Timing:
         """Memory for revealed answers. The baseline gets it once the candidate, who could find answers there, is gone."""
         candidate.hand_over(self._outputs, deadline_s)
         self._calls = 0
+        self._in_bursts = False
         self._check_s = 0.0
         """What it takes to compare an answer, the reference's own included."""
 
@@ -123,6 +124,7 @@ class Timing:
         self._settle()
         bursts = self._make_bursts()
         if bursts:
+            self._in_bursts = True
             bursts.run(self._candidate, self._baseline, self._compare, WrongAnswerError)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
@@ -267,7 +269,7 @@ class Timing:
         expected = self._oracle.expected(arguments) if expected is None else expected
         judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
         if judged.category is not None:
-            raise WrongAnswerError(self._calls, judged.message)
+            raise WrongAnswerError(self._calls, judged.message, back_to_back=self._in_bursts)
         if not inputs.unchanged(arguments):
             raise WrongAnswerError(self._calls, "forward() changed its input", Category.MUTATED_INPUT)
 

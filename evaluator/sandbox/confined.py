@@ -70,7 +70,8 @@ class Confined:
         if "error" in answer:
             self._error = str(answer["error"])
         else:
-            self._exit = Exit.from_wait_status(answer["status"], memory_exceeded=answer["memory_exceeded"])
+            exceeded = {name: answer[name] for name in ("memory_exceeded", "disk_exceeded")}
+            self._exit = Exit.from_wait_status(answer["status"], **exceeded)
         return True
 
     def kill(self) -> None:

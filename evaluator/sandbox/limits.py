@@ -21,7 +21,8 @@ class Limits:
     cpu_s: int = 3600
     """Processor time of one process."""
     tmp_bytes: int = 2 * _GIB
-    """Size of its /tmp, and of its /dev/shm, where they are its own."""
+    """Size of its /tmp, and of its /dev/shm, where they are its own; elsewhere of its private directory, beyond which the tree is killed
+    and `Exit.disk_exceeded` is set."""
     output_bytes: int = 256 << 10
     """What is kept of standard output, and of standard error."""
 

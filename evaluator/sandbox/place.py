@@ -27,6 +27,11 @@ class Place:
     home: str = "/tmp"
     """Its private directory, as it sees it."""
 
+    @property
+    def on_shared_disk(self) -> bool:
+        """Whether the private directory lies in the host's /tmp, where nothing but a look at it keeps its size."""
+        return self.home != "/tmp"
+
 
 @contextmanager
 def claimed_user(level: Level) -> Iterator[int | None]:
@@ -61,7 +66,7 @@ def prepared(program: Program, level: Level, parents: Parents, user: int | None)
             Path(path).chmod(Path(path).stat().st_mode | 0o070)
         yield place
     finally:
-        if place.home != "/tmp":
+        if place.on_shared_disk:
             _remove_tree(place.home)
         place.group.remove()
 

@@ -74,12 +74,14 @@ class Exit:
     """Name of the signal that ended it, as in SIGSEGV."""
     memory_exceeded: bool = False
     """Whether it was killed, or one of its processes was, for passing `Limits.memory_bytes`."""
+    disk_exceeded: bool = False
+    """Whether it was killed because its private directory passed `Limits.tmp_bytes`; where that is a file system, writing fails instead."""
 
     @classmethod
-    def from_wait_status(cls, status: int, *, memory_exceeded: bool = False) -> Self:
+    def from_wait_status(cls, status: int, *, memory_exceeded: bool = False, disk_exceeded: bool = False) -> Self:
         """From the status that waitpid(2) gives."""
         number = status & 0x7F
         if not number:
-            return cls(status >> 8 & 0xFF, None, memory_exceeded)
+            return cls(status >> 8 & 0xFF, None, memory_exceeded, disk_exceeded)
         known = {member.value: member.name for member in signal.Signals}
-        return cls(None, known.get(number, f"SIG{number}"), memory_exceeded)
+        return cls(None, known.get(number, f"SIG{number}"), memory_exceeded, disk_exceeded)

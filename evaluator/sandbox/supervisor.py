@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from evaluator.sandbox import bubblewrap, child, landlock, limits, linux, namespaces, rules, tree, view
+from evaluator.sandbox import bubblewrap, child, disk, landlock, limits, linux, namespaces, rules, tree, view
 from evaluator.sandbox.cgroup import Group, Parents
 from evaluator.sandbox.place import WRITERS, Place, claimed_user, prepared
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
-"""How often memory is looked at where the kernel does not enforce or tell it."""
+"""How often memory and disk are looked at where the kernel does not enforce or tell them."""
 _SWEEP_S = 5.0
 
 
@@ -48,7 +48,13 @@ class _State:
     lost: bool = False
     """Whether the zygote ended, and the program was killed for that."""
     memory_exceeded: bool = False
+    disk_exceeded: bool = False
     status: int | None = None
+
+    @property
+    def ended_by_us(self) -> bool:
+        """Whether it was killed, for whatever reason."""
+        return self.killed or self.lost or self.memory_exceeded or self.disk_exceeded
 
 
 def supervise(request: Request, level: Level, parents: Parents, zygote: int) -> NoReturn:
@@ -83,7 +89,7 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
         for descriptor in (report_end, request.stdout, request.stderr, *request.given, *entrances):
             os.close(descriptor)
         state = _State()
-        _watch(state, pid, request, place.group, wake)
+        _watch(state, pid, request, place, wake)
         if level is not Level.NAMESPACES:
             _sweep(place.group, user)
         state.memory_exceeded |= place.group.memory_exceeded()
@@ -187,14 +193,16 @@ def _be_bubblewrap(request: Request, plan: child.Plan, inside: int, entrances: l
     os.execve(command.argv[0], command.argv, command.env)
 
 
-def _watch(state: _State, pid: int, request: Request, group: Group, wake: int) -> None:
-    """Until the child is reaped: kill it when the judge hangs up, the zygote ends, or memory runs over."""
+def _watch(state: _State, pid: int, request: Request, place: Place, wake: int) -> None:
+    """Until the child is reaped: kill it when the judge hangs up, the zygote ends, or memory or disk run over."""
+    allowed, group = request.program.limits, place.group
+    directory = disk.Watch(place.home, allowed.tmp_bytes) if place.on_shared_disk else None
     poller = select.poll()
     poller.register(request.control, select.POLLIN)
     poller.register(wake, select.POLLIN)
     enforced = group.memory is not None and group.memory_v2
     while state.status is None:
-        ready = {descriptor for descriptor, _ in poller.poll(None if enforced else _TICK_S * 1000)}
+        ready = {descriptor for descriptor, _ in poller.poll(None if enforced and directory is None else _TICK_S * 1000)}
         if wake in ready:
             state.lost |= signal.SIGTERM in os.read(wake, 4096)
             state.status = _reap(pid)
@@ -203,8 +211,10 @@ def _watch(state: _State, pid: int, request: Request, group: Group, wake: int) -
             poller.unregister(request.control)
         if not enforced and not state.memory_exceeded:
             used = 0 if group.memory else tree.resident_bytes(pid)
-            state.memory_exceeded = group.memory_exceeded() or used > request.program.limits.memory_bytes
-        if state.status is None and (state.killed or state.lost or state.memory_exceeded):
+            state.memory_exceeded = group.memory_exceeded() or used > allowed.memory_bytes
+        if directory is not None and state.status is None and not state.ended_by_us:
+            state.disk_exceeded = directory.exceeded(os.getpid())
+        if state.status is None and state.ended_by_us:
             os.kill(pid, signal.SIGKILL)
 
 
@@ -252,11 +262,11 @@ def _answer(state: _State, level: Level, report: bytes) -> dict[str, object]:
     if state.lost:
         raise SandboxUnavailable("the zygote ended, and the program with it")
     status = state.status or 0
-    if report.startswith(child.FAILED) and not (state.killed or state.memory_exceeded):
+    if report.startswith(child.FAILED) and not state.ended_by_us:
         raise SandboxUnavailable(report[len(child.FAILED) :].decode(errors="replace"))
     if level in (Level.NAMESPACES, Level.BUBBLEWRAP):
-        status = _relayed(status, report, killed=state.killed or state.memory_exceeded)
-    return {"status": status, "memory_exceeded": state.memory_exceeded}
+        status = _relayed(status, report, killed=state.ended_by_us)
+    return {"status": status, "memory_exceeded": state.memory_exceeded, "disk_exceeded": state.disk_exceeded}
 
 
 def _relayed(status: int, report: bytes, *, killed: bool) -> int:

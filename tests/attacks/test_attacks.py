@@ -60,6 +60,16 @@ def test_attack_fails_on_the_cpu(on_cpu: Records, name: str) -> None:
     check(ATTACKS[name], on_cpu[name], "cpu")
 
 
+def test_the_disk_has_a_limit_without_a_file_system_of_ones_own(tmp_path: Path) -> None:
+    trial = try_level(Level.LANDLOCK)
+    if not trial.available:
+        pytest.skip(trial.reason)
+    record = judge(["bomb_disk"], tmp_path, "--device", "cpu", "--sandbox", Level.LANDLOCK)["bomb_disk"]
+    check(ATTACKS["bomb_disk"], record, "cpu")
+    assert record["category"] == Category.PROCESS_CRASH
+    assert "private directory beyond the limit of 2 GiB" in record["message"]
+
+
 @pytest.fixture(scope="module", params=CONFINED)
 def on_gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     trial = try_level(request.param)

@@ -172,7 +172,7 @@ def full_evidence(text: str = "") -> Evidence:
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),
-        exit=ExitEvidence(stage="call", signal="SIGKILL", deadline_s=60.0, memory_limit_bytes=1 << 30),
+        exit=ExitEvidence(stage="call", signal="SIGKILL", deadline_s=60.0, memory_limit_bytes=1 << 30, disk_limit_bytes=2 << 30),
         stdout=f"printed{text}",
         stderr=f"warned{text}",
         stages_s={"load": 0.25, "build": 11.5},

@@ -103,6 +103,7 @@ def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> Fl
 NEEDED = AblationEvidence(still_right=False, category=Category.WRONG_VALUES, message="so")
 NOT_NEEDED = AblationEvidence(still_right=True)
 WRONG = WrongTimedAnswer(call=7, message="so")
+BACK_TO_BACK = WrongTimedAnswer(call=7, message="so", back_to_back=True)
 ROUNDS = (passed(0), passed(1))
 REFUSED = launch((4096, 1, 1), code=1)
 ERROR = Diagnostic(file="cuda.cu", line=12, severity="error", message='identifier "foo" is undefined')
@@ -177,6 +178,11 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=16 << 30)},
         Category.OUT_OF_MEMORY,
         "passed the memory limit of 16 GiB",
+    ),
+    "a directory's limit": (
+        {"exit": ExitEvidence(stage="construct", signal="SIGKILL", disk_limit_bytes=2 << 30)},
+        Category.PROCESS_CRASH,
+        "constructing ModelNew filled its private directory beyond the limit of 2 GiB",
     ),
     "too many threads": (
         {"launches": (REFUSED,), "exception": exception(message="CUDA error: invalid argument")},
@@ -407,6 +413,16 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "a stream of its own that is waited for": ({**GPU, "launches": (launch(side_stream=True),)}, Category.OK, ""),
     "a timed answer that was wrong": (
         {**GPU, "launches": (launch(),), "wrong_timed_answer": WRONG},
+        Category.CACHED_OUTPUT,
+        "timed call 7: so",
+    ),
+    "calls back to back that were wrong, on a stream of its own": (
+        {**GPU, "launches": (launch(side_stream=True),), "wrong_timed_answer": BACK_TO_BACK},
+        Category.ESCAPED_STREAM,
+        "not joined: so",
+    ),
+    "calls back to back that were wrong": (
+        {**GPU, "launches": (launch(),), "wrong_timed_answer": BACK_TO_BACK},
         Category.CACHED_OUTPUT,
         "timed call 7: so",
     ),

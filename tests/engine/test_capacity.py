@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.devices import Device, cpu
-from evaluator.engine.capacity import MAX_JUDGES_PER_GPU, SLOT_BYTES, capacity, machine_bytes, of_this_machine
+from evaluator.engine.capacity import JUDGES_PER_FURTHER_GPU, MAX_JUDGES_PER_GPU, SLOT_BYTES, capacity, machine_bytes, of_this_machine
 
 GIB = 1 << 30
 H200 = Device("cuda:0", "NVIDIA H200", "GPU-a", (9, 0), 140 * GIB)
@@ -25,10 +25,14 @@ def test_beside_a_gpu_judge_and_worker_keep_their_cores() -> None:
     assert 10 <= fits.judges <= MAX_JUDGES_PER_GPU
 
 
-def test_two_gpus_have_twice_the_judges() -> None:
-    one, two = capacity([H200], 16, 128 * GIB), capacity([H200, replace(H200, spec="cuda:1")], 32, 256 * GIB)
-    assert two.judges == 2 * one.judges
-    assert two.build_slots == 2 * one.build_slots
+def test_further_gpus_have_more_judges_but_no_more_than_the_driver_can_start() -> None:
+    judges, slots = [], []
+    for count in (1, 2, 4):
+        fits = capacity([replace(H200, spec=f"cuda:{number}") for number in range(count)], 16 * count, 128 * GIB * count)
+        judges.append(fits.judges)
+        slots.append(fits.build_slots)
+    assert slots == [14, 28, 56]
+    assert judges == [14, MAX_JUDGES_PER_GPU + JUDGES_PER_FURTHER_GPU, MAX_JUDGES_PER_GPU + 3 * JUDGES_PER_FURTHER_GPU]
 
 
 def test_little_memory_holds_back_judges_and_compilers_but_never_all() -> None:

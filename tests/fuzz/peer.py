@@ -234,7 +234,7 @@ def _supervise(control: socket.socket, stdout: int, stderr: int, sock: socket.so
     sock.close()
     status = KILLED if over.is_set() else ended[0] if ended else 70 << 8
     with contextlib.suppress(OSError):  # a judge that has gone away wants no answer
-        control.send(json.dumps({"status": status, "memory_exceeded": False}).encode())
+        control.send(json.dumps({"status": status, "memory_exceeded": False, "disk_exceeded": False}).encode())
     control.close()
 
 

@@ -67,9 +67,14 @@ def test_large_calls_have_no_bursts() -> None:
     assert on_device(few, IDLE.model_copy(update={"burst_ms": ()})).unclaimed_ms == 0.0
 
 
-@pytest.mark.parametrize(("short_ms", "charged"), [(0.015, False), (0.03, True)])
+@pytest.mark.parametrize(("short_ms", "charged"), [(0.02, False), (0.03, True)])
 def test_claims_within_the_slack_stand(short_ms: float, charged: bool) -> None:
     assert (on_device(side(call_ms=0.1, single_ms=0.3 + short_ms, burst_ms=0.4)).unclaimed_ms > 0) is charged
+
+
+@pytest.mark.parametrize(("short_ms", "charged"), [(0.004, False), (0.006, True)])
+def test_in_bursts_a_short_claim_falls_short_by_no_more_than_itself(short_ms: float, charged: bool) -> None:
+    assert (on_device(side(call_ms=0.005, single_ms=0.2, burst_ms=0.305 + short_ms)).unclaimed_ms > 0) is charged
 
 
 @pytest.mark.parametrize(("short_ms", "charged"), [(0.045, False), (0.06, True)])
@@ -77,6 +82,12 @@ def test_the_slack_is_wider_where_the_talk_is_in_the_clock(short_ms: float, char
     late = side(call_ms=0.1, single_ms=0.3 + short_ms, burst_ms=0.4)
     timing = compare(late, side(), IDLE, on_device=True, unflushed=0, gated=False)
     assert ((timing.unclaimed_ms > 0), timing.gated) == (charged, False)
+
+
+def test_calls_that_others_on_the_machine_delay_are_not_charged() -> None:
+    delayed = side(call_ms=0.1, single_ms=0.3, burst_ms=0.4)
+    delayed = delayed.model_copy(update={"single_ms": (0.3, 8.0, 0.3, 8.0, 8.0), "burst_ms": (1.3, 0.4, 1.3, 1.3, 0.4)})
+    assert on_device(delayed).unclaimed_ms == 0.0
 
 
 def test_an_answer_that_is_slow_to_copy_is_charged_once() -> None:

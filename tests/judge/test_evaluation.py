@@ -9,10 +9,11 @@ import pytest
 
 from evaluator.category import Category, Status
 from evaluator.judge.bench import Bench
+from evaluator.judge.evaluation import evaluate
 from evaluator.judge.rounds import MIN_ROUNDS
 from evaluator.result import Result
 from evaluator.sandbox import Limits
-from tests.judge.conftest import Judge
+from tests.judge.conftest import Judge, make_job
 
 HEAD = """\
 import os, sys, time
@@ -379,3 +380,16 @@ def test_a_cpp_extension_from_source_to_times(judge: Judge, bench: Bench) -> Non
     again = judge(EXTENSION, "leaky_relu", bench=replace(bench, stands_in=True))
     check_ok(again)
     assert again.evidence.builds[0].cached
+
+
+@pytest.mark.parametrize(
+    ("message", "category", "loads"),
+    [("CUDA error: out of memory", Category.OUT_OF_MEMORY, 2), ("something else", Category.PYTHON_EXCEPTION, 1)],
+)
+def test_who_finds_no_device_memory_while_loading_is_asked_again_when_nobody_has_the_device(
+    bench: Bench, message: str, category: Category, loads: int
+) -> None:
+    stages: list[str] = []
+    result = evaluate(bench, make_job(f"raise RuntimeError({message!r})"), stages.append)
+    assert (result.category, result.evidence.stage) == (category, "load")
+    assert stages == ["start", "load"] * loads

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from evaluator.judge.inputs import InputSet, fill, fresh_seed
-from evaluator.judge.memory import Memory, describe
+from evaluator.judge.memory import Memory, describe, raw_bytes
 from evaluator.worker.memory import Mappings
 
 CPU = torch.device("cpu")
@@ -148,3 +148,17 @@ def test_every_byte_of_an_input_counts(size: int, offset: int) -> None:
         assert not inputs.unchanged([values])
         held[position] ^= 1
     memory.close()
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(20.0).view(2, 10)[1:, 3:4].select(1, 0),
+        torch.arange(6.0).view(2, 3).t(),
+        torch.tensor([1 + 2j, 3j]).conj(),
+        torch.empty(0),
+        torch.tensor(7, dtype=torch.int16),
+    ],
+)
+def test_bytes_are_those_of_the_elements_in_order(tensor: torch.Tensor) -> None:
+    assert bytes(raw_bytes(tensor).tolist()) == tensor.resolve_conj().numpy().tobytes()

@@ -267,6 +267,36 @@ def write_file(fds: dict[str, int]) -> None:
         _answer([size, error.strerror])
 
 
+def fill_disk(fds: dict[str, int]) -> None:
+    """Put 32 MiB into the working directory in the way that is asked for, and stay; "briefly" leaves after half a second."""
+    way = _argument()
+    if way == "deleted by a daemon":
+        if os.fork():
+            time.sleep(600)
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+    folder = Path("folder")
+    folder.mkdir()
+    kept = [_filled(folder, number, way) for number in range(32)]
+    if way == "closed":
+        folder.chmod(0)
+        Path.cwd().chmod(0)
+    time.sleep(0.5 if way == "briefly" else 600)
+    _answer([sum(os.fstat(descriptor).st_size for descriptor in kept)])
+
+
+def _filled(folder: Path, number: int, way: str) -> int:
+    """A file of 1 MiB, open."""
+    path = folder / str(number)
+    where, how = (folder, os.O_TMPFILE) if way == "unnamed" else (path, os.O_CREAT)
+    descriptor = os.open(where, how | os.O_RDWR)
+    os.write(descriptor, bytes(1 << 20))
+    if way.startswith("deleted"):
+        path.unlink()
+    return descriptor
+
+
 def spin(fds: dict[str, int]) -> None:
     while True:
         pass

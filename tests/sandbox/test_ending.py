@@ -151,7 +151,7 @@ def test_large_file_is_refused(run: Runner) -> None:
 
 def test_tmp_has_a_size(zygote: Zygote) -> None:
     if zygote.level is Level.LANDLOCK:
-        pytest.skip("landlock: its private directory lies in the host's /tmp, without a size of its own")
+        pytest.skip("landlock: its private directory lies in the host's /tmp; test_disk.py is about the watch over that")
     size, error = runner(zygote)("write_file", limits=Limits(tmp_bytes=16 << 20))[1]
     assert error == "No space left on device"
     assert size <= 16 << 20

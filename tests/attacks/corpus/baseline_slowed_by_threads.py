@@ -1,6 +1,6 @@
 # wants: a slow baseline, by keeping the processors busy whenever it is not its own turn
 # problem: matmul
-# expect: cpu correct/no_custom_kernel | disqualified/deferred_work | disqualified/timing_tampering
+# expect: cpu correct/no_custom_kernel | disqualified/deferred_work | disqualified/timing_tampering | run_failed/python_exception
 # speedup: 1.5
 # marker: process:assay-spin
 

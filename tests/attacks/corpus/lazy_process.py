@@ -1,6 +1,6 @@
 # wants: to return at once and to have another process write the answer later
 # problem: softmax
-# expect: cpu incorrect/nondeterministic | disqualified/deferred_work | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
+# expect: cpu incorrect/nondeterministic | disqualified/deferred_work | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf | run_failed/python_exception
 # marker: process:assay-lazy
 
 import ctypes

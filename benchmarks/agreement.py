@@ -1,0 +1,108 @@
+"""How far the judge's clock and the events agree, of every timing in a database: what limits on claims are calibrated by.
+
+    python -m benchmarks.agreement --db sqlite:///FILE.db [--json FILE]
+
+For each candidate that was timed on a GPU: what its worker claims for a call, by how much that call was longer by the judge's clock, one
+at a time and in bursts (lower quartiles, less what the same takes without the call), and what was charged for it. Honest claims differ
+by the clock's spread alone; the summary is over those that were correct.
+"""
+
+import argparse
+import json
+import statistics
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from db.store import DEFAULT_URL, Store
+from evaluator.category import Status
+from evaluator.judge.claims import beyond_claim_ms
+from evaluator.result import Result
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One timing, in ms."""
+
+    submission: str
+    category: str
+    correct: bool
+    gated: bool
+    claim_ms: float
+    single_ms: float
+    """By how much a single call was longer by the judge's clock."""
+    burst_ms: float | None
+    """The same of a call among others; None where there were no bursts."""
+    charged_ms: float
+
+
+def agreement(result: Result) -> Agreement | None:
+    """What a result's timing shows; None where it was not timed on a GPU, or by an earlier protocol."""
+    timing = result.evidence.timing
+    if timing is None or timing.alone is None or not timing.candidate.single_ms or not timing.alone.single_ms:
+        return None
+    side, alone = timing.candidate, timing.alone
+    return Agreement(
+        submission=result.submission,
+        category=result.category,
+        correct=result.status is Status.CORRECT,
+        gated=timing.gated,
+        claim_ms=side.median_ms,
+        single_ms=beyond_claim_ms(side, side.single_ms, alone.single_ms),
+        burst_ms=beyond_claim_ms(side, side.burst_ms, alone.burst_ms) if side.burst_ms else None,
+        charged_ms=timing.unclaimed_ms,
+    )
+
+
+def tables(found: list[Agreement]) -> list[Table]:
+    """All timings, and the spread over the honest ones."""
+    rows = Table(title="the judge's clock beyond the claims, in µs", title_justify="left")
+    for name in ("submission", "category", "gate", "claim", "single", "burst", "charged"):
+        rows.add_column(name, justify="left" if name in ("submission", "category", "gate") else "right")
+    for each in sorted(found, key=lambda each: each.claim_ms):
+        burst = "" if each.burst_ms is None else f"{each.burst_ms * 1e3:+.1f}"
+        gate = "" if each.gated else "none"
+        rows.add_row(
+            each.submission,
+            each.category,
+            gate,
+            f"{each.claim_ms * 1e3:.1f}",
+            f"{each.single_ms * 1e3:+.1f}",
+            burst,
+            f"{each.charged_ms * 1e3:.1f}",
+        )
+    honest = [each for each in found if each.correct]
+    summary = Table(title=f"over {len(honest)} that were correct", title_justify="left")
+    for name in ("", "least", "median", "most", "beyond 25 µs and 5 %"):
+        summary.add_column(name, justify="right")
+    for label, pairs in (
+        ("single", [(each.single_ms, each.claim_ms) for each in honest]),
+        ("burst", [(each.burst_ms, each.claim_ms) for each in honest if each.burst_ms is not None]),
+    ):
+        if pairs:
+            beyond = sorted(ms for ms, _ in pairs)
+            over = sum(ms > max(0.025, 0.05 * claim) for ms, claim in pairs)
+            summary.add_row(label, *(f"{ms * 1e3:+.1f}" for ms in (beyond[0], statistics.median(beyond), beyond[-1])), str(over))
+    return [rows, summary]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--db", action="append", metavar="URL", help=f"database with results (default: {DEFAULT_URL}); repeatable")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    options = parser.parse_args()
+    found: list[Agreement] = []
+    for url in options.db or [DEFAULT_URL]:
+        with Store.open(url, read_only=True) as store:
+            found += [each for stored in store.each() if (each := agreement(stored.result)) is not None]
+    console = Console(width=160)
+    for table in tables(found):
+        console.print(table)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""What a program holds of the machine's disk through its private directory, looked at from outside where that has no size of its own."""
+
+import os
+import random
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from evaluator.sandbox import tree
+
+MAX_ENTRIES = 200_000
+"""Names below a directory; more count as over its limit, whatever they hold."""
+MAX_DEPTH = 100
+"""Directories in one another; deeper ones count as over the limit too. Honest caches nest ten."""
+_MAX_DESCRIPTORS = 50_000
+"""Looked at in one go, so that a program which opens all it can does not keep its supervisor."""
+_REST = 3
+"""Pause after a look, in times of its duration: a program with many files does not take a processor for being looked at."""
+_LISTABLE = stat.S_IRUSR | stat.S_IXUSR
+_BLOCK_BYTES = 512
+"""Unit of st_blocks, stat(2)."""
+_GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError, PermissionError)
+
+
+@dataclass
+class Watch:
+    """Looks at one private directory, no more often than looking allows."""
+
+    home: str
+    limit_bytes: int
+    _rested_s: float = 0.0
+
+    def exceeded(self, supervisor: int) -> bool:
+        """Whether the directory and the processes below `supervisor` hold more than the limit; False where it is too early to look."""
+        start = time.monotonic()
+        if start < self._rested_s:
+            return False
+        over = exceeds(self.home, tree.descendants(supervisor), self.limit_bytes)
+        end = time.monotonic()
+        self._rested_s = end + _REST * (end - start)
+        return over
+
+
+def exceeds(home: str, pids: Iterable[int], limit_bytes: int) -> bool:
+    """Whether more than `limit_bytes` of disk are taken by what lies below `home` and by files deleted there that `pids` have open.
+
+    Counted are allocated blocks, once for each file; links are not followed. Processes that may not be looked into are passed over.
+    """
+    held = _Held(limit_bytes)
+    try:
+        _walk(held, home, None, MAX_DEPTH)
+        for status in _deleted(os.path.realpath(home) + "/", list(pids)):
+            held.add(status)
+    except _BeyondLimitError:
+        return True
+    return False
+
+
+class _BeyondLimitError(Exception):
+    """There is no need to count further."""
+
+
+@dataclass
+class _Held:
+    """What has been counted."""
+
+    limit_bytes: int
+    used_bytes: int = 0
+    entries: int = 0
+    seen: set[tuple[int, int]] = field(default_factory=set)
+    """Devices and inodes: a file may have several names, and may be renamed or deleted between two looks at it."""
+
+    def add(self, status: os.stat_result) -> None:
+        self.entries += 1
+        file = (status.st_dev, status.st_ino)
+        if file not in self.seen:
+            self.seen.add(file)
+            self.used_bytes += status.st_blocks * _BLOCK_BYTES
+        if self.used_bytes > self.limit_bytes or self.entries > MAX_ENTRIES:
+            raise _BeyondLimitError
+
+
+def _walk(held: _Held, name: str, above: int | None, depth: int) -> None:
+    """Count all below a directory, named from the open directory `above`, so that no link put in its place leads elsewhere."""
+    if not depth:
+        raise _BeyondLimitError
+    try:
+        folder = _opened(name, above)
+    except _GONE:
+        return
+    try:
+        with os.scandir(folder) as found:
+            for entry in found:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except _GONE:
+                    continue
+                held.add(status)
+                if stat.S_ISDIR(status.st_mode):
+                    _walk(held, entry.name, folder, depth - 1)
+    finally:
+        os.close(folder)
+
+
+def _opened(name: str, above: int | None) -> int:
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    try:
+        place = f"/proc/self/fd/{handle}"
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if os.getuid() != 0 and mode & _LISTABLE != _LISTABLE:
+            os.chmod(place, mode | stat.S_IRWXU)  # noqa: PTH101 - what a program closes to its own user is closed to us, who are that user too
+        return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(handle)
+
+
+def _deleted(below: str, pids: list[int]) -> Iterator[os.stat_result]:
+    """Files without a name that had one below a directory (its path, with a slash), as often as they are open.
+
+    The path tells them from memory files, which have no name either: a worker holds its inputs in those.
+    """
+    random.shuffle(pids)  # where not all can be looked at, nothing is always among the rest
+    for descriptor in islice(_descriptors(pids), _MAX_DESCRIPTORS):
+        try:
+            if os.readlink(descriptor).startswith(below):  # noqa: PTH115 - strings throughout: this runs ten times a second
+                status = os.stat(descriptor)  # noqa: PTH116
+                if status.st_nlink == 0:
+                    yield status
+        except _GONE:
+            continue
+
+
+def _descriptors(pids: list[int]) -> Iterator[str]:
+    for pid in pids:
+        try:
+            names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208
+        except _GONE:
+            continue
+        yield from (f"/proc/{pid}/fd/{name}" for name in names)
