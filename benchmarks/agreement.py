@@ -18,7 +18,7 @@ from rich.table import Table
 
 from db.store import DEFAULT_URL, Store
 from evaluator.category import Status
-from evaluator.judge.claims import beyond_claim_ms
+from evaluator.judge.claims import beyond_claim_ms, least, second_least
 from evaluator.result import Result
 
 
@@ -50,8 +50,8 @@ def agreement(result: Result) -> Agreement | None:
         correct=result.status is Status.CORRECT,
         gated=timing.gated,
         claim_ms=side.median_ms,
-        single_ms=beyond_claim_ms(side, side.single_ms, alone.single_ms),
-        burst_ms=beyond_claim_ms(side, side.burst_ms, alone.burst_ms) if side.burst_ms else None,
+        single_ms=beyond_claim_ms(side, side.single_ms, alone.single_ms, least),
+        burst_ms=beyond_claim_ms(side, side.burst_ms, alone.burst_ms, second_least) if side.burst_ms else None,
         charged_ms=timing.unclaimed_ms,
     )
 

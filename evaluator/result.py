@@ -200,8 +200,10 @@ class TimingSide(Record):
     """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
     processor time of it."""
     single_ms: tuple[float, ...] = ()
-    """Time of a call by the judge's clock, which starts when all is enqueued and its inputs come, the L2 flush in it; of the baseline
-    alone, the same without the call. None on the CPU."""
+    """Time of a call by the judge's clock, which starts when all is enqueued and its inputs come, with its flush and the copying of its
+    answer; of the baseline alone, the same without the call. None on the CPU."""
+    landed_ms: tuple[float, ...] = ()
+    """Of the same requests: the time until the answer was in memory that the worker does not see."""
     burst_ms: tuple[float, ...] = ()
     """Time of a call among others, back to back, by that clock, with its flush and with the copying of its answer, for each burst; of the
     baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
@@ -222,7 +224,7 @@ class WrongTimedAnswer(Record):
     message: str
     category: Category = Category.CACHED_OUTPUT
     back_to_back: bool = False
-    """Whether it was found where calls follow each other without the device being waited for in between."""
+    """Whether it was found where the device is not waited for between a call and the copying of its answer."""
 
 
 class TimingEvidence(Record):
@@ -244,23 +246,27 @@ class TimingEvidence(Record):
     background_ms: float = 0.0
     """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
     unexplained_ms: float | None = None
-    """How much longer a single call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
+    """How much longer a call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
     less. None on the CPU, where the judge's clock is the only one."""
     unclaimed_ms: float = 0.0
     """What the candidate's claims leave out of a call, by the judge's clock over single calls or over calls back to back, where it is more
     than the spread."""
     gated: bool = True
     """Whether the judge's clock ran behind its gate; otherwise, as for a forward() that waits for the device, the host's time is in it."""
+    in_a_row: int = 0
+    """Of how many calls a burst is; 0 on the CPU."""
     unflushed: int = 0
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
+    unflushed_bursts: int = 0
+    """The same of single calls and bursts for the judge's clock, which then are no samples."""
 
     @property
     def runtime_ms(self) -> float:
         """The candidate's time: the median of its calls, and what it left out of them.
 
-        An answer that is slow to copy shows in bursts too, and is charged once.
+        An answer that is slow to copy, or comes late, is charged once: on a GPU by the clock over calls whose answers are copied.
         """
-        late_ms = max(self.deferred_ms, self.unclaimed_ms)
+        late_ms = self.deferred_ms if self.unexplained_ms is None else self.unclaimed_ms
         return self.candidate.median_ms + self.ahead_ms + self.background_ms + late_ms
 
     @property

@@ -6,11 +6,9 @@ from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.result import Evidence, TimingEvidence, TimingSide
 
-UNEXPLAINED_MS = 0.05
+UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25
-"""What the judge's clock may say beyond the events before that is tampering: its own spread, and that of a long call."""
-UNEXPLAINED_UNGATED_MS = 0.1
-"""The same where the talk is in the clock."""
+"""What the judge's clock may say beyond the events before that is tampering, and not only charged: well beyond its own spread."""
 DEFERRED_FACTOR = 2.0
 DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
@@ -28,7 +26,7 @@ def wrong_when_timed(evidence: Evidence) -> Verdict | None:
     if wrong is None:
         return None
     if wrong.category is Category.CACHED_OUTPUT and wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):
-        message = f"right one call at a time, and wrong back to back, kernels running on a stream that is not joined: {wrong.message}"
+        message = f"wrong where nothing waits for the device before the answer is copied, with kernels on other streams: {wrong.message}"
         return Verdict(Category.ESCAPED_STREAM, message)
     return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 
@@ -86,11 +84,13 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
     timing = evidence.timing
     if timing is None or timing.unexplained_ms is None:
         return None
-    if timing.unflushed > UNFLUSHED_SHARE * timing.calls:
-        message = f"the L2 cache was not emptied before {timing.unflushed} calls, as the worker had been told to"
+    witnesses = len(timing.candidate.single_ms) + len(timing.candidate.burst_ms) + timing.unflushed_bursts
+    if timing.unflushed > UNFLUSHED_SHARE * timing.calls or timing.unflushed_bursts > UNFLUSHED_SHARE * witnesses:
+        calls = timing.unflushed + timing.unflushed_bursts
+        message = f"the L2 cache was not emptied before {calls} calls, as the worker had been told to"
         return Verdict(Category.TIMING_TAMPERING, message)
     claimed_ms = timing.candidate.median_ms
-    if timing.unexplained_ms < max(UNEXPLAINED_MS if timing.gated else UNEXPLAINED_UNGATED_MS, UNEXPLAINED_SHARE * claimed_ms):
+    if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
         return None
     message = f"its events claim {claimed_ms:.4g} ms a call, the judge's clock {timing.unexplained_ms:.4g} ms more than that"
     sideways = any(launch.own and launch.side_stream for launch in evidence.launches)

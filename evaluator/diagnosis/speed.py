@@ -28,7 +28,13 @@ def speed_notes(result: Result) -> tuple[str, ...]:
         found += _launches(result)
     timing = result.evidence.timing
     if timing is not None:
-        added = {"before the call": timing.ahead_ms, "after it": timing.background_ms, "until the answer arrives": timing.deferred_ms}
+        on_cpu = timing.unexplained_ms is None
+        added = {
+            "before the call": timing.ahead_ms,
+            "after it": timing.background_ms,
+            "until the answer arrives": timing.deferred_ms if on_cpu else 0.0,
+            "outside of what its events claim": 0.0 if on_cpu else timing.unclaimed_ms,
+        }
         found += [f"{ms:.3g} ms of it are spent {when}" for when, ms in added.items() if ms]
     return tuple(found)
 

@@ -12,6 +12,7 @@ from evaluator.worker import structure
 from evaluator.worker.protocol import Message, ProtocolError
 
 MAX_OUTPUTS = 1024
+MAX_DIMENSIONS = 64
 SCALAR_TOLERANCE = 1e-6
 """Relative, for a Python float among the outputs."""
 
@@ -25,6 +26,17 @@ class ClaimedTensor:
     dtype: torch.dtype | None
     dtype_name: str
     device: str
+    order: tuple[int, ...] | None = None
+    """Its dimensions in the order in which they lie in memory, where that is another: it is quickly copied to memory laid out alike. Where
+    this is not true it is copied rightly all the same."""
+
+    def laid_out(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor of this shape, its dimensions in this one's order."""
+        return tensor if self.order is None else tensor.permute(self.order)
+
+    def restored(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The reverse: a tensor whose dimensions are in this one's order, in this one's shape."""
+        return tensor if self.order is None else tensor.permute([self.order.index(number) for number in range(len(self.order))])
 
 
 class MismatchError(Exception):
@@ -57,14 +69,21 @@ def _claim(number: int, description: Any) -> ClaimedTensor:
         shape, name, device = description["shape"], description["dtype"], description["device"]
     except (KeyError, TypeError, IndexError) as error:
         raise structure.StructureError("a tensor without shape, dtype or device") from error
-    sizes_ok = isinstance(shape, list) and len(shape) <= 64 and all(type(size) is int and 0 <= size < 1 << 48 for size in shape)
+    sizes_ok = _are_integers(shape) and all(0 <= size < 1 << 48 for size in shape)
     if not sizes_ok or not isinstance(name, str) or not isinstance(device, str):
         raise structure.StructureError("a tensor's shape, dtype or device is malformed")
     try:
         dtype = structure.named_dtype(name)
     except structure.StructureError:
         dtype = None
-    return ClaimedTensor(number, tuple(shape), dtype, name[:40], device[:40])
+    order = description.get("order")
+    if order is not None and (not _are_integers(order) or sorted(order) != list(range(len(shape)))):
+        raise structure.StructureError("a tensor's order of dimensions is malformed")
+    return ClaimedTensor(number, tuple(shape), dtype, name[:40], device[:40], tuple(order) if order else None)
+
+
+def _are_integers(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_DIMENSIONS and all(type(item) is int for item in value)
 
 
 def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:

@@ -169,10 +169,11 @@ class Attempt:
 
     def _judge(self) -> None:
         candidate = self._load_candidate()
+        # By who is next only: of all that wait for a GPU each would take memory there for one more context.
+        prepare = self._prepare_baseline if self._device.type == "cuda" else None
         with candidate.entering("wait"):
-            self._lock.acquire()
-        # Not before: of those that wait for a GPU each would take memory there for one more context.
-        self._ready = self._aside.submit(self._start_baseline)
+            self._lock.acquire(prepare)
+        self._prepare_baseline()
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
         with self._stage(candidate, "construct"):
@@ -182,7 +183,7 @@ class Attempt:
             passed = self._run_rounds(candidate, oracle)
         if passed:
             with candidate.entering("baseline"):
-                baseline = self._ready.result()
+                baseline = self._prepare_baseline().result()
             with self._stage(candidate, "timing"):
                 self._run_timing(candidate, baseline, oracle, arguments, model)
                 self._note_floor(oracle, model)
@@ -202,8 +203,11 @@ class Attempt:
             if candidate.exception is None or not tells_of_shortage(candidate.exception.message):
                 raise
             candidate.end()
-            self._lock.acquire()
+            spent_s = candidate.stages_s
             candidate = self._start_candidate()
+            candidate.stages_s = spent_s
+            with candidate.entering("wait"):
+                self._lock.acquire()
             self._load_submission(candidate)
         return candidate
 
@@ -228,8 +232,14 @@ class Attempt:
             self._greet(worker)
         return worker
 
+    def _prepare_baseline(self) -> Future[Worker]:
+        """The baseline's worker, asked for once: on a GPU, where that takes long, while another submission still has the device; on the CPU
+        it would take the processor from that one."""
+        self._ready = self._ready or self._aside.submit(self._start_baseline)
+        return self._ready
+
     def _start_baseline(self) -> Worker:
-        """The baseline's worker, with its model's code loaded; in a thread, while the submission is in its rounds."""
+        """The baseline's worker, with its model's code loaded; in a thread."""
         worker = self._baseline = self._fork()
         self._greet(worker)
         try:
@@ -398,4 +408,6 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    return {"CUDA_VISIBLE_DEVICES": device.visible}
+    """What a worker has before it imports PyTorch, whose OpenMP reads it then: threads that spin while they wait take the processor from
+    the other worker, whose turn it is, and pass for work left behind."""
+    return {"CUDA_VISIBLE_DEVICES": device.visible, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}

@@ -1,34 +1,37 @@
 """Calls behind the gate, the judge's own witness to what calls on a GPU take.
 
-One at a time, with nothing but the flush before it: the answer stays with the worker, and some are revealed later. And several back to
-back, which tell small kernels more precisely, each with its own inputs and flush and its answer copied to a place of its own. What is in
-the time beside the calls is learned from the baseline alone, which does the same without them.
+One at a time, and several back to back, which tell small kernels more precisely; each with inputs, a flush and a place for its answer of
+its own. What is in the time beside the calls is learned from the baseline alone, which does the same without them. The answers of single
+calls are all compared, and one of each burst, as they are when the worker says that it is done.
 """
 
 import logging
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 
-from evaluator.judge.claims import lower_quartile, single_slack_ms
+from evaluator.judge.claims import least, single_slack_ms
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory
-from evaluator.judge.rounds import snapshot, views_into
+from evaluator.judge.rounds import snapshot, synchronize, views_into
 from evaluator.judge.side import Side
 
 SINGLES = 15
 LEAST_SINGLES = 3
 SINGLES_S = 0.5
 """With LEAST_SINGLES done, slow calls are repeated no longer than this."""
-REVEALED_SHARE = 0.25
-"""Of the answers to single calls: how many are compared."""
-BURSTS = 7
-PLACES_BYTES = 1 << 30
-"""Memory for answers beyond the first's."""
+BURSTS = 15
+LEAST_BURSTS = 5
+BURSTS_S = 0.3
+"""The same of bursts."""
+ROOM_BYTES = 4 << 30
+ROOM_SHARE = 1 / 16
+"""Memory for inputs beyond the first's, as much for answers, and for flushes: so much, and of a small GPU no more than this share."""
 
 _random = secrets.SystemRandom()
 
@@ -48,20 +51,23 @@ class Bursts:
         outputs: Sequence[Allocation],
         shapes: Sequence[torch.Tensor],
         draw: Callable[[], list[Any]],
+        areas: int,
     ) -> None:
-        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs."""
+        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs; so many calls in a row can each have a flush."""
         self._sets, self._shapes, self._draw = sets, shapes, draw
-        length = max(1, min(len(sets), PLACES_BYTES // max(sum(allocation.nbytes for allocation in outputs), 1)))
-        more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
-        self.places: list[list[Allocation]] = [list(outputs), *more]
+        length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
+        self.places: list[list[Allocation]] = [list(outputs)]
+        with suppress(RuntimeError):  # there is no memory for more
+            while len(self.places) < length:
+                self.places.append([memory.allocate(allocation.requested) for allocation in outputs])
 
     @property
     def allocations(self) -> list[Allocation]:
         """All memory for answers."""
         return [allocation for place in self.places for allocation in place]
 
-    def run(self, side: Side, beside: Side, check: Check, wrong: type[Exception]) -> None:
-        """Time calls of the candidate, and compare some of the answers; `beside` is the baseline that lives beside it.
+    def run(self, side: Side, check: Check, wrong: type[Exception]) -> None:
+        """Time calls of the candidate, and compare answers.
 
         What is wrong behind the gate may come of a stream that did not wait there; what is late may be, where streams wait for each other,
         for the device's change between processes. Then all is done again without a gate. Raises `wrong`, and what `check` does.
@@ -69,60 +75,96 @@ class Bursts:
         if side.gate is not None and not side.waits:
             try:
                 self._run_singles(side, check)
-                if not side.waits and not self._is_late(side, beside):
+                if not self._is_late(side):
                     self._run_in_rows(side, check)
-                    return
+                    if not side.waits:
+                        return
             except wrong:
                 log.debug("an answer was wrong behind the gate")
             side.waits = True
-            side.single_ms.clear()
-            side.burst_ms.clear()
+            for times_ms in (side.single_ms, side.landed_ms, side.burst_ms):
+                times_ms.clear()
         self._run_singles(side, check)
         self._run_in_rows(side, check)
 
-    def _is_late(self, side: Side, beside: Side) -> bool:
-        """Whether calls seem to take longer than they claim. A baseline that was slowed down can but hide that, and this decides nothing
-        else than how the time is taken."""
-        beside.waits = False
-        idle_ms = [beside.burst(self._given(1), [None], calls=False) for _ in range(LEAST_SINGLES)]
+    def _is_late(self, side: Side) -> bool:
+        """Whether calls waited for the device, or seem to take longer than they claim, by what the worker itself takes without them: this
+        decides nothing else than how the time is taken."""
+        if side.waits or not side.single_ms:
+            return True
+        idle_ms = [self._idle(side, self.places[:1]) for _ in range(LEAST_SINGLES)]
         claim_ms = statistics.median(side.claims_ms)
-        return lower_quartile(side.single_ms) - lower_quartile(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
+        return least(side.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
     def run_idle(self, alone: Side) -> None:
         """Time the same without the calls, of a worker whose last answer has not been revealed."""
+        waits = alone.waits
         for _ in range(SINGLES):
-            alone.single_ms.append(alone.burst(self._given(1), [None], calls=False))
-        for _ in range(self._rows):
-            places = [self._views(alone, place) for place in self.places]
-            alone.burst_ms.append(alone.burst(self._given(len(places)), places, calls=False))
+            alone.single_ms.append(self._idle(alone, self.places[:1]))
+            _, late_ms = self._land(alone, self.places[0])
+            alone.landed_ms.append(alone.single_ms[-1] + late_ms)
+            alone.waits = waits  # as the candidate was asked, whatever delayed this one
+        for _ in self._rows():
+            alone.burst_ms.append(self._idle(alone, self.places))
+            alone.waits = waits
 
-    @property
-    def _rows(self) -> int:
-        """How many bursts of several calls there are: none where there is memory for one call."""
-        return BURSTS if len(self.places) > 1 else 0
+    def _rows(self) -> Iterator[int]:
+        """Once for each burst of several calls: none where there is memory for one call."""
+        start = time.monotonic()
+        for number in range(BURSTS if len(self.places) > 1 else 0):
+            if number >= LEAST_BURSTS and time.monotonic() - start > BURSTS_S:
+                return
+            yield number
+
+    def _idle(self, side: Side, places: Sequence[Sequence[Allocation]]) -> float:
+        return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False)
 
     def _run_singles(self, side: Side, check: Check) -> None:
         start = time.monotonic()
         for number in range(SINGLES):
             if number >= LEAST_SINGLES and time.monotonic() - start > SINGLES_S:
                 return
-            given = self._given(1)
-            side.single_ms.append(side.burst(given, [None]))
-            side.check_flush()
-            if number == 0 or _random.random() < REVEALED_SHARE:
-                side.worker.request("reveal", side.deadline_s, outputs=self._views(side, self.places[0]))
-                check(snapshot(self.places[0], self._shapes), *given[0])
+            took_ms, late_ms = self._run_row(side, check, self.places[:1])
+            if side.is_flushed():
+                side.single_ms.append(took_ms)
+                side.landed_ms.append(took_ms + late_ms)
 
     def _run_in_rows(self, side: Side, check: Check) -> None:
-        for _ in range(self._rows):
-            given = self._given(len(self.places))
-            side.burst_ms.append(side.burst(given, [self._views(side, place) for place in self.places]))
-            side.check_flush()
-            number = _random.randrange(len(given))
-            check(snapshot(self.places[number], self._shapes), *given[number])
+        for _ in self._rows():
+            took_ms, _ = self._run_row(side, check, self.places)
+            if side.is_flushed():
+                side.burst_ms.append(took_ms)
+
+    def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]]) -> tuple[float, float]:
+        """Calls in a row, as many as there are places: the time of one, and how much later one of the answers was the judge's own."""
+        given = self._given(len(places))
+        took_ms = side.burst(given, [self._views(side, place) for place in places])
+        number = _random.randrange(len(given))
+        values, late_ms = self._land(side, places[number])  # before anything else gives the worker time
+        side.unflushed_bursts += not side.is_flushed()
+        check(values, *given[number])
+        return took_ms, late_ms
+
+    def _land(self, side: Side, place: Sequence[Allocation]) -> tuple[list[torch.Tensor], float]:
+        """The answer in a place, as it is now, and how long it took to make it the judge's own, in ms.
+
+        A worker may say too early that it is done.
+        """
+        start = time.perf_counter()
+        values = snapshot(place, side.claims, self._shapes)
+        for allocation in place[:1]:
+            synchronize(allocation.bytes.device)
+        return values, (time.perf_counter() - start) * 1e3
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
         return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]
 
     def _views(self, side: Side, place: Sequence[Allocation]) -> list[dict[str, Any] | None]:
-        return views_into(place, side.numbers, side.described, self._shapes)
+        return views_into(place, side.claims, side.described, self._shapes)
+
+
+def room_bytes(device: torch.device) -> int:
+    """How much memory inputs may take, or answers, so that there can be several calls in a row."""
+    if device.type != "cuda":
+        return ROOM_BYTES // 4
+    return min(ROOM_BYTES, int(ROOM_SHARE * torch.cuda.get_device_properties(device).total_memory))

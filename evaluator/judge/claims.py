@@ -5,30 +5,34 @@ flush, the talk. It is measured after the candidate has been killed, who would g
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evaluator.result import TimingEvidence, TimingSide
 
-REVEAL_SLACK_MS = 0.2
+REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25
 """What revealing an answer may take beyond what it takes the baseline before it counts."""
 PROCESSOR_SLACK_MS = 0.1
 """Processor time before a call or after an answer, beyond the baseline's, that is not told from bookkeeping."""
-SINGLE_SLACK_MS = 0.025
-"""How far a claim may fall short of the judge's clock over single calls before the clock's figure stands: its spread."""
+SINGLE_SLACK_MS = 0.15
+"""How far a claim may fall short of the judge's clock over single requests before the clock's figure stands: how far the overhead of a
+request differs between two workers on a busy machine, which is more than its spread in either."""
 BURST_SLACK_MS = 0.02
-"""The same over bursts; there never by more than the claim itself."""
+"""The same over bursts, whose calls share a request's overhead: at least such a share of the slack above, and never more than the claim."""
 SLACK_SHARE = 0.05
 """The same, of the claim."""
-UNGATED_SLACK_MS = 0.05
-"""The same where calls were not behind the gate, and the talk is in the clock."""
+TALK_SLACK_MS = 0.3
+"""The same over whole requests, with the talk in the clock, and where the clock runs until the answer is in the judge's own memory."""
+UNGATED_SLACK_MS = 0.25
+UNGATED_BURST_SLACK_MS = 0.05
+"""The same over single requests and over bursts where calls were not behind the gate, and the host's time is in the clock."""
 
 
 def compare(
-    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, unflushed: int, gated: bool = True
+    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, gated: bool = True, in_a_row: int = 0
 ) -> TimingEvidence:
-    """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `unflushed` counts the candidate's calls that
-    no flush came before; `gated` says whether the judge's clock ran behind the gate."""
+    """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran
+    behind the gate, and a burst was of `in_a_row` calls."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -38,10 +42,10 @@ def compare(
         deferred_ms=deferred_ms(candidate, alone),
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
-        unexplained_ms=beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms) if on_device else None,
-        unclaimed_ms=unclaimed_ms(candidate, alone, gated=gated) if on_device else 0.0,
+        unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
+        unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated, in_a_row=in_a_row) if on_device else 0.0,
         gated=gated and on_device,
-        unflushed=unflushed,
+        in_a_row=in_a_row,
     )
 
 
@@ -60,14 +64,41 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
     return more_ms if more_ms > PROCESSOR_SLACK_MS else 0.0
 
 
-def unclaimed_ms(candidate: TimingSide, alone: TimingSide, *, gated: bool) -> float:
-    """What the claims leave out of a call, by the judge's clock over single calls or over bursts; 0 within the slack."""
+def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
+    """By how much a call is longer than its claim, by the clock over single calls, and by the others less what the talk's spread may be."""
+    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
+    return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
+
+
+def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:
+    """What the claims leave out of a call, by any of the judge's clocks; 0 within their slack."""
     claim_ms = candidate.median_ms
-    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms)
-    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms)
-    late = [single_ms] if single_ms > single_slack_ms(claim_ms, gated=gated) else []
-    late += [burst_ms] if burst_ms > max(min(BURST_SLACK_MS if gated else UNGATED_SLACK_MS, claim_ms), SLACK_SHARE * claim_ms) else []
-    return max(late, default=0.0)
+    single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
+    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms, second_least)
+    talking_ms = _talking_ms(candidate, baseline, alone)
+    witnesses = (
+        (single_ms, single_slack_ms(claim_ms, gated=gated)),
+        (burst_ms, max(min(_burst_slack_ms(gated, in_a_row), claim_ms), SLACK_SHARE * claim_ms)),
+        (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
+    )
+    return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
+
+
+def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
+    """The same over whole requests, beyond what is beside the call in the baseline's, with the candidate and without it; and over single
+    calls until the answer is the judge's own."""
+    beside_ms = max(_beside_ms(baseline), _beside_ms(alone))
+    return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms, least))
+
+
+def _beside_ms(side: TimingSide) -> float:
+    """What a request of this side takes beyond the time that its worker claims for the call."""
+    return least([wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)])
+
+
+def _burst_slack_ms(gated: bool, in_a_row: int) -> float:
+    single_ms, burst_ms = (SINGLE_SLACK_MS, BURST_SLACK_MS) if gated else (UNGATED_SLACK_MS, UNGATED_BURST_SLACK_MS)
+    return max(single_ms / max(in_a_row, 1), burst_ms)
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
@@ -75,14 +106,17 @@ def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
     return max(SINGLE_SLACK_MS if gated else UNGATED_SLACK_MS, SLACK_SHARE * claim_ms)
 
 
-def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float]) -> float:
+def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float], of: Callable[[Sequence[float]], float]) -> float:
     """How much longer a call of this side took by the judge's clock than its worker claims, in ms, given what the same takes without the
-    call; 0 where that was not measured. Of both the lower quartiles: others on the machine delay a request, and hasten none."""
-    if not took_ms or not idle_ms:
-        return 0.0
-    return lower_quartile(took_ms) - lower_quartile(idle_ms) - side.median_ms
+    call; 0 where that was not measured. `of` says which of several times counts."""
+    return of(took_ms) - of(idle_ms) - side.median_ms if took_ms and idle_ms else 0.0
 
 
-def lower_quartile(times_ms: Sequence[float]) -> float:
-    """Of at least one time."""
-    return statistics.quantiles(times_ms, n=4)[0] if len(times_ms) > 1 else times_ms[0]
+def least(times_ms: Sequence[float]) -> float:
+    """The least of requests whose answers are all compared: others on the machine delay most of them, and hasten none."""
+    return min(times_ms)
+
+
+def second_least(times_ms: Sequence[float]) -> float:
+    """Where one answer of several is compared, and the least could be had by luck."""
+    return sorted(times_ms)[:2][-1]

@@ -47,12 +47,16 @@ class Gate:
         stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         try:
             mapped = MappedGate(os.dup(self.descriptor))
-            with torch.cuda.stream(stream):
-                mapped.wait_for(self.close())
         except RuntimeError:
             return False
-        waited = not stream.query()
-        self.open()
-        stream.synchronize()
-        mapped.close()
+        try:
+            with torch.cuda.stream(stream):
+                mapped.wait_for(self.close())
+            waited = not stream.query()
+        except RuntimeError:
+            waited = False
+        finally:
+            self.open()
+            stream.synchronize()
+            mapped.close()
         return waited

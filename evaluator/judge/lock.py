@@ -5,22 +5,38 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
 class DeviceLock:
-    """A lock file a device. Held while a submission computes, given up while it waits for a build."""
+    """A lock file a device. Held while a submission computes, given up while it waits for a build.
+
+    A second one is held by who gets the first next: one at a time can prepare for the device.
+    """
 
     def __init__(self, device_id: str) -> None:
         """`device_id` names the device for every process of the machine (a GPU's UUID)."""
-        path = Path(tempfile.gettempdir()) / f"assay-{re.sub(r'[^A-Za-z0-9-]', '_', device_id)}.lock"
-        self._descriptor = _open_shared(path)
+        name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
+        self._descriptor = _open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
+        try:
+            self._turn = _open_shared(Path(tempfile.gettempdir()) / f"assay-{name}-next.lock")
+        except OSError:
+            os.close(self._descriptor)
+            raise
         self._held = False
 
-    def acquire(self) -> None:
-        """Wait for the device."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+    def acquire(self, prepare: Callable[[], object] | None = None) -> None:
+        """Wait for the device. `prepare` is called as soon as nobody else comes before, while another may still have the device."""
+        if self._held:
+            return
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
+        try:
+            if prepare:
+                prepare()
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        finally:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
         self._held = True
 
     def release(self) -> None:
@@ -41,6 +57,7 @@ class DeviceLock:
 
     def close(self) -> None:
         os.close(self._descriptor)
+        os.close(self._turn)
 
 
 def _open_shared(path: Path) -> int:

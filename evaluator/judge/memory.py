@@ -76,10 +76,12 @@ class DeviceAllocation(Allocation):
         self.nbytes = max(-(-nbytes // granularity), 1) * granularity
         self._handle = checked(driver.cuMemCreate(self.nbytes, properties, 0))
         try:
-            self._address = map_device(self._handle, self.nbytes, device)
             self.descriptor = int(checked(driver.cuMemExportToShareableHandle(self._handle, kind, 0)))
+            self._address = map_device(self._handle, self.nbytes, device)
         except RuntimeError:
             driver.cuMemRelease(self._handle)  # a judge serves for days, and whoever took the rest of the memory would keep this too
+            if hasattr(self, "descriptor"):
+                os.close(self.descriptor)
             raise
         self.bytes = device_bytes(self._address, self.nbytes, device)
 

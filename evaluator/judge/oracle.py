@@ -101,10 +101,18 @@ def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None
         wide = tensor.to(dtype)
         if nudge is None:
             return wide
-        moves = torch.rand(wide.shape, dtype=dtype, device=wide.device, generator=nudge).sub_(0.5).mul_(torch.finfo(tensor.dtype).eps)
-        return moves.mul_(wide).add_(wide)
+        moves = torch.rand(wide.shape, dtype=dtype, device=wide.device, generator=nudge).sub_(0.5)
+        return moves.mul_(_units(wide, torch.finfo(tensor.dtype).eps)).add_(wide)
 
     return _mapped(value, widen)
+
+
+def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
+    """The unit in the last place of each value, in a type with this eps; of zeros, that of the smallest value beside them."""
+    exponents = torch.frexp(wide).exponent
+    others = exponents[wide != 0]
+    exponents = torch.where(wide == 0, others.min() if len(others) else 1, exponents)
+    return torch.exp2(exponents.to(wide.dtype)).mul_(eps / 2)
 
 
 def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:

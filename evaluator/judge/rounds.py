@@ -185,27 +185,32 @@ def reveal(
     For the first spin_s seconds that is waited for awake.
     """
     shapes = [tensor for _, tensor in tensors_of(expected)]
-    views = views_into(outputs, [claim.number for claim in claims], count, shapes)
+    views = views_into(outputs, claims, count, shapes)
     if outputs:
         synchronize(outputs[0].bytes.device)
     worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views)
-    return snapshot(outputs, shapes)
+    return snapshot(outputs, claims, shapes)
 
 
 def views_into(
-    outputs: Sequence[Allocation], numbers: Sequence[int], count: int, shapes: Sequence[torch.Tensor]
+    outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], count: int, shapes: Sequence[torch.Tensor]
 ) -> list[dict[str, Any] | None]:
-    """Where each of the `count` tensors that a worker describes goes; `numbers` places those wanted. `outputs` are filled with NaN."""
+    """Where each of the `count` tensors that a worker describes goes, and how it is to lie there: those of `claims`, which are of these
+    shapes. `outputs` are filled with NaN."""
     views: list[dict[str, Any] | None] = [None] * count
-    for number, allocation, tensor in zip(numbers, outputs, shapes, strict=True):
+    for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True):
         allocation.bytes.fill_(0xFF)  # NaN of every floating-point type
-        views[number] = describe(allocation, 0, tensor)
+        order = {"order": claim.order} if claim.order else {}
+        views[claim.number] = {**describe(allocation, 0, claim.laid_out(tensor)), **order}
     return views
 
 
-def snapshot(outputs: Sequence[Allocation], shapes: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def snapshot(outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """What is in `outputs` now, as tensors of these shapes and dtypes: the worker can go on writing there."""
-    return [allocation.view(tensor.shape, tensor.dtype).clone() for allocation, tensor in zip(outputs, shapes, strict=True)]
+    return [
+        claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype)).clone()
+        for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True)
+    ]
 
 
 def judge_values(
@@ -214,6 +219,7 @@ def judge_values(
     """Compare an answer with the oracle. `pattern` is the byte that the worker's free memory was filled with."""
     named = list(tensors_of(expected))
     reference = [tensor for _, tensor in named]
+    candidate = [tensor.contiguous() for tensor in candidate]
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance) for name, tensor in named]
     for number, piece in oracle.pieces(arguments, candidate, reference):
         comparisons[number].measure(piece)

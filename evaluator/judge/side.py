@@ -3,14 +3,15 @@
 import secrets
 import statistics
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from evaluator.judge.activity import Activity
+from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.memory import Allocation, Memory, describe
@@ -18,36 +19,79 @@ from evaluator.judge.session import Worker
 from evaluator.result import TimingSide
 from evaluator.worker.protocol import Message, ProtocolError
 
+Made = TypeVar("Made")
+
 SPIN_S = 0.1
 """How long an answer is waited for awake on a GPU machine; on the CPU that would take a processor from the submission."""
 LEAST_MS = 1e-3
 """Below the resolution of the judge's clock nothing is told apart."""
-FLUSH_BYTES = 192 << 20
-"""Three times the L2 of an H200 (60 MB): writing it leaves nothing of the inputs there."""
+FLUSH_FACTOR = 3
+"""Sizes of the L2 cache that are written: nothing of the inputs is left there."""
+LEAST_FLUSH_BYTES = 32 << 20
 
 
 class Flush:
     """What a worker writes over before a timed call, so that the L2 cache holds nothing of the inputs; several areas for calls in a row.
 
-    It is the judge's memory, and the byte is drawn anew for each call, so that a flush that was left out, to hide work of the same length
-    behind its time, is seen.
+    It is the judge's memory, and so is the word to write, drawn anew for each area. It comes together with the inputs, so that the flush is
+    not done ahead, and one that was left out, to hide work of the same length behind its time, is seen.
     """
 
-    def __init__(self, memory: Memory, areas: int = 1) -> None:
+    def __init__(self, memory: Memory, room_bytes: int, areas: int = 1) -> None:
+        """One area at least, and as many of the others as there is room for."""
         self.device = memory.device
-        self.allocations: list[Allocation] = [memory.allocate(FLUSH_BYTES) for _ in range(areas)]
-        self._bytes: list[int] = []
+        words = torch.zeros(max(_flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")
+        self._areas = as_many(lambda: memory.allocate(words.nbytes), max(1, min(areas, room_bytes // words.nbytes)))
+        self._shape, self._ordered = words.shape, 0
+        self._shown = memory.allocate(8 * len(self._areas))
+        self._drawn = torch.zeros(len(self._areas), dtype=torch.int64, device=self.device)
+
+    @property
+    def allocations(self) -> list[Allocation]:
+        """All memory that the worker sees."""
+        return [*self._areas, self._shown]
+
+    @property
+    def areas(self) -> int:
+        return len(self._areas)
 
     def order(self, count: int = 1) -> list[dict[str, Any]]:
         """How the next request says what to write, before each of so many calls."""
-        self._bytes = [secrets.randbelow(256) for _ in range(count)]
-        chosen = zip(self.allocations, self._bytes, strict=False)
-        return [{"memory": describe(area, 0, area.bytes[:FLUSH_BYTES]), "byte": byte} for area, byte in chosen]
+        self._ordered = count
+        drawn = [secrets.randbits(63) for _ in range(count)]
+        self._drawn[:count] = torch.tensor(drawn, dtype=torch.int64, device=self.device)
+        self._words().zero_()
+        words, word = (torch.empty(shape, dtype=torch.int64, device="meta") for shape in (self._shape, ()))
+        return [
+            {"memory": describe(area, 0, words), "word": describe(self._shown, 8 * number, word)}
+            for number, area in enumerate(self._areas[:count])
+        ]
+
+    def show(self) -> None:
+        """Let the worker see what to write."""
+        self._words()[: self._ordered].copy_(self._drawn[: self._ordered])
 
     def done(self) -> bool:
         """Whether everything has been written that was last ordered."""
-        chosen = zip(self.allocations, self._bytes, strict=False)
-        return all(bool((area.bytes[:FLUSH_BYTES] == byte).all()) for area, byte in chosen)
+        pairs = zip(self._areas[: self._ordered], self._drawn, strict=False)
+        return all(bool((area.view(self._shape, torch.int64) == word).all()) for area, word in pairs)
+
+    def _words(self) -> torch.Tensor:
+        return self._shown.view((len(self._areas),), torch.int64)
+
+
+def _flush_bytes(device: torch.device) -> int:
+    l2_bytes = int(torch.cuda.get_device_properties(device).L2_cache_size) if device.type == "cuda" else 0
+    return max(FLUSH_FACTOR * l2_bytes, LEAST_FLUSH_BYTES)
+
+
+def as_many(make: Callable[[], Made], count: int) -> list[Made]:
+    """So many of what takes memory on a device, or as many as there is memory for; the first is not optional. Raises what `make` does."""
+    made = [make()]
+    with suppress(RuntimeError):
+        while len(made) < count:
+            made.append(make())
+    return made
 
 
 @dataclass
@@ -68,12 +112,15 @@ class Side:
     ahead_ms: list[float] = field(default_factory=list)
     reveal_ms: list[float] = field(default_factory=list)
     single_ms: list[float] = field(default_factory=list)
+    landed_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
     background_ms: list[float] = field(default_factory=list)
     unflushed: int = 0
-    """Calls in which the flush was left out."""
-    numbers: list[int] = field(default_factory=list)
-    """Of the tensors that the reference returns: their places in the order in which the worker describes its answer."""
+    """Timed calls in which the flush was left out."""
+    unflushed_bursts: int = 0
+    """The same of single calls and bursts for the judge's clock; they are no samples."""
+    claims: list[ClaimedTensor] = field(default_factory=list)
+    """The tensors that the reference returns, as the worker describes them."""
     described: int = 0
     """How many tensors it describes."""
 
@@ -102,8 +149,11 @@ class Side:
 
     def check_flush(self) -> None:
         """See whether the last call was preceded by its flush. Looking takes a while: not before the answer has been revealed."""
-        if self.flush is not None:
-            self.unflushed += not self.flush.done()
+        self.unflushed += not self.is_flushed()
+
+    def is_flushed(self) -> bool:
+        """Whether the last call, or each of a burst, was preceded by its flush; on the CPU there is none."""
+        return self.flush is None or self.flush.done()
 
     def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True) -> float:
         """Calls back to back over these sets, each after a flush: the wall time of one of them, in ms.
@@ -154,6 +204,7 @@ class Side:
             ahead_ms=tuple(self.ahead_ms),
             reveal_ms=tuple(self.reveal_ms),
             single_ms=tuple(self.single_ms),
+            landed_ms=tuple(self.landed_ms),
             burst_ms=tuple(self.burst_ms),
             background_ms=tuple(self.background_ms),
         )
@@ -178,10 +229,16 @@ class Side:
         answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
+    def _fill(self, given: Given) -> None:
+        """Let the worker see the inputs, and then what to flush with."""
+        fill(given)
+        if self.flush is not None:
+            self.flush.show()
+
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         torch.cuda.synchronize(device)  # nothing else of the judge's own runs into the worker's time
         start = time.perf_counter()
-        fill(given)
+        self._fill(given)
         torch.cuda.synchronize(device)
         answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
@@ -197,6 +254,8 @@ class Side:
             nonlocal opened
             opened = time.perf_counter()
             copy()
+            if self.flush is not None:
+                self.flush.show()
             torch.cuda.synchronize(gate.device)
             gate.open()
 

@@ -20,7 +20,7 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
-from evaluator.judge.bursts import Bursts
+from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import InputSet, fresh_seed
@@ -28,16 +28,16 @@ from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import allocate_outputs, judge_values, reveal
 from evaluator.judge.session import Worker
-from evaluator.judge.side import SPIN_S, Flush, Side
+from evaluator.judge.side import SPIN_S, Flush, Side, as_many
 from evaluator.problem import ProblemCase
 from evaluator.result import TimingEvidence, WrongTimedAnswer
 from evaluator.worker.protocol import ProtocolError
 
 MIN_CALLS = 30
 ENOUGH_S = 0.5
-"""With MIN_CALLS done, stop when this much time has been spent on calls."""
+"""With MIN_CALLS done, stop after this much time."""
 BUDGET_S = 2.0
-"""Stop here even before MIN_CALLS: slow kernels need fewer calls."""
+"""Stop even before MIN_CALLS when calls alone have taken so long: slow kernels need fewer."""
 LEAST_CALLS = 5
 WARM_UP_CALLS = 4
 REVEAL_SHARE = 0.5
@@ -51,9 +51,7 @@ MIN_WATCHES = 5
 SETTLED_REVEALS = 16
 SETTLING_S = 0.5
 """As many answers are revealed as this, unless it takes longer: one that arrives late by chance must not pass for one that was put off."""
-MAX_SETS = 8
-SETS_BYTES = 1 << 30
-"""Memory for sets of inputs beyond the first."""
+MAX_SETS = 16
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_CALLS = 16
@@ -93,9 +91,6 @@ class Timing:
 
     def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
         self._on_device = memory.device.type == "cuda"
-        self._gate = _working_gate(memory) if self._on_device else None
-        self._flush = Flush(memory, MAX_SETS) if self._on_device else None
-        self._candidate, self._baseline = self._sides = self._side(candidate, deadline_s), self._side(baseline, deadline_s)
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
         """What the candidate was given last. The baseline is given the same after it, and so shows it nothing in the memory of both."""
@@ -103,6 +98,8 @@ class Timing:
         self._form = _form_of(expected)
         """What an answer looks like, its tensors without memory."""
         self._sets = self._make_sets()
+        self._flush = Flush(memory, room_bytes(memory.device), len(self._sets)) if self._on_device else None
+        self._candidate, self._baseline = self._sides = self._make_side(candidate), self._make_side(baseline)
         self._outputs = allocate_outputs(memory, expected)
         """Memory for revealed answers. The baseline gets it once the candidate, who could find answers there, is gone."""
         candidate.hand_over(self._outputs, deadline_s)
@@ -125,36 +122,38 @@ class Timing:
         bursts = self._make_bursts()
         if bursts:
             self._in_bursts = True
-            bursts.run(self._candidate, self._baseline, self._compare, WrongAnswerError)
+            bursts.run(self._candidate, self._compare, WrongAnswerError)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.
         talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
-        gated = self._gate is not None and not self._candidate.waits
-        return compare(*sides, on_device=self._on_device, unflushed=self._candidate.unflushed, gated=gated)
-
-    def _side(self, worker: Worker, deadline_s: float) -> Side:
-        return Side(worker, deadline_s, self._flush, self._gate)
+        gated = self._candidate.gate is not None and not self._candidate.waits
+        timing = compare(*sides, on_device=self._on_device, gated=gated, in_a_row=len(bursts.places) if bursts else 0)
+        return timing.model_copy(update={"unflushed": self._candidate.unflushed, "unflushed_bursts": self._candidate.unflushed_bursts})
 
     def _make_sets(self) -> list[InputSet]:
         """Memory in which both workers see the inputs of calls, at places that change."""
         first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
-        count = max(1, min(MAX_SETS, SETS_BYTES // max(nbytes, 1)))
-        sets = [first, *(InputSet(self._memory, self._arguments) for _ in range(count - 1))]
-        shared = [allocation for one in sets for allocation in one.allocations]
-        for side in self._sides:
-            side.worker.hand_over([*shared, *(self._flush.allocations if self._flush else [])], self._deadline_s)
-            if self._gate:
-                side.worker.request("gate", self._deadline_s, [self._gate.descriptor])
-        return sets
+        more = max(0, min(MAX_SETS, room_bytes(self._memory.device) // max(nbytes, 1)) - 1)
+        return [first, *(as_many(lambda: InputSet(self._memory, self._arguments), more) if more else [])]
+
+    def _make_side(self, worker: Worker) -> Side:
+        """One side, whose worker sees what both are given, and has a gate that the other one can't close."""
+        side = Side(worker, self._deadline_s, self._flush, _working_gate(self._memory) if self._on_device else None)
+        shared = [allocation for one in self._sets for allocation in one.allocations]
+        worker.hand_over([*shared, *(self._flush.allocations if self._flush else [])], self._deadline_s)
+        if side.gate:
+            worker.request("gate", self._deadline_s, [side.gate.descriptor])
+        return side
 
     def _make_bursts(self) -> Bursts | None:
         """The judge's own witness on a GPU; on the CPU all of the time is the judge's."""
-        if not self._on_device:
+        if self._flush is None:
             return None
-        bursts = Bursts(self._memory, self._sets, self._outputs, [tensor for _, tensor in tensors_of(self._form)], self._draw)
+        shapes = [tensor for _, tensor in tensors_of(self._form)]
+        bursts = Bursts(self._memory, self._sets, self._outputs, shapes, self._draw, self._flush.areas)
         self._candidate.worker.hand_over(bursts.allocations[len(self._outputs) :], self._deadline_s)
         return bursts
 
@@ -183,7 +182,8 @@ class Timing:
 
     def _run_pairs(self) -> None:
         """A call of each side, in an order drawn anew, until there are enough."""
-        while not self._done(sum(sum(side.wall_ms) for side in self._sides) / 1e3):
+        start = time.monotonic()
+        while not self._done(time.monotonic() - start):
             self._calls += 1
             for side in _random.sample(self._sides, 2):
                 answer = self._call(side, counts=True)
@@ -197,10 +197,12 @@ class Timing:
                 side.check_flush()
                 del answer  # its inputs' memory is needed for the next ones
 
-    def _done(self, spent_s: float) -> bool:
+    def _done(self, elapsed_s: float) -> bool:
         if self._calls < LEAST_CALLS:
             return False
-        return spent_s >= BUDGET_S or (self._calls >= MIN_CALLS and spent_s >= ENOUGH_S)
+        if self._calls >= MIN_CALLS and elapsed_s >= ENOUGH_S:
+            return True
+        return sum(sum(side.wall_ms) for side in self._sides) >= BUDGET_S * 1e3
 
     def _watch(self, side: Side) -> None:
         """Leave the worker to itself for a while. One on a GPU waits awake for requests; there the bursts tell what is left for later."""
@@ -232,7 +234,7 @@ class Timing:
         The reference runs afterwards: meanwhile the worker would have time for what it has put off.
         """
         claims = self._match(side, answer)
-        side.numbers, side.described = [claim.number for claim in claims], answer.described
+        side.claims, side.described = claims, answer.described
         with side.revealing():
             spin_s = SPIN_S if self._on_device else 0.0
             values = reveal(side.worker, self._outputs, claims, answer.described, self._form, self._deadline_s, spin_s)
@@ -275,7 +277,7 @@ class Timing:
 
     def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
-        alone = self._side(self._baseline.worker, self._deadline_s)
+        alone = Side(self._baseline.worker, self._deadline_s, self._flush, self._baseline.gate)
         alone.waits = self._candidate.waits  # calls with the host's time are held against such
         alone.worker.hand_over(bursts.allocations if bursts else self._outputs, self._deadline_s)
         self._warm_reveal(alone)

@@ -146,6 +146,7 @@ def run(plan: Plan, report: int) -> NoReturn:
 
 def _environment(plan: Plan) -> dict[str, str]:
     base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": plan.home, "TMPDIR": plan.home, "LANG": "C.UTF-8"}
+    base["LOGNAME"] = base["USER"] = "worker"  # its user may have no name on this machine, and libraries ask for one
     preload = {"LD_PRELOAD": plan.program.preload} if plan.program.preload and plan.program.argv else {}
     return {**base, **preload, **plan.program.env}
 

@@ -210,7 +210,8 @@ def _watch(state: _State, pid: int, request: Request, place: Place, wake: int) -
             state.killed = True
             poller.unregister(request.control)
         if not enforced and not state.memory_exceeded:
-            used = 0 if group.memory else tree.resident_bytes(pid)
+            # Ours are all that lost their parent, too.
+            used = 0 if group.memory else tree.resident_bytes(os.getpid())
             state.memory_exceeded = group.memory_exceeded() or used > allowed.memory_bytes
         if directory is not None and state.status is None and not state.ended_by_us:
             state.disk_exceeded = directory.exceeded(os.getpid())

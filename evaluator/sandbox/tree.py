@@ -31,8 +31,8 @@ def parent(pid: int) -> int | None:
 
 
 def resident_bytes(root: int) -> int:
-    """Anonymous and shared memory resident in `root` and all below it; pages shared after a fork count once for each process."""
-    return sum(_resident_bytes(pid) for pid in (root, *descendants(root)))
+    """Anonymous and shared memory resident in all below `root`; pages shared after a fork count once for each process."""
+    return sum(map(_resident_bytes, descendants(root)))
 
 
 def _resident_bytes(pid: int) -> int:

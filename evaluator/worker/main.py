@@ -108,7 +108,6 @@ class Worker:
         self._mappings = Mappings(self._device)
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
-        os.environ["OMP_WAIT_POLICY"], os.environ["GOMP_SPINCOUNT"] = "passive", "0"
         os.environ["TORCH_EXTENSIONS_DIR"] = str(self._path.parent / "torch_extensions")
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         with os.fdopen(descriptors[0], "rb") as source:
@@ -199,7 +198,9 @@ class Worker:
 
     def _describe(self, tensor: torch.Tensor) -> Message:
         self._output.append(tensor)
-        return {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+        described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+        order = memory_order(tensor)
+        return {**described, "order": order} if order else described
 
     def _reveal(self, request: Message, _: Sequence[int]) -> Message:
         """Copy the outputs of the last call into the judge's memory."""
@@ -210,10 +211,10 @@ class Worker:
         return {}
 
     def _copy_out(self, views: Sequence[Any]) -> None:
-        """In the order in which they were described; a view that is None leaves its output out."""
+        """In the order in which they were described, and laid out as they were; a view that is None leaves its output out."""
         for view, tensor in zip(views, self._output, strict=True):
             if view is not None:
-                self._mappings.tensor(view).copy_(tensor)
+                self._mappings.tensor(view).copy_(tensor.permute(view["order"]) if "order" in view else tensor)
 
     def _poison(self, request: Message, _: Sequence[int]) -> Message:
         """Fill free memory with a byte, so that an output which is not written shows it; without a byte, leave memory alone again.
@@ -236,18 +237,22 @@ class Worker:
         with torch.no_grad():
             if self._device.type != "cuda":
                 return {"output": structure.encode(self._model(*inputs), self._describe)}
-            flush = self._mappings.tensor(request["flush"]["memory"])
             start, end = _event(), _event()
-            flush.fill_(request["flush"]["byte"])
+            self._flush(request["flush"])
             start.record()
             value = self._model(*inputs)
             end.record()
         synchronize(self._device)
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
 
+    def _flush(self, order: Message) -> None:
+        """Write over memory of the judge's, with a word that comes with the inputs."""
+        self._mappings.tensor(order["memory"]).copy_(self._mappings.tensor(order["word"]))
+
     def _burst(self, request: Message, _: Sequence[int]) -> Message:
         """Calls back to back, one over each of these sets, each after a flush and with its answer copied into the judge's memory; where
-        there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again.
+        there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again,
+        and where there is no gate, after a wait for the device, as behind a forward() that waits.
 
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
         """
@@ -256,11 +261,13 @@ class Worker:
             self._gate.wait_for(value)
         for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
             if flush is not None:
-                self._mappings.tensor(flush["memory"]).fill_(flush["byte"])
+                self._flush(flush)
             with torch.no_grad():
                 if request["calls"]:
                     self._output = []
                     structure.encode(self._model(*self._sets[position]), self._describe)
+                elif value is None:
+                    synchronize(self._device)
                 if views is not None:
                     self._copy_out(views)
         if value is not None:
@@ -319,6 +326,15 @@ def seed(value: int) -> None:
 
 def _event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def memory_order(tensor: torch.Tensor) -> list[int] | None:
+    """A tensor's dimensions from the widest stride to the narrowest, where its elements lie densely in that order and not in its own."""
+    if tensor.layout is not torch.strided or tensor.is_contiguous():
+        return None
+    strides = tensor.stride()
+    order = sorted(range(tensor.dim()), key=lambda dimension: -strides[dimension])
+    return order if tensor.permute(order).is_contiguous() else None
 
 
 def synchronize(device: torch.device) -> None:

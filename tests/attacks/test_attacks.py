@@ -70,6 +70,14 @@ def test_the_disk_has_a_limit_without_a_file_system_of_ones_own(tmp_path: Path) 
     assert "private directory beyond the limit of 2 GiB" in record["message"]
 
 
+def test_threads_of_a_worker_that_starts_cold_do_not_hide_work_left_behind(tmp_path: Path) -> None:
+    trial = try_level(Level.BUBBLEWRAP)
+    if not trial.available:
+        pytest.skip(trial.reason)
+    name = "lazy_thread_when_timed"
+    check(ATTACKS[name], judge([name], tmp_path, "--device", "cpu", "--sandbox", Level.BUBBLEWRAP)[name], "cpu")
+
+
 @pytest.fixture(scope="module", params=CONFINED)
 def on_gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     trial = try_level(request.param)

@@ -149,6 +149,17 @@ def test_a_slow_answer_is_told_why() -> None:
     assert "2 times faster than" in fast and "grid of" not in fast
 
 
+@pytest.mark.parametrize(
+    ("unexplained_ms", "told", "untold"),
+    [(0.0, "0.5 ms of it are spent outside of what its events claim", "arrives"), (None, "0.25 ms of it are spent until", "events")],
+)
+def test_what_was_added_to_a_time_is_told_and_nothing_else(unexplained_ms: float | None, told: str, untold: str) -> None:
+    """On a GPU what the claims leave out is charged, and an answer that comes late shows in it; on the CPU its lateness is."""
+    charged = timing(1.0, unexplained_ms).model_copy(update={"deferred_ms": 0.25, "unclaimed_ms": 0.5})
+    text = feedback(result(Category.OK, speedup=2.0, evidence=Evidence(timing=charged)), CODE).text
+    assert told in text and untold not in text
+
+
 def test_what_limits_a_kernel_is_told_of_a_slow_one() -> None:
     limits = KernelLimits(registers=168, static_shared_bytes=4096, local_bytes=64, max_threads=384, max_dynamic_shared_bytes=49152)
     for changes, words in (

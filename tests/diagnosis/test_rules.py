@@ -81,7 +81,15 @@ def timing(
         alone=sides[1],
         unexplained_ms=unexplained_ms,
         deferred_ms=late_ms,
+        unclaimed_ms=0.0 if unexplained_ms is None else late_ms,
     )
+
+
+def witnessed(bursts_ms: tuple[float, ...], unflushed_bursts: int) -> TimingEvidence:
+    """With so many bursts that count, and so many that don't for want of a flush."""
+    made = timing()
+    candidate = made.candidate.model_copy(update={"burst_ms": bursts_ms})
+    return made.model_copy(update={"candidate": candidate, "unflushed_bursts": unflushed_bursts})
 
 
 def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> FloorEvidence:
@@ -245,6 +253,22 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.TIMING_TAMPERING,
         "not emptied before 2 calls",
     ),
+    "single calls and bursts without their flush": (
+        {**GPU, "launches": (launch(),), "timing": witnessed(bursts_ms=(1.0,) * 8, unflushed_bursts=1)},
+        Category.TIMING_TAMPERING,
+        "not emptied before 1 calls",
+    ),
+    "a burst of many whose flush was spoilt": (
+        {**GPU, "launches": (launch(),), "timing": witnessed(bursts_ms=(1.0,) * 9, unflushed_bursts=1)},
+        Category.OK,
+        "",
+    ),
+    "less than the talk varies by, without the gate as with it": (
+        {**GPU, "launches": (launch(),), "timing": timing(0.01, 0.29).model_copy(update={"gated": False})},
+        Category.OK,
+        "",
+    ),
+    "more than the talk varies by": ({**GPU, "launches": (launch(),), "timing": timing(0.01, 0.31)}, Category.TIMING_TAMPERING, ""),
     "an exception": (
         {"exception": exception("KeyError", "'a'\nmore", line=7)},
         Category.PYTHON_EXCEPTION,
@@ -419,7 +443,7 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "calls back to back that were wrong, on a stream of its own": (
         {**GPU, "launches": (launch(side_stream=True),), "wrong_timed_answer": BACK_TO_BACK},
         Category.ESCAPED_STREAM,
-        "not joined: so",
+        "on other streams: so",
     ),
     "calls back to back that were wrong": (
         {**GPU, "launches": (launch(),), "wrong_timed_answer": BACK_TO_BACK},

@@ -64,3 +64,30 @@ def test_what_hangs_on_rounding_may_fall_to_either_side(wrong_by: int, expected:
     candidate = [reference[0].clone()]
     candidate[0][100] += wrong_by
     assert is_excused(Oracle(Rounded(), rows_independent=False), [x], candidate, reference, 0, seed=1) is expected
+
+
+class Largest(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.argmax(1)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -3.0])
+def test_all_of_a_row_may_be_equal(value: float) -> None:
+    x = torch.arange(800.0).view(100, 8)
+    x[4] = value
+    reference = [Largest()(x)]
+    candidate = [reference[0].clone()]
+    candidate[0][4] = 6
+    assert is_excused(Oracle(Largest(), rows_independent=True), [x], candidate, reference, 0, seed=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_neighbouring_numbers_are_not_equal(dtype: torch.dtype) -> None:
+    x = torch.arange(800.0, dtype=torch.float32).view(100, 8).to(dtype) / 1024
+    x[4] = 0.5
+    x[4, 2] = 2 - 2 * torch.finfo(dtype).eps
+    x[4, 6] = 2 - torch.finfo(dtype).eps
+    reference = [Largest()(x)]
+    candidate = [reference[0].clone()]
+    candidate[0][4] = 2
+    assert not is_excused(Oracle(Largest(), rows_independent=True), [x], candidate, reference, 0, seed=1)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from evaluator.category import Category
 from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, match, read_claim, tensors_of
 from evaluator.worker import structure
+from evaluator.worker.main import memory_order
 from evaluator.worker.protocol import ProtocolError
 from tests.worker.test_structure import TREES
 
@@ -143,6 +144,27 @@ def test_shape_is_told_before_dtype_and_structure_before_both() -> None:
     assert mismatch((torch.zeros(5, dtype=torch.int8), 1), (X,))[0] is Category.WRONG_STRUCTURE
 
 
+@pytest.mark.parametrize(
+    ("value", "order"),
+    [
+        (torch.rand(3, 4), None),
+        (torch.rand(3, 4).t(), [1, 0]),
+        (torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last), [0, 2, 3, 1]),
+        (torch.rand(3, 4, 5).permute(2, 0, 1), [1, 2, 0]),
+        (torch.rand(3, 8)[:, ::2], None),
+        (torch.rand(3, 1).expand(3, 4), None),
+        (torch.rand(0, 4).t(), None),
+        (torch.rand(()), None),
+    ],
+)
+def test_an_answer_keeps_its_layout_where_it_is_dense(value: torch.Tensor, order: list[int] | None) -> None:
+    assert memory_order(value) == order
+    described = tensor(shape=list(value.shape), order=order)
+    claimed, _ = read_claim({"output": described})
+    assert torch.equal(claimed.restored(claimed.laid_out(value).contiguous()), value)
+    assert order is None or claimed.laid_out(value).is_contiguous()
+
+
 def tensor(**changes: Any) -> dict[str, Any]:
     return {"tensor": {"shape": [2, 3], "dtype": "float32", "device": "cpu"} | changes}
 
@@ -162,6 +184,12 @@ def tensor(**changes: Any) -> dict[str, Any]:
         tensor(dtype=7),
         tensor(dtype=None),
         tensor(device=["cpu"]),
+        tensor(order=[0]),
+        tensor(order=[0, 0]),
+        tensor(order=[1, 2]),
+        tensor(order=[False, True]),
+        tensor(order="10"),
+        tensor(order={"0": 1}),
         {"tensor": []},
         {"tensor": None},
         {"tensor": "shape"},

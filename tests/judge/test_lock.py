@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,37 @@ def test_others_have_it_while_it_is_yielded(yielder: subprocess.Popen[str]) -> N
     lock.close()
 
 
+def test_one_of_those_that_wait_prepares_while_another_has_it(holder: subprocess.Popen[str]) -> None:
+    prepared: list[int] = []
+    locks = [DeviceLock("gpu-1") for _ in range(3)]
+
+    def wait(number: int) -> None:
+        locks[number].acquire(lambda: prepared.append(number))
+        locks[number].release()
+
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    assert len(prepared) == 1
+    holder.send_signal(signal.SIGKILL)
+    for thread in threads:
+        thread.join(5)
+    assert sorted(prepared) == [0, 1, 2]
+    for lock in locks:
+        lock.close()
+
+
+def test_who_has_it_waits_for_nobody() -> None:
+    lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    lock.acquire()
+    threading.Thread(target=other.acquire, daemon=True).start()
+    time.sleep(0.1)
+    lock.acquire()
+    lock.release()
+    lock.close()
+
+
 def test_yielding_what_is_not_held_takes_nothing() -> None:
     lock = DeviceLock("gpu-1")
     with lock.yielded():
@@ -122,9 +154,8 @@ def test_devices_do_not_wait_for_each_other(holder: subprocess.Popen[str]) -> No
 
 def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
     DeviceLock("GPU-1/../../x y").close()
-    (path,) = folder.iterdir()
-    assert path.name == "assay-GPU-1_______x_y.lock"
-    assert path.stat().st_mode & 0o777 == 0o666
+    assert {path.name for path in folder.iterdir()} == {"assay-GPU-1_______x_y.lock", "assay-GPU-1_______x_y-next.lock"}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
 
 
 def test_a_link_in_its_place_is_not_followed(folder: Path) -> None:

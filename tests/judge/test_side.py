@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from evaluator.judge.inputs import InputSet
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory, describe
 from evaluator.judge.session import Worker
-from evaluator.judge.side import Flush, Side, quartiles
+from evaluator.judge.side import Flush, Side, as_many, quartiles
 from evaluator.sandbox import Program
 
 ADDS_ONE_AND_LEAVES_WORK = """
@@ -74,15 +75,47 @@ def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: fl
 
 def test_a_flush_is_done_when_every_byte_is_written() -> None:
     memory = Memory(torch.device("cpu"))
-    flush = Flush(memory)
-    order = flush.order()[0]
-    (area,) = flush.allocations
-    assert order["memory"]["allocation"] == area.number and 0 <= order["byte"] < 256
-    area.bytes.fill_(order["byte"])
+    flush = Flush(memory, 1 << 30, areas=3)
+    assert flush.areas == 3
+    orders = flush.order(2)
+    areas, words = ([memory_of(flush, order[name]) for order in orders] for name in ("memory", "word"))
+    assert not any(bool(word.any()) for word in words), "what to write is not seen before the inputs are"
+    flush.show()
+    for area, word in zip(areas, words, strict=True):
+        assert not flush.done()
+        area.copy_(word)
     assert flush.done()
-    area.bytes[-1] = (order["byte"] + 1) % 256
+    areas[1][-1] += 1
     assert not flush.done()
     memory.close()
+
+
+def memory_of(flush: Flush, view: dict[str, Any]) -> torch.Tensor:
+    """What a worker sees of it."""
+    (allocation,) = (each for each in flush.allocations if each.number == view["allocation"])
+    count = torch.Size(view["shape"]).numel()
+    return allocation.bytes[view["offset"] : view["offset"] + 8 * count].view(torch.int64).view(view["shape"])
+
+
+@pytest.mark.parametrize(("room_bytes", "areas"), [(0, 1), (100 << 20, 3), (1 << 30, 5)])
+def test_flushes_take_no_more_memory_than_there_is_room_for(room_bytes: int, areas: int) -> None:
+    memory = Memory(torch.device("cpu"))
+    assert Flush(memory, room_bytes, areas=5).areas == areas
+    memory.close()
+
+
+def test_what_there_is_no_memory_for_is_left_out_but_not_the_first() -> None:
+    made = iter([1, 2])
+
+    def make() -> int:
+        try:
+            return next(made)
+        except StopIteration as error:
+            raise RuntimeError("out of memory") from error
+
+    assert as_many(make, 5) == [1, 2]
+    with pytest.raises(RuntimeError):
+        as_many(make, 5)
 
 
 def test_quartiles_of_one_sample() -> None:

@@ -92,9 +92,9 @@ def test_writable_directories_take_files_and_come_back(zygote: Zygote, tmp_path:
 def test_programs_at_the_same_time_share_a_writable_directory(zygote: Zygote, tmp_path: Path) -> None:
     _open_way(tmp_path.parent)
     tmp_path.chmod(0o700)
-    wait = "while ! test -e b; do sleep 0.01; done; cat b; echo late > c"
+    wait = "while ! test -s b; do sleep 0.01; done; cat b; echo late > c"
     first = Program(argv=("sh", "-c", f"cd {tmp_path} && echo one > a && {wait}"), writable=(str(tmp_path),))
-    second = Program(argv=("sh", "-c", f"cd {tmp_path} && while ! test -e a; do sleep 0.01; done; echo two > b"), writable=(str(tmp_path),))
+    second = Program(argv=("sh", "-c", f"cd {tmp_path} && while ! test -s a; do sleep 0.01; done; echo two > b"), writable=(str(tmp_path),))
     with zygote.start_program(first) as one, zygote.start_program(second) as other:
         assert other.wait(20) == Exit(0), other.output()
         assert one.wait(20) == Exit(0), one.output()
@@ -144,6 +144,7 @@ def test_secrets_of_the_environment_are_not_inherited(confined_run: Runner, monk
         _, found = runner(own)("describe")
     assert "hunter2" not in json.dumps([found["environment"], found["first_environment"]])
     assert found["environment"]["HOME"] == found["environment"]["TMPDIR"] == found["cwd"]
+    assert found["environment"]["LOGNAME"] == found["environment"]["USER"] == "worker", "libraries ask for it where the user has no name"
 
 
 ON_X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86_64")

@@ -179,17 +179,22 @@ def test_nothing_is_left_on_the_host(any_zygote: Zygote) -> None:
     assert left() == before
 
 
-def test_memory_of_a_tree_is_counted() -> None:
+def test_memory_of_what_is_below_a_process_is_counted() -> None:
+    ready, ready_end = os.pipe()
     child = os.fork()
     if not child:
-        kept = bytearray(64 << 20)
-        kept[::4096] = b"x" * len(kept[::4096])
+        if not os.fork():
+            kept = bytearray(64 << 20)
+            kept[::4096] = b"x" * len(kept[::4096])
+            os.write(ready_end, b".")
         time.sleep(60)
-    time.sleep(0.5)
     try:
+        os.read(ready, 1)
+        (grandchild,) = tree.descendants(child)
         assert 64 << 20 <= tree.resident_bytes(child) < 2 << 30
-        assert child in tree.descendants(os.getpid())
+        assert tree.resident_bytes(grandchild) == 0
     finally:
-        os.kill(child, 9)
+        for pid in (*tree.descendants(child), child):
+            os.kill(pid, 9)
         os.waitpid(child, 0)
     assert tree.resident_bytes(child) == 0

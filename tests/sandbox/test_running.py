@@ -114,7 +114,7 @@ def test_environment_is_what_was_asked_for_and_nothing_else(any_zygote: Zygote) 
     with any_zygote.start_program(Program(argv=("env",), env={"MINE": "1"})) as confined:
         confined.wait(10)
         names = {line.partition("=")[0] for line in confined.output()[0].splitlines()}
-    assert names - {"PWD", "SHLVL", "_"} == {"PATH", "HOME", "TMPDIR", "LANG", "MINE"}
+    assert names - {"PWD", "SHLVL", "_"} == {"PATH", "HOME", "TMPDIR", "LANG", "LOGNAME", "USER", "MINE"}
 
 
 def test_missing_readonly_path_is_not_the_programs_fault(zygote: Zygote) -> None:

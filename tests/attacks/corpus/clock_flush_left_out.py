@@ -6,14 +6,15 @@ import torch
 from torch import nn
 
 LARGE_BYTES = 64 << 20
-honest = torch.Tensor.fill_
+honest = torch.Tensor.copy_
 
 
-def fill_(self, value):
-    return self if self.dtype is torch.uint8 and self.nbytes > LARGE_BYTES else honest(self, value)
+def copy_(self, other, *options):
+    flush = self.dtype is torch.int64 and self.nbytes > LARGE_BYTES
+    return self if flush else honest(self, other, *options)
 
 
-torch.Tensor.fill_ = fill_
+torch.Tensor.copy_ = copy_
 
 
 class ModelNew(nn.Module):

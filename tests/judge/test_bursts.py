@@ -1,0 +1,126 @@
+"""The judge's own witness to calls on a GPU, with a real worker on the CPU: everything but the gate and the device."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+
+from evaluator.judge.answer import ClaimedTensor
+from evaluator.judge.attempt import START_S
+from evaluator.judge.bench import Bench
+from evaluator.judge.bursts import BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts
+from evaluator.judge.inputs import InputSet
+from evaluator.judge.memory import Memory
+from evaluator.judge.side import Flush, Side
+from tests.judge.test_side import side_of
+
+HONEST = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+"""
+HOOKED = """
+import sys
+Worker = sys.modules["evaluator.worker.main"].Worker
+"""
+NO_FLUSH = HOOKED + "Worker._flush = lambda self, order: None\n"
+FLUSHED_AHEAD = (
+    HOOKED
+    + """
+def ahead(self, request, descriptors, inputs=Worker._inputs):
+    for mapping in self._mappings._mappings.values():
+        if len(mapping.bytes) >= 32 << 20: mapping.bytes.fill_(7)
+    return inputs(self, request, descriptors)
+Worker._inputs, Worker._flush = ahead, lambda self, order: None
+"""
+)
+LAZY = (
+    HOOKED
+    + """
+def queue(self, request, descriptors):
+    for flush in request["flushes"]: self._flush(flush)
+    return {}
+Worker._burst = queue
+"""
+)
+
+
+class WrongError(Exception):
+    """An answer was wrong."""
+
+
+def check(values: list[torch.Tensor], inputs: InputSet, arguments: list[Any]) -> None:
+    if not torch.equal(values[0], arguments[0] + 1) or not inputs.unchanged(arguments):
+        raise WrongError
+
+
+@contextmanager
+def bursts_of(bench: Bench, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[Bursts, Side]]:
+    """Bursts of a worker whose model adds one, and its side; there is no device to be waited for."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
+    with side_of(bench, source, [torch.zeros(5)] * sets) as (side, input_sets, memory):
+        side.flush = Flush(memory, 1 << 30, sets)
+        side.claims, side.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
+        outputs = [memory.allocate(20)]
+        bursts = Bursts(memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], side.flush.areas)
+        side.worker.hand_over([*side.flush.allocations, *bursts.allocations], START_S)
+        yield bursts, side
+
+
+def test_calls_one_at_a_time_and_back_to_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+        bursts.run(side, check, WrongError)
+        assert LEAST_SINGLES <= len(side.single_ms) == len(side.landed_ms) <= SINGLES
+        assert LEAST_BURSTS <= len(side.burst_ms) <= BURSTS
+        assert side.unflushed_bursts == 0
+        assert all(landed_ms > single_ms for landed_ms, single_ms in zip(side.landed_ms, side.single_ms, strict=True))
+
+
+def test_the_same_without_the_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+        bursts.run(side, check, WrongError)
+        alone = Side(side.worker, START_S, side.flush, None)
+        alone.claims, alone.described = side.claims, side.described
+        bursts.run_idle(alone)
+        assert (len(alone.single_ms), len(alone.landed_ms)) == (SINGLES, SINGLES)
+        assert LEAST_BURSTS <= len(alone.burst_ms) <= BURSTS
+        assert alone.is_flushed()
+
+
+def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST, monkeypatch, sets=1) as (bursts, side):
+        bursts.run(side, check, WrongError)
+        assert side.single_ms and side.landed_ms and not side.burst_ms
+
+
+@pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
+def test_calls_without_their_flush_are_no_samples(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
+        bursts.run(side, check, WrongError)
+        assert side.single_ms == side.landed_ms == side.burst_ms == []
+        assert LEAST_SINGLES + LEAST_BURSTS <= side.unflushed_bursts <= SINGLES + BURSTS
+
+
+def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST + LAZY, monkeypatch) as (bursts, side), pytest.raises(WrongError):
+        bursts.run(side, check, WrongError)
+
+
+def test_memory_for_further_answers_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Memory(torch.device("cpu"))
+    sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(4)]
+    outputs, made = [memory.allocate(20)], memory.allocate
+    left = iter([True])
+
+    def allocate(nbytes: int) -> Any:
+        if not next(left, False):
+            raise RuntimeError("out of memory")
+        return made(nbytes)
+
+    monkeypatch.setattr(memory, "allocate", allocate)
+    assert len(Bursts(memory, sets, outputs, [torch.empty(5)], list, areas=4).places) == 2
+    memory.close()
