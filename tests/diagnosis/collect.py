@@ -1,8 +1,9 @@
 """Makes the compilers' outputs in data/ from the sources in data/sources: `python -m tests.diagnosis.collect`.
 
-Every g++ and nvcc that is found takes part; what an absent one said stays as it was.
+Every g++ and the first nvcc on the PATH take part; what an absent one said stays as it was.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -39,7 +40,7 @@ def _linked(compiler: str, files: tuple[str, ...]) -> str:
 
 
 def _said(*command: str) -> str:
-    done = subprocess.run(command, cwd=SOURCES, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=SOURCES, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, capture_output=True, text=True)
     return done.stdout + done.stderr
 
 
