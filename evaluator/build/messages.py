@@ -55,6 +55,7 @@ _PROPERTIES = re.compile(r"^ptxas info\s*: Function properties for (?P<name>\S+)
 _STACK = re.compile(r"^ +(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads")
 _USED = re.compile(r"^ptxas info\s*: Used (?P<registers>\d+) registers(?P<rest>.*)$")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_OF_KERNEL = re.compile(r"^((?:Entry f|F)unction) '(?P<name>[^']+)'")
 _LOSS = re.compile(r"^ptxas info\s*: (?P<message>\(C\d+\) .*)$")
 
 
@@ -91,10 +92,15 @@ def _messages(lines: Sequence[str]) -> Iterator[Diagnostic]:
             line=int(parts["line"]) if parts.get("line") else None,
             column=int(parts["column"]) if parts.get("column") else _caret(lines, number),
             severity=_SEVERITIES.get(severity, severity),
-            message="; ".join([parts["message"].strip(), *_continued(lines, number)])[:MAX_MESSAGE_CHARS],
+            message="; ".join([_plain(parts["message"].strip()), *_continued(lines, number)])[:MAX_MESSAGE_CHARS],
             asked_file=asked_file,
             asked_line=asked_line,
         )
+
+
+def _plain(message: str) -> str:
+    """ptxas calls a kernel by its mangled symbol."""
+    return _OF_KERNEL.sub(lambda match: f"{match[1]} '{readable(match['name'])}'", message)
 
 
 def _continued(lines: Sequence[str], number: int) -> Iterator[str]:

@@ -25,7 +25,9 @@ _OPENING = re.compile(r"""^.*?[rRbBfFuU]{0,2}(?:\"{3}|'{3})\\?|^\s*[rRbBfFuU]{0,
 _CLOSING = re.compile(r"""(?:\"{3}|'{3}).*$|(?:\\n)?["'][\s,)+\\]*$""")
 _BINDING = re.compile(r'^\s*m\.def\("(?P<name>[^"]+)"')
 _SEMICOLON = re.compile(r"^expected .*;")
-_SYMBOL = re.compile(r"(?:undefined reference to|multiple definition of) [`'‘](?P<name>[\w:~]+)|undefined symbol: (?P<mangled>\S+)")
+_SYMBOL = re.compile(
+    r"(?:undefined reference to|multiple definition of|^Entry function|^Function) [`'‘](?P<name>[\w:~]+)|undefined symbol: (?P<mangled>\S+)"
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def _located(item: Diagnostic, texts: dict[str, list[str]], source: SourceMap) -
 
 
 def _by_symbol(item: Diagnostic, source: SourceMap) -> Diagnostic:
-    """A linker's message has no line, but a name."""
+    """Messages of linkers and of ptxas have no line, but a name."""
     match = _SYMBOL.search(item.message)
     place = source.declared(match["name"] or readable(match["mangled"])) if match else None
     return item.model_copy(update={"source_line": place.line, "excerpt": _excerpt(place.text, None)}) if place else item

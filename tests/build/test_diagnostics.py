@@ -71,7 +71,7 @@ def test_category_of_real_output(name: str, step: Step, category: Category) -> N
     [
         ("nvcc_const_init", 'const_init.cu:3: a value of type "const float *" cannot be used to initialize an entity of type "float *"'),
         ("nvcc_undeclared", 'undeclared.cu:5: identifier "size" is undefined'),
-        ("nvcc_big_shared", "ptxas: Entry function '_Z1fPf' uses too much shared data (0x80000 bytes, 0x38c00 max)"),
+        ("nvcc_big_shared", "ptxas: Entry function 'f' uses too much shared data (0x80000 bytes, 0x38c00 max)"),
         ("nvcc_unknown_option", "nvcc: Unknown option '--no-such-flag'"),
         ("gxx_missing_binding", "main.cpp:6: 'softmax_forward' was not declared in this scope"),
         ("gxx_missing_header", "missing_header.cpp:2: my_helpers.h: No such file or directory"),

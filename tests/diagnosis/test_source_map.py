@@ -114,11 +114,18 @@ def test_a_missing_semicolon_is_at_the_end_of_the_line_above() -> None:
     assert (found.source_line, found.excerpt) == (5, "int i = threadIdx.x;\n" + " " * 20 + "^")
 
 
-def test_a_linkers_message_is_placed_by_the_name_in_it() -> None:
-    messages = ("undefined reference to `run(at::Tensor)'", "undefined symbol: _Z3runN2at6TensorE")
-    for message in messages:
-        (found,) = evidence(Diagnostic(file="ld", severity="error", message=message)).diagnostics
-        assert found.source_line == 20
+@pytest.mark.parametrize(
+    "message",
+    ["undefined reference to `run(at::Tensor)'", "undefined symbol: _Z3runN2at6TensorE", "Entry function 'run' uses too much shared data"],
+)
+def test_a_message_without_a_line_is_placed_by_the_name_in_it(message: str) -> None:
+    (found,) = evidence(Diagnostic(file="ld", severity="error", message=message)).diagnostics
+    assert found.source_line == 20
+
+
+def test_a_name_that_nothing_declares_has_no_place() -> None:
+    (found,) = evidence(Diagnostic(file="ptxas", severity="error", message="Entry function 'gone' uses too much shared data")).diagnostics
+    assert found.source_line is None
 
 
 def test_a_file_of_one_line_repeated_costs_little() -> None:

@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CUDA = """
-__global__ void product(const double* a, const double* b, double* c, int inner) {
+__global__ void product(const double* a, const double* b, double* c, int inner) {  // HERE
     __shared__ double left[128][128];
     __shared__ double right[128][128];
     left[threadIdx.y][threadIdx.x] = a[threadIdx.y * inner + threadIdx.x];
