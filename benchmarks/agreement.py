@@ -3,23 +3,26 @@
     python -m benchmarks.agreement --db sqlite:///FILE.db [--json FILE]
 
 For each candidate that was timed on a GPU: what its worker claims for a call, by how much that call was longer by the judge's clock, one
-at a time and in bursts (lower quartiles, less what the same takes without the call), and what was charged for it. Honest claims differ
+at a time and in bursts (the least, less what the same takes without the call), and what the limits charge for it. Honest claims differ
 by the clock's spread alone; the summary is over those that were correct.
 """
 
 import argparse
 import json
-import statistics
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy
 from rich.console import Console
 from rich.table import Table
 
 from db.store import DEFAULT_URL, Store
 from evaluator.category import Status
-from evaluator.judge.claims import beyond_claim_ms, least, second_least
+from evaluator.judge.claims import beyond_claim_ms, least, second_least, unclaimed_ms
 from evaluator.result import Result
+
+CLAIMS = (("under 0.1 ms", 0.0, 0.1), ("0.1 to 1 ms", 0.1, 1.0), ("from 1 ms", 1.0, float("inf")))
+"""Ranges of the claim, in ms."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Agreement:
     burst_ms: float | None
     """The same of a call among others; None where there were no bursts."""
     charged_ms: float
+    """What the limits of this version add to the claim."""
 
 
 def agreement(result: Result) -> Agreement | None:
@@ -52,7 +56,7 @@ def agreement(result: Result) -> Agreement | None:
         claim_ms=side.median_ms,
         single_ms=beyond_claim_ms(side, side.single_ms, alone.single_ms, least),
         burst_ms=beyond_claim_ms(side, side.burst_ms, alone.burst_ms, second_least) if side.burst_ms else None,
-        charged_ms=timing.unclaimed_ms,
+        charged_ms=unclaimed_ms(side, timing.baseline, alone, gated=timing.gated, in_a_row=timing.in_a_row),
     )
 
 
@@ -73,19 +77,24 @@ def tables(found: list[Agreement]) -> list[Table]:
             burst,
             f"{each.charged_ms * 1e3:.1f}",
         )
-    honest = [each for each in found if each.correct]
-    summary = Table(title=f"over {len(honest)} that were correct", title_justify="left")
-    for name in ("", "least", "median", "most", "beyond 25 µs and 5 %"):
+    return [rows, _summary([each for each in found if each.correct])]
+
+
+def _summary(honest: list[Agreement]) -> Table:
+    summary = Table(title=f"over {len(honest)} that were correct, in µs", title_justify="left")
+    for name in ("gate", "claim", "clock", "timings", "least", "5 %", "median", "95 %", "most", "charged"):
         summary.add_column(name, justify="right")
-    for label, pairs in (
-        ("single", [(each.single_ms, each.claim_ms) for each in honest]),
-        ("burst", [(each.burst_ms, each.claim_ms) for each in honest if each.burst_ms is not None]),
-    ):
-        if pairs:
-            beyond = sorted(ms for ms, _ in pairs)
-            over = sum(ms > max(0.025, 0.05 * claim) for ms, claim in pairs)
-            summary.add_row(label, *(f"{ms * 1e3:+.1f}" for ms in (beyond[0], statistics.median(beyond), beyond[-1])), str(over))
-    return [rows, summary]
+    for gated in (True, False):
+        for label, low_ms, high_ms in CLAIMS:
+            some = [each for each in honest if each.gated is gated and low_ms <= each.claim_ms < high_ms]
+            bursts = [each.burst_ms for each in some if each.burst_ms is not None]
+            clocks = (("single", [each.single_ms for each in some]), ("burst", bursts))
+            for clock, values in clocks:
+                if values:
+                    figures = (f"{value * 1e3:+.1f}" for value in numpy.quantile(values, (0.0, 0.05, 0.5, 0.95, 1.0)))
+                    charged = str(sum(each.charged_ms > 0 for each in some)) if clock == "single" else ""
+                    summary.add_row("yes" if gated else "none", label, clock, str(len(values)), *figures, charged)
+    return summary
 
 
 def main() -> None:

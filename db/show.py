@@ -118,7 +118,7 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
     yield table
     charged = {
         "is computed before the call": timing.ahead_ms,
-        "arrives late": timing.deferred_ms if timing.unexplained_ms is None else 0.0,
+        "arrives late": timing.deferred_ms,
         "is computed after the answer": timing.background_ms,
         "the claims leave out": timing.unclaimed_ms,
     }

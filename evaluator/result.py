@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.4.0"
+EVALUATOR_VERSION = "0.5.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
@@ -264,9 +264,9 @@ class TimingEvidence(Record):
     def runtime_ms(self) -> float:
         """The candidate's time: the median of its calls, and what it left out of them.
 
-        An answer that is slow to copy, or comes late, is charged once: on a GPU by the clock over calls whose answers are copied.
+        An answer that is slow to copy shows in bursts too, and is charged once.
         """
-        late_ms = self.deferred_ms if self.unexplained_ms is None else self.unclaimed_ms
+        late_ms = max(self.deferred_ms, self.unclaimed_ms)
         return self.candidate.median_ms + self.ahead_ms + self.background_ms + late_ms
 
     @property

@@ -17,9 +17,7 @@ def evidence(baseline: TimingSide, alone: TimingSide | None = None) -> TimingEvi
 def test_what_was_left_out_of_the_calls_is_added_and_an_answer_that_is_late_once() -> None:
     charged_ms = {"ahead_ms": 1.0, "deferred_ms": 0.5, "background_ms": 0.25, "unclaimed_ms": 0.125}
     timing = evidence(side(2.0, 2.0, 2.0)).model_copy(update=charged_ms)
-    assert timing.runtime_ms == pytest.approx(2.75)
-    on_device = timing.model_copy(update={"unexplained_ms": 0.0})
-    assert on_device.runtime_ms == pytest.approx(2.375), "there calls are timed until their answers are copied"
+    assert timing.runtime_ms == pytest.approx(2.75), "an answer that is late may show in bursts too"
 
 
 @pytest.mark.parametrize(

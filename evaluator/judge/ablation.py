@@ -96,4 +96,4 @@ def _asked(
     except MismatchError as error:
         return Judgement(error.category, str(error))
     candidate = reveal(worker, outputs, claims, count, expected, deadline_s)
-    return judge_values(case, oracle, arguments, candidate, expected, None)
+    return judge_values(case, oracle, arguments, candidate, expected)

@@ -61,6 +61,8 @@ class Attempt:
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="baseline")
         self._ready: Future[Worker] | None = None
         """The baseline's worker, once it has been asked for."""
+        self._prepared_early = False
+        """Whether that was while another had the device."""
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
@@ -173,6 +175,7 @@ class Attempt:
         prepare = self._prepare_baseline if self._device.type == "cuda" else None
         with candidate.entering("wait"):
             self._lock.acquire(prepare)
+        self._prepared_early = self._ready is not None
         self._prepare_baseline()
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
@@ -183,7 +186,7 @@ class Attempt:
             passed = self._run_rounds(candidate, oracle)
         if passed:
             with candidate.entering("baseline"):
-                baseline = self._prepare_baseline().result()
+                baseline = self._take_baseline()
             with self._stage(candidate, "timing"):
                 self._run_timing(candidate, baseline, oracle, arguments, model)
                 self._note_floor(oracle, model)
@@ -232,11 +235,21 @@ class Attempt:
             self._greet(worker)
         return worker
 
-    def _prepare_baseline(self) -> Future[Worker]:
-        """The baseline's worker, asked for once: on a GPU, where that takes long, while another submission still has the device; on the CPU
-        it would take the processor from that one."""
+    def _prepare_baseline(self) -> None:
+        """Ask for the baseline's worker, once: on a GPU, where that takes long, while another submission still has the device. On the CPU
+        that would take the processor from the other."""
         self._ready = self._ready or self._aside.submit(self._start_baseline)
-        return self._ready
+
+    def _take_baseline(self) -> Worker:
+        """The baseline's worker. One that failed while another had the device, and perhaps all of its memory, is started again."""
+        assert self._ready is not None
+        try:
+            return self._ready.result()
+        except (BaselineFailedError, SandboxUnavailable):
+            if not self._prepared_early:
+                raise
+        self._close_baseline()
+        return self._start_baseline()
 
     def _start_baseline(self) -> Worker:
         """The baseline's worker, with its model's code loaded; in a thread."""

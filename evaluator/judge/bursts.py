@@ -2,15 +2,14 @@
 
 One at a time, and several back to back, which tell small kernels more precisely; each with inputs, a flush and a place for its answer of
 its own. What is in the time beside the calls is learned from the baseline alone, which does the same without them. The answers of single
-calls are all compared, and one of each burst, as they are when the worker says that it is done.
+calls are all compared, and some of each burst, as they are when the worker says that it is done.
 """
 
 import logging
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -29,6 +28,8 @@ BURSTS = 15
 LEAST_BURSTS = 5
 BURSTS_S = 0.3
 """The same of bursts."""
+CHECKED = 4
+"""Answers of a burst that are compared, drawn when it is over."""
 ROOM_BYTES = 4 << 30
 ROOM_SHARE = 1 / 16
 """Memory for inputs beyond the first's, as much for answers, and for flushes: so much, and of a small GPU no more than this share."""
@@ -53,13 +54,15 @@ class Bursts:
         draw: Callable[[], list[Any]],
         areas: int,
     ) -> None:
-        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs; so many calls in a row can each have a flush."""
+        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs; so many calls in a row can each have a flush.
+
+        How many there are in a row is a matter of sizes, and not of what the candidate leaves of the memory. Raises RuntimeError where
+        there is none.
+        """
         self._sets, self._shapes, self._draw = sets, shapes, draw
         length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
-        self.places: list[list[Allocation]] = [list(outputs)]
-        with suppress(RuntimeError):  # there is no memory for more
-            while len(self.places) < length:
-                self.places.append([memory.allocate(allocation.requested) for allocation in outputs])
+        more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
+        self.places: list[list[Allocation]] = [list(outputs), *more]
 
     @property
     def allocations(self) -> list[Allocation]:
@@ -67,21 +70,22 @@ class Bursts:
         return [allocation for place in self.places for allocation in place]
 
     def run(self, side: Side, check: Check, wrong: type[Exception]) -> None:
-        """Time calls of the candidate, and compare answers.
+        """Time calls of the candidate, and compare answers. Raises `wrong`, and what `check` does.
 
-        What is wrong behind the gate may come of a stream that did not wait there; what is late may be, where streams wait for each other,
-        for the device's change between processes. Then all is done again without a gate. Raises `wrong`, and what `check` does.
+        What is wrong behind the gate in single calls may come of a stream that did not wait there; what is late may be, where streams wait
+        for each other, for the device's change between processes. Then all is done without a gate.
         """
-        if side.gate is not None and not side.waits:
+        if side.is_gated:
             try:
                 self._run_singles(side, check)
-                if not self._is_late(side):
-                    self._run_in_rows(side, check)
-                    if not side.waits:
-                        return
+                side.held = not self._is_late(side)
             except wrong:
                 log.debug("an answer was wrong behind the gate")
-            side.waits = True
+                side.held = False
+            if side.is_gated:
+                self._run_in_rows(side, check)
+            if side.is_gated:
+                return
             for times_ms in (side.single_ms, side.landed_ms, side.burst_ms):
                 times_ms.clear()
         self._run_singles(side, check)
@@ -96,25 +100,20 @@ class Bursts:
         claim_ms = statistics.median(side.claims_ms)
         return least(side.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
-    def run_idle(self, alone: Side) -> None:
-        """Time the same without the calls, of a worker whose last answer has not been revealed."""
-        waits = alone.waits
-        for _ in range(SINGLES):
-            alone.single_ms.append(self._idle(alone, self.places[:1]))
-            _, late_ms = self._land(alone, self.places[0])
-            alone.landed_ms.append(alone.single_ms[-1] + late_ms)
-            alone.waits = waits  # as the candidate was asked, whatever delayed this one
-        for _ in self._rows():
-            alone.burst_ms.append(self._idle(alone, self.places))
-            alone.waits = waits
+    def run_idle(self, alone: Side, candidate: Side) -> None:
+        """Time the same without the calls, as often, of a worker whose last answer has not been revealed."""
+        for _ in candidate.single_ms:
+            took_ms, late_ms = self._idle_row(alone, candidate, self.places[:1])
+            alone.single_ms.append(took_ms)
+            alone.landed_ms.append(took_ms + late_ms)
+        for _ in candidate.burst_ms:
+            took_ms, late_ms = self._idle_row(alone, candidate, self.places)
+            alone.burst_ms.append(took_ms + late_ms / len(self.places))
 
-    def _rows(self) -> Iterator[int]:
-        """Once for each burst of several calls: none where there is memory for one call."""
-        start = time.monotonic()
-        for number in range(BURSTS if len(self.places) > 1 else 0):
-            if number >= LEAST_BURSTS and time.monotonic() - start > BURSTS_S:
-                return
-            yield number
+    def _idle_row(self, alone: Side, candidate: Side, places: Sequence[Sequence[Allocation]]) -> tuple[float, float]:
+        alone.held, alone.waits = candidate.held, candidate.waits  # as the candidate was asked, whatever delays this one
+        took_ms = self._idle(alone, places)
+        return took_ms, self._land(alone, self._drawn(places))[1]
 
     def _idle(self, side: Side, places: Sequence[Sequence[Allocation]]) -> float:
         return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False)
@@ -130,31 +129,40 @@ class Bursts:
                 side.landed_ms.append(took_ms + late_ms)
 
     def _run_in_rows(self, side: Side, check: Check) -> None:
-        for _ in self._rows():
-            took_ms, _ = self._run_row(side, check, self.places)
+        """Bursts: none where there is memory for one call."""
+        start = time.monotonic()
+        for number in range(BURSTS if len(self.places) > 1 else 0):
+            if number >= LEAST_BURSTS and time.monotonic() - start > BURSTS_S:
+                return
+            took_ms, late_ms = self._run_row(side, check, self.places)
             if side.is_flushed():
-                side.burst_ms.append(took_ms)
+                side.burst_ms.append(took_ms + late_ms / len(self.places))
 
     def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]]) -> tuple[float, float]:
-        """Calls in a row, as many as there are places: the time of one, and how much later one of the answers was the judge's own."""
+        """Calls in a row, as many as there are places: the time of one, and how much later some of the answers were the judge's own."""
         given = self._given(len(places))
         took_ms = side.burst(given, [self._views(side, place) for place in places])
-        number = _random.randrange(len(given))
-        values, late_ms = self._land(side, places[number])  # before anything else gives the worker time
+        drawn = self._drawn(places)
+        answers, late_ms = self._land(side, drawn)  # before anything else gives the worker time
         side.unflushed_bursts += not side.is_flushed()
-        check(values, *given[number])
+        for number, values in answers.items():
+            check(values, *given[number])
         return took_ms, late_ms
 
-    def _land(self, side: Side, place: Sequence[Allocation]) -> tuple[list[torch.Tensor], float]:
-        """The answer in a place, as it is now, and how long it took to make it the judge's own, in ms.
+    def _drawn(self, places: Sequence[Sequence[Allocation]]) -> dict[int, Sequence[Allocation]]:
+        """Some of these places, by their number."""
+        return {number: places[number] for number in _random.sample(range(len(places)), min(CHECKED, len(places)))}
+
+    def _land(self, side: Side, drawn: dict[int, Sequence[Allocation]]) -> tuple[dict[int, list[torch.Tensor]], float]:
+        """The answers in these places, as they are now, and how long it took to make them the judge's own, in ms.
 
         A worker may say too early that it is done.
         """
         start = time.perf_counter()
-        values = snapshot(place, side.claims, self._shapes)
-        for allocation in place[:1]:
+        answers = {number: snapshot(place, side.claims, self._shapes) for number, place in drawn.items()}
+        for allocation in self.places[0][:1]:
             synchronize(allocation.bytes.device)
-        return values, (time.perf_counter() - start) * 1e3
+        return answers, (time.perf_counter() - start) * 1e3
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
         return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]

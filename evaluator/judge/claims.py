@@ -11,14 +11,14 @@ from evaluator.result import TimingEvidence, TimingSide
 
 REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25
-"""What revealing an answer may take beyond what it takes the baseline before it counts."""
+"""What revealing an answer may take beyond what it takes the baseline before it counts; on a GPU at least TALK_SLACK_MS."""
 PROCESSOR_SLACK_MS = 0.1
 """Processor time before a call or after an answer, beyond the baseline's, that is not told from bookkeeping."""
 SINGLE_SLACK_MS = 0.15
 """How far a claim may fall short of the judge's clock over single requests before the clock's figure stands: how far the overhead of a
 request differs between two workers on a busy machine, which is more than its spread in either."""
 BURST_SLACK_MS = 0.02
-"""The same over bursts, whose calls share a request's overhead: at least such a share of the slack above, and never more than the claim."""
+"""The same over bursts, and no more than the claim; but at least a call's share of the slack above, for they share a request's overhead."""
 SLACK_SHARE = 0.05
 """The same, of the claim."""
 TALK_SLACK_MS = 0.3
@@ -39,7 +39,7 @@ def compare(
         candidate=candidate,
         baseline=baseline,
         alone=alone,
-        deferred_ms=deferred_ms(candidate, alone),
+        deferred_ms=deferred_ms(candidate, alone, on_device=on_device),
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
         background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
         unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
@@ -49,11 +49,14 @@ def compare(
     )
 
 
-def deferred_ms(candidate: TimingSide, alone: TimingSide) -> float:
-    """How much later the candidate's answers arrive than the baseline's; 0 within the slack."""
-    baseline_ms = statistics.median(alone.reveal_ms)
-    late_ms = statistics.median(candidate.reveal_ms) - baseline_ms
-    return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
+def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) -> float:
+    """How much later the candidate's answers arrive than the baseline's; 0 within the slack. By processor time at the median, or by the
+    clock, which others on the machine delay and never hasten, at the lower quartile."""
+    usual = _lower_quartile if on_device else statistics.median
+    least_slack_ms = max(TALK_SLACK_MS, SLACK_SHARE * candidate.median_ms) if on_device else REVEAL_SLACK_MS
+    baseline_ms = usual(alone.reveal_ms)
+    late_ms = usual(candidate.reveal_ms) - baseline_ms
+    return late_ms if late_ms > max(least_slack_ms, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
 
 def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -> float:
@@ -78,7 +81,7 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
     talking_ms = _talking_ms(candidate, baseline, alone)
     witnesses = (
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
-        (burst_ms, max(min(_burst_slack_ms(gated, in_a_row), claim_ms), SLACK_SHARE * claim_ms)),
+        (burst_ms, _burst_slack_ms(claim_ms, gated=gated, in_a_row=in_a_row)),
         (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
     )
     return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
@@ -92,13 +95,14 @@ def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) 
 
 
 def _beside_ms(side: TimingSide) -> float:
-    """What a request of this side takes beyond the time that its worker claims for the call."""
-    return least([wall - claim for wall, claim in zip(side.wall_ms, side.samples_ms, strict=True)])
+    """What a request of this side takes beyond the time that its worker claims for a call: at the lowest decile, since others on the
+    machine may delay most of them, and not the least, since an answer here and there may be put off."""
+    return _lowest_decile(side.wall_ms) - side.median_ms
 
 
-def _burst_slack_ms(gated: bool, in_a_row: int) -> float:
+def _burst_slack_ms(claim_ms: float, *, gated: bool, in_a_row: int) -> float:
     single_ms, burst_ms = (SINGLE_SLACK_MS, BURST_SLACK_MS) if gated else (UNGATED_SLACK_MS, UNGATED_BURST_SLACK_MS)
-    return max(single_ms / max(in_a_row, 1), burst_ms)
+    return max(min(burst_ms, claim_ms), single_ms / max(in_a_row, 1), SLACK_SHARE * claim_ms)
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
@@ -118,5 +122,13 @@ def least(times_ms: Sequence[float]) -> float:
 
 
 def second_least(times_ms: Sequence[float]) -> float:
-    """Where one answer of several is compared, and the least could be had by luck."""
+    """The same where some of several answers are compared, and the least could be had by luck."""
     return sorted(times_ms)[:2][-1]
+
+
+def _lowest_decile(times_ms: Sequence[float]) -> float:
+    return sorted(times_ms)[len(times_ms) // 10]
+
+
+def _lower_quartile(times_ms: Sequence[float]) -> float:
+    return sorted(times_ms)[len(times_ms) // 4]

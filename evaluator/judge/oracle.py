@@ -5,7 +5,8 @@ chunk of the oracle exists at a time.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -16,6 +17,9 @@ from evaluator.judge.compare import CHUNK_ELEMENTS, Piece, has_row_scale
 
 WIDE = (torch.float64, torch.float32)
 """Types in which the oracle is tried, widest first; some operators have no float64 form."""
+
+
+_random = secrets.SystemRandom()
 
 
 class ReferenceFailedError(Exception):
@@ -46,14 +50,18 @@ class Oracle:
         candidate: Sequence[torch.Tensor],
         reference: Sequence[torch.Tensor],
         nudge: torch.Generator | None = None,
+        only: Collection[int] | None = None,
     ) -> Iterator[tuple[int, Piece]]:
-        """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding.
+        """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding;
+        with `only`, those that `sample` named.
 
         `candidate` and `reference` are the outputs' tensors in order. An output that is judged on its rows' own scale comes in chunks of
         rows; any other comes whole. Raises ReferenceFailedError.
         """
         late: dict[int, list[torch.Tensor]] = {}
-        for start, chunk in self._chunks(inputs, reference):
+        for position, (start, chunk) in enumerate(self._chunks(inputs, reference)):
+            if only is not None and position not in only:
+                continue
             for number, oracle in enumerate(self._run(chunk, nudge)):
                 if has_row_scale(reference[number].shape, self._rows_independent):
                     rows = slice(start, start + len(oracle))
@@ -63,6 +71,14 @@ class Oracle:
         for number, oracles in late.items():
             oracle = oracles[0] if len(oracles) == 1 else torch.cat(oracles)
             yield number, Piece(0, candidate[number], reference[number], oracle)
+
+    def sample(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], most: int) -> Collection[int] | None:
+        """No more than so many chunks of rows, drawn anew, for `pieces`; None, for all, where there are no more, or an output's scale is
+        that of all its rows."""
+        if not all(has_row_scale(output.shape, self._rows_independent) for output in outputs):
+            return None
+        count = sum(1 for _ in self._chunks(inputs, outputs))
+        return None if count <= most else _random.sample(range(count), most)
 
     def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, list[Any]]]:
         tensors = [tensor for _, tensor in tensors_of(list(inputs))]

@@ -214,14 +214,23 @@ def snapshot(outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], sha
 
 
 def judge_values(
-    case: ProblemCase, oracle: Oracle, arguments: Sequence[Any], candidate: list[torch.Tensor], expected: Any, pattern: int | None
+    case: ProblemCase,
+    oracle: Oracle,
+    arguments: Sequence[Any],
+    candidate: list[torch.Tensor],
+    expected: Any,
+    pattern: int | None = None,
+    most_chunks: int | None = None,
 ) -> Judgement:
-    """Compare an answer with the oracle. `pattern` is the byte that the worker's free memory was filled with."""
+    """Compare an answer with the oracle. `pattern` is the byte that the worker's free memory was filled with; with `most_chunks`, rows of
+    that many chunks are compared, drawn anew, where rows are independent."""
     named = list(tensors_of(expected))
     reference = [tensor for _, tensor in named]
-    candidate = [tensor.contiguous() for tensor in candidate]
+    for position, tensor in enumerate(candidate):
+        candidate[position] = tensor.contiguous()  # in its place: there is no memory for both of each
     comparisons = [Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance) for name, tensor in named]
-    for number, piece in oracle.pieces(arguments, candidate, reference):
+    only = oracle.sample(arguments, reference, most_chunks) if most_chunks else None
+    for number, piece in oracle.pieces(arguments, candidate, reference, only=only):
         comparisons[number].measure(piece)
     for number, comparison in enumerate(comparisons):
         exact = is_exact(reference[number].dtype)
@@ -229,7 +238,7 @@ def judge_values(
             comparison.excuse()
     failed = {number for number, comparison in enumerate(comparisons) if not comparison.passed}
     if failed:
-        for number, piece in oracle.pieces(arguments, candidate, reference):
+        for number, piece in oracle.pieces(arguments, candidate, reference, only=only):
             if number in failed:
                 comparisons[number].locate(piece)
     figures = tuple(comparison.figures() for comparison in comparisons)

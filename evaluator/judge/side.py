@@ -3,10 +3,10 @@
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -18,8 +18,6 @@ from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.session import Worker
 from evaluator.result import TimingSide
 from evaluator.worker.protocol import Message, ProtocolError
-
-Made = TypeVar("Made")
 
 SPIN_S = 0.1
 """How long an answer is waited for awake on a GPU machine; on the CPU that would take a processor from the submission."""
@@ -38,10 +36,10 @@ class Flush:
     """
 
     def __init__(self, memory: Memory, room_bytes: int, areas: int = 1) -> None:
-        """One area at least, and as many of the others as there is room for."""
+        """So many areas as there is room for, one at the least. Raises RuntimeError where there is no memory for them."""
         self.device = memory.device
         words = torch.zeros(max(_flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")
-        self._areas = as_many(lambda: memory.allocate(words.nbytes), max(1, min(areas, room_bytes // words.nbytes)))
+        self._areas = [memory.allocate(words.nbytes) for _ in range(max(1, min(areas, room_bytes // words.nbytes)))]
         self._shape, self._ordered = words.shape, 0
         self._shown = memory.allocate(8 * len(self._areas))
         self._drawn = torch.zeros(len(self._areas), dtype=torch.int64, device=self.device)
@@ -85,15 +83,6 @@ def _flush_bytes(device: torch.device) -> int:
     return max(FLUSH_FACTOR * l2_bytes, LEAST_FLUSH_BYTES)
 
 
-def as_many(make: Callable[[], Made], count: int) -> list[Made]:
-    """So many of what takes memory on a device, or as many as there is memory for; the first is not optional. Raises what `make` does."""
-    made = [make()]
-    with suppress(RuntimeError):
-        while len(made) < count:
-            made.append(make())
-    return made
-
-
 @dataclass
 class Side:
     """The candidate or the baseline while it is timed."""
@@ -104,6 +93,8 @@ class Side:
     """None on the CPU."""
     gate: Gate | None = None
     """None on the CPU, and where the device knows no such thing."""
+    held: bool = True
+    """Whether calls can be held behind the gate, where there is one."""
     waits: bool = False
     """Whether forward() has been seen to wait for the device."""
     wall_ms: list[float] = field(default_factory=list)
@@ -135,7 +126,10 @@ class Side:
             wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0)
             return wall_ms, 0.0, answer
         wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self.flush.order()[0])
-        return wall_ms, max(claimed_ms(answer), LEAST_MS), answer
+        claim_ms = max(claimed_ms(answer), LEAST_MS)
+        if claim_ms > wall_ms + LEAST_MS:
+            raise ProtocolError("a call does not take longer than the request for it")
+        return wall_ms, claim_ms, answer
 
     def sample(self, inputs: InputSet, arguments: list[Any]) -> Message:
         """One call that counts, and its answer."""
@@ -160,14 +154,21 @@ class Side:
 
         Each answer is copied to its place; where that is None, the last answer is kept. Without `calls`, the same with these left out, of
         a worker whose last answer has not been revealed. Behind the gate, where there is one, it is the device's time and not the host's,
-        except where forward() waits for the device.
+        except where forward() waits for the device; where it does, a wait takes the place of a call that is left out.
         """
         self._describe(given, keep=not calls)
         flushes = [None] * len(given) if self.flush is None else self.flush.order(len(given))
         fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": flushes, "calls": calls}
-        if self.gate is None or self.waits:
+        fields["waits"] = self.waits
+        if not self.is_gated:
             return self._ask_now("burst", given, gate=None, **fields)[0] / len(given)
+        assert self.gate is not None
         return self._ask_behind(self.gate, given, fields) / len(given)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether calls are held behind the gate."""
+        return self.gate is not None and self.held and not self.waits
 
     def ping(self) -> float:
         """What it costs to ask for nothing, in ms."""

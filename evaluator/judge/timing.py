@@ -28,7 +28,7 @@ from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import allocate_outputs, judge_values, reveal
 from evaluator.judge.session import Worker
-from evaluator.judge.side import SPIN_S, Flush, Side, as_many
+from evaluator.judge.side import SPIN_S, Flush, Side
 from evaluator.problem import ProblemCase
 from evaluator.result import TimingEvidence, WrongTimedAnswer
 from evaluator.worker.protocol import ProtocolError
@@ -46,6 +46,8 @@ CHECKS = 6
 """Answers compared of each candidate at the least, on average, whatever the number of calls."""
 CHECKS_S = 0.5
 """As many more are compared as fit into this time."""
+CHECKED_CHUNKS = 8
+"""Of an answer whose rows are independent, so many chunks of rows are compared, drawn anew: the rounds have compared all rows."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
@@ -128,8 +130,7 @@ class Timing:
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.
         talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
         sides = (side.summary(talk_ms) for side in (self._candidate, self._baseline, alone))
-        gated = self._candidate.gate is not None and not self._candidate.waits
-        timing = compare(*sides, on_device=self._on_device, gated=gated, in_a_row=len(bursts.places) if bursts else 0)
+        timing = compare(*sides, on_device=self._on_device, gated=self._candidate.is_gated, in_a_row=len(bursts.places) if bursts else 0)
         return timing.model_copy(update={"unflushed": self._candidate.unflushed, "unflushed_bursts": self._candidate.unflushed_bursts})
 
     def _make_sets(self) -> list[InputSet]:
@@ -137,7 +138,7 @@ class Timing:
         first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
         more = max(0, min(MAX_SETS, room_bytes(self._memory.device) // max(nbytes, 1)) - 1)
-        return [first, *(as_many(lambda: InputSet(self._memory, self._arguments), more) if more else [])]
+        return [first, *(InputSet(self._memory, self._arguments) for _ in range(more))]
 
     def _make_side(self, worker: Worker) -> Side:
         """One side, whose worker sees what both are given, and has a gate that the other one can't close."""
@@ -269,7 +270,7 @@ class Timing:
     def _compare(self, values: list[torch.Tensor], inputs: InputSet, arguments: list[Any], expected: Any = None) -> None:
         """Compare an answer's tensors. Raises WrongAnswerError."""
         expected = self._oracle.expected(arguments) if expected is None else expected
-        judged = judge_values(self._case, self._oracle, arguments, values, expected, None)
+        judged = judge_values(self._case, self._oracle, arguments, values, expected, most_chunks=CHECKED_CHUNKS)
         if judged.category is not None:
             raise WrongAnswerError(self._calls, judged.message, back_to_back=self._in_bursts)
         if not inputs.unchanged(arguments):
@@ -278,7 +279,6 @@ class Timing:
     def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
         alone = Side(self._baseline.worker, self._deadline_s, self._flush, self._baseline.gate)
-        alone.waits = self._candidate.waits  # calls with the host's time are held against such
         alone.worker.hand_over(bursts.allocations if bursts else self._outputs, self._deadline_s)
         self._warm_reveal(alone)
         start = time.monotonic()
@@ -292,7 +292,7 @@ class Timing:
                 self._watch(alone)
         if bursts:
             self._call(alone)
-            bursts.run_idle(alone)
+            bursts.run_idle(alone, self._candidate)
         return alone
 
 

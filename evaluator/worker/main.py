@@ -252,7 +252,7 @@ class Worker:
     def _burst(self, request: Message, _: Sequence[int]) -> Message:
         """Calls back to back, one over each of these sets, each after a flush and with its answer copied into the judge's memory; where
         there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again,
-        and where there is no gate, after a wait for the device, as behind a forward() that waits.
+        after a wait for the device where forward() `waits` for it.
 
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
         """
@@ -266,7 +266,7 @@ class Worker:
                 if request["calls"]:
                     self._output = []
                     structure.encode(self._model(*self._sets[position]), self._describe)
-                elif value is None:
+                elif request["waits"]:
                     synchronize(self._device)
                 if views is not None:
                     self._copy_out(views)

@@ -81,7 +81,6 @@ def timing(
         alone=sides[1],
         unexplained_ms=unexplained_ms,
         deferred_ms=late_ms,
-        unclaimed_ms=0.0 if unexplained_ms is None else late_ms,
     )
 
 

@@ -14,6 +14,7 @@ from evaluator.judge.bursts import BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES,
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
 from evaluator.judge.side import Flush, Side
+from evaluator.worker.protocol import ProtocolError
 from tests.judge.test_side import side_of
 
 HONEST = """
@@ -45,6 +46,26 @@ def queue(self, request, descriptors):
     for flush in request["flushes"]: self._flush(flush)
     return {}
 Worker._burst = queue
+"""
+)
+
+
+HALF = (
+    HOOKED
+    + """
+def half(self, request, descriptors, burst=Worker._burst):
+    if len(request["sets"]) > 1:
+        request = {**request, **{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}
+    return burst(self, request, descriptors)
+Worker._burst = half
+"""
+)
+LONG_CLAIMS = (
+    HOOKED
+    + """
+def long(self, request, descriptors, time=Worker._time):
+    return {"ms": 60_000.0, **time(self, request, descriptors)}
+Worker._time = long
 """
 )
 
@@ -85,9 +106,9 @@ def test_the_same_without_the_calls(bench: Bench, monkeypatch: pytest.MonkeyPatc
         bursts.run(side, check, WrongError)
         alone = Side(side.worker, START_S, side.flush, None)
         alone.claims, alone.described = side.claims, side.described
-        bursts.run_idle(alone)
-        assert (len(alone.single_ms), len(alone.landed_ms)) == (SINGLES, SINGLES)
-        assert LEAST_BURSTS <= len(alone.burst_ms) <= BURSTS
+        bursts.run_idle(alone, side)
+        assert len(alone.single_ms) == len(alone.landed_ms) == len(side.single_ms), "as often as the candidate was asked"
+        assert len(alone.burst_ms) == len(side.burst_ms)
         assert alone.is_flushed()
 
 
@@ -110,10 +131,21 @@ def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(bench: Ben
         bursts.run(side, check, WrongError)
 
 
-def test_memory_for_further_answers_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_of_the_calls_of_a_burst_are_not_enough(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
+        bursts.run(side, check, WrongError)
+
+
+def test_a_claim_longer_than_its_request_is_no_claim(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, side), pytest.raises(ProtocolError, match="longer"):
+        side.call(*bursts._given(1)[0])
+
+
+def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Memory(torch.device("cpu"))
     sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(4)]
     outputs, made = [memory.allocate(20)], memory.allocate
+    assert len(Bursts(memory, sets, outputs, [torch.empty(5)], list, areas=3).places) == 3
     left = iter([True])
 
     def allocate(nbytes: int) -> Any:
@@ -122,5 +154,6 @@ def test_memory_for_further_answers_is_optional(monkeypatch: pytest.MonkeyPatch)
         return made(nbytes)
 
     monkeypatch.setattr(memory, "allocate", allocate)
-    assert len(Bursts(memory, sets, outputs, [torch.empty(5)], list, areas=4).places) == 2
+    with pytest.raises(RuntimeError):
+        Bursts(memory, sets, outputs, [torch.empty(5)], list, areas=4)
     memory.close()

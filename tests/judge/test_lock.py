@@ -128,11 +128,18 @@ def test_one_of_those_that_wait_prepares_while_another_has_it(holder: subprocess
 def test_who_has_it_waits_for_nobody() -> None:
     lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
     lock.acquire()
-    threading.Thread(target=other.acquire, daemon=True).start()
+    waiting = threading.Thread(target=other.acquire, daemon=True)
+    waiting.start()
     time.sleep(0.1)
-    lock.acquire()
+    again = threading.Thread(target=lock.acquire, daemon=True)
+    again.start()
+    again.join(5)
+    assert not again.is_alive() and waiting.is_alive()
     lock.release()
+    waiting.join(5)
+    assert not waiting.is_alive()
     lock.close()
+    other.close()
 
 
 def test_yielding_what_is_not_held_takes_nothing() -> None:

@@ -13,7 +13,7 @@ from evaluator.judge.inputs import InputSet
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory, describe
 from evaluator.judge.session import Worker
-from evaluator.judge.side import Flush, Side, as_many, quartiles
+from evaluator.judge.side import Flush, Side, quartiles
 from evaluator.sandbox import Program
 
 ADDS_ONE_AND_LEAVES_WORK = """
@@ -102,20 +102,6 @@ def test_flushes_take_no_more_memory_than_there_is_room_for(room_bytes: int, are
     memory = Memory(torch.device("cpu"))
     assert Flush(memory, room_bytes, areas=5).areas == areas
     memory.close()
-
-
-def test_what_there_is_no_memory_for_is_left_out_but_not_the_first() -> None:
-    made = iter([1, 2])
-
-    def make() -> int:
-        try:
-            return next(made)
-        except StopIteration as error:
-            raise RuntimeError("out of memory") from error
-
-    assert as_many(make, 5) == [1, 2]
-    with pytest.raises(RuntimeError):
-        as_many(make, 5)
 
 
 def test_quartiles_of_one_sample() -> None:
