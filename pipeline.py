@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 EXIT_ALL_EVALUATED, EXIT_SOME_NOT_EVALUATED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 MAX_TIMEOUT_S = 86400.0
+FEEDBACK_FORMATS = ("markdown",)
 
 
 class UsageError(Exception):
@@ -61,6 +62,19 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_USAGE
 
 
+class _Explain(argparse.Action):
+    """Prints what a category means, and ends: no PATH is needed for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None) -> None:
+        from evaluator.explanation import UnknownCategoryError, explain
+
+        try:
+            sys.stdout.write(explain(values))
+        except UnknownCategoryError as error:
+            parser.exit(EXIT_USAGE, f"pipeline.py: {error}\n")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(
@@ -83,11 +97,18 @@ def parser() -> argparse.ArgumentParser:
     add("--case", metavar="NAME", help="which set of shapes; by default full on a GPU, small on a CPU")
     add("--db", default="sqlite:///assay.db", metavar="URL", help="SQLAlchemy URL of the database (default: %(default)s)")
     add("--json", metavar="FILE", help="write one JSON object per evaluation as results come; - for standard output")
+    add(
+        "--feedback",
+        nargs=2,
+        metavar=("FORMAT", "FILE"),
+        help="write what is to be said to the author of each submission; FORMAT: markdown",
+    )
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
     add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
+    add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(
         "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
@@ -114,14 +135,21 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--engine ray is not part of this version; leave it out to judge on this machine")
     if not 0 < options.timeout <= MAX_TIMEOUT_S:
         raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
+    if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
+        raise UsageError(f"--feedback has no format {options.feedback[0]!r}; there is {', '.join(FEEDBACK_FORMATS)}")
     known = discover(options.reference)
     if options.problem and options.problem not in known:
         raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
-    with Store.open(options.db) as store, _json_file(options.json) as json_file:
+    feedback_name = options.feedback[1] if options.feedback else None
+    with (
+        Store.open(options.db) as store,
+        _output_file("--json", options.json) as json_file,
+        _output_file("--feedback markdown", feedback_name) as feedback_file,
+    ):
         store.start_run(sys.argv)
-        session = Session(options, store, json_file, devices, stands_in, Problems(known))
+        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known))
         return session.judge(submissions)
 
 
@@ -148,6 +176,7 @@ class Session:
     options: argparse.Namespace
     store: "Store"
     json_file: IO[str] | None
+    feedback_file: IO[str] | None
     devices: tuple["Device", ...]
     """Of one model, or the processor alone."""
     stands_in: bool
@@ -160,7 +189,7 @@ class Session:
         from evaluator.interrupts import Interrupts
 
         self.device = self.devices[0]
-        self.display = Display(to_stderr=self.options.json == "-")
+        self.display = Display(to_stderr=self.options.json == "-" or bool(self.options.feedback and self.options.feedback[1] == "-"))
         self._interrupts = Interrupts()
         self._keeping = threading.Lock()
         """What is rejected is kept by the threads that read, results by the main thread."""
@@ -215,14 +244,18 @@ class Session:
             for arrival in engine.run_together(jobs, self.display.stage):
                 # Once taken they are in flight no longer, so that each has to have its row before the run may end.
                 with self._interrupts.held():
-                    self._keep([(result, job.code) for job, result in arrival.take()])
+                    self._keep([(result, job.code, job.first_line) for job, result in arrival.take()])
         except KeyboardInterrupt:
             # A second Ctrl-C while judges are being ended must not cost what was in flight its row.
             with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                 engine.close()
                 self._keep(
                     [
-                        (unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec), job.code)
+                        (
+                            unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec),
+                            job.code,
+                            job.first_line,
+                        )
                         for job in engine.in_flight
                     ]
                 )
@@ -242,7 +275,8 @@ class Session:
             due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
             self.skipped += len(batch) - len(due)
             self.display.skip(len(batch) - len(due))
-            self._keep([(_rejected(submission), submission.code) for submission, _ in due if submission.rejection is not None])
+            rejected = [submission for submission, _ in due if submission.rejection is not None]
+            self._keep([(_rejected(submission), submission.code, submission.first_line) for submission in rejected])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
 
@@ -276,36 +310,49 @@ class Session:
             case=key.case,
             note=submission.note,
             timeout_s=self.options.timeout,
+            first_line=submission.first_line,
         )
 
     def _case(self, problem: str) -> str:
         case: str | None = self.options.case
         return case or self.problems.get(problem).default_case(self.device.kind)
 
-    def _keep(self, found: Sequence[tuple["Result", str]]) -> None:
-        """Store results with their sources, in one transaction, then tell of each."""
+    def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
+        """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""
         from db.rows import storable_result
         from db.store import Entry
 
         entries = []
-        for result, source in found:
+        for result, source, _ in found:
             problem = self.problems.get(result.problem) if result.problem else None
             entries.append(Entry(storable_result(result), source, problem.source if problem else None))
         with self._keeping:
-            for number, entry in zip(self.store.save_all(entries), entries, strict=True):
+            for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):
                 self.counts[entry.result.status] += 1
-                if self.json_file:
-                    self._tell(self.json_file, {"id": number, **entry.result.summary()})
+                if self.json_file or self.feedback_file:
+                    self._tell(number, entry.result, source, first_line)
                 self.display.result(number, entry.result)
 
-    def _tell(self, file: IO[str], record: dict[str, Any]) -> None:
+    def _tell(self, number: int, result: "Result", source: str, first_line: int) -> None:
+        """Write one result to the files that were asked for."""
+        from evaluator.diagnosis.feedback import feedback
+
+        told = feedback(result, source, first_line)
+        if self.json_file:
+            record = {"id": number, **result.summary(), "line": told.line, "feedback": told.text}
+            self._write("--json", self.options.json, self.json_file, json.dumps(record, ensure_ascii=False, allow_nan=False))
+        if self.feedback_file:
+            title = f"{number}: {result.submission}" + (f", block {result.block}" if result.block else "")
+            self._write("--feedback", self.options.feedback[1], self.feedback_file, told.markdown(title))
+
+    def _write(self, option: str, name: str, file: IO[str], text: str) -> None:
         try:
-            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+            file.write(text + "\n")
             file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise UsageError(f"--json {self.options.json}: {error.strerror}; the results so far are in the database") from error
+            raise UsageError(f"{option} {name}: {error.strerror}; the results so far are in the database") from error
 
     def _engine_options(self) -> Any:
         from evaluator.build.cache import default_root
@@ -355,11 +402,11 @@ def _rejected(submission: "Submission") -> "Result":
     )
 
 
-class _json_file:  # noqa: N801
-    """The file that --json names, or None; raises UsageError where it can't be written."""
+class _output_file:  # noqa: N801
+    """The file that an option names, or None; raises UsageError where it can't be written."""
 
-    def __init__(self, name: str | None) -> None:
-        self._name = name
+    def __init__(self, option: str, name: str | None) -> None:
+        self._option, self._name = option, name
 
     def __enter__(self) -> IO[str] | None:
         self._file: IO[str] | None = None
@@ -369,7 +416,7 @@ class _json_file:  # noqa: N801
             try:
                 self._file = Path(self._name).open("w", encoding="utf-8")
             except OSError as error:
-                raise UsageError(f"--json {self._name}: {error.strerror}") from error
+                raise UsageError(f"{self._option} {self._name}: {error.strerror}") from error
         return self._file
 
     def __exit__(self, *_: object) -> None:

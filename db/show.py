@@ -15,6 +15,7 @@ from evaluator.result import (
     AblationEvidence,
     BuildEvidence,
     Environment,
+    ErrorFigures,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
@@ -93,6 +94,9 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
         yield from _build(build)
     if evidence.launches:
         yield from _launches(evidence.launches)
+    if evidence.fault is not None:
+        yield _heading("The kernel that broke the device or did not end, by a second run")
+        yield _facts(dict(evidence.fault))
     if evidence.exception is not None:
         yield from _exception(evidence.exception)
     if evidence.exit is not None:
@@ -166,6 +170,20 @@ def _rounds(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
             figures.add_row(*map(cell, (*counts, *errors, output.nonfinite_mismatch, first)))
     if figures.row_count:
         yield figures
+    for item in rounds:
+        for output in item.outputs:
+            if output.wrong:
+                yield _heading(f"Wrong in round {item.index}{f', output {output.output}' if output.output else ''}")
+                yield from _wrong(output)
+
+
+def _wrong(output: ErrorFigures) -> Iterator[RenderableType]:
+    shown = (f"{list(element.index)}: {element.value:.7g} instead of {element.expected:.7g}" for element in output.examples)
+    yield _facts({"where": output.pattern or None, "like": output.likeness or None, "the first, and the worst": "; ".join(shown) or None})
+    if output.error_map is not None:
+        cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
+        yield f"  largest error of each {cell_size} patch, in half decades above what is allowed:"
+        yield block("\n".join(output.error_map.rows), indent="    ")
 
 
 def _build(build: BuildEvidence) -> Iterator[RenderableType]:
@@ -176,10 +194,10 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
         {"key": build.key, "languages": kind, "from cache": "yes" if build.cached else "no", "duration": f"{build.duration_s:.2f} s"}
     )
     if build.diagnostics:
-        table = _table("where", "severity", "message")
+        table = _table("line", "where", "severity", "message")
         for item in build.diagnostics:
             place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
-            table.add_row(*map(cell, (place, item.severity, item.message)))
+            table.add_row(*map(cell, (item.source_line, place, item.severity, item.message)))
         yield table
     if build.output:
         yield "  compiler output:"
@@ -188,11 +206,13 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
 
 def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
     yield _heading("Kernel launches")
-    table = _table("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "code", "first")
+    columns = ("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "registers", "local bytes", "code", "first")
+    table = _table(*columns)
     for item in launches:
         sizes = ("×".join(map(str, item.grid)), "×".join(map(str, item.block)), item.shared_bytes)
         origin = "own" if item.own else "library"
-        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, item.code, item.first)))
+        limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
+        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first)))
     yield table
 
 

@@ -85,6 +85,11 @@ class Category(StrEnum):
     def status(self) -> Status:
         return CATEGORIES[self].status
 
+    @property
+    def severity(self) -> int:
+        """Place in SEVERITY: of several categories that apply, the one with the least is given."""
+        return SEVERITY.index(self)
+
 
 @dataclass(frozen=True)
 class CategoryInfo:
@@ -226,7 +231,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         illegal_memory_access=(
             "A kernel read or wrote memory that it does not own.",
-            "CUDA error 700 from the worker's context",
+            "CUDA error 700, 714 or 717 to 719 from the worker's context",
             "Check every index against the tensor's size, and that each pointer is a device pointer.",
         ),
         misaligned_address=(
@@ -236,7 +241,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         device_assert=(
             "An assertion on the device failed.",
-            "CUDA error 710 from the worker's context",
+            "CUDA error 710 or 715 from the worker's context",
             "Mend the condition that the assertion names.",
         ),
         out_of_memory=(
@@ -251,7 +256,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         ),
         timeout=(
             "A stage did not end in its time.",
-            "deadline of the stage",
+            "deadline of the stage, or the limit on processor time",
             "Look for an endless loop, a deadlock in __syncthreads(), or far too little parallelism.",
         ),
         process_crash=(
@@ -341,3 +346,27 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         interrupted=("The evaluation was interrupted.", "signal", "Run again."),
     ),
 }
+
+SEVERITY: tuple[Category, ...] = (
+    # Nothing was judged: what was handed in, in the order in which it is looked at.
+    *(Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK, Category.SYNTAX_ERROR, Category.MISSING_MODEL_NEW),
+    *(Category.UNKNOWN_PROBLEM, Category.INTERRUPTED),
+    # Whoever speaks for the worker or leaves the sandbox makes all other evidence doubtful.
+    *(Category.FORGED_RESULT, Category.SANDBOX_VIOLATION),
+    # A build: a fault of the source is named before what the machine lacks.
+    *(Category.LOAD_INLINE_MISUSE, Category.MISSING_HEADER, Category.CONST_POINTER, Category.MISSING_BINDING),
+    *(Category.UNDECLARED_IDENTIFIER, Category.CUDA_COMPILE_ERROR, Category.CPP_COMPILE_ERROR, Category.LINK_ERROR),
+    *(Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR, Category.NO_DEVICE),
+    # The end of the process hides whatever came before it; a refused launch explains what comes after it.
+    *(Category.TIMEOUT, Category.OUT_OF_MEMORY, Category.PROCESS_CRASH, Category.EARLY_EXIT),
+    *(Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Category.DEVICE_ASSERT),
+    *(Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH),
+    *(Category.REFERENCE_ACCESS, Category.IMPORT_ERROR, Category.INIT_ERROR, Category.PYTHON_EXCEPTION),
+    # An answer: what it is made of, before what is in it.
+    *(Category.MUTATED_INPUT, Category.WRONG_STRUCTURE, Category.WRONG_DEVICE, Category.WRONG_SHAPE, Category.WRONG_DTYPE),
+    *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
+    # Right in the rounds; what the timing showed.
+    *(Category.CACHED_OUTPUT, Category.DEFERRED_WORK, Category.TIMING_TAMPERING, Category.ESCAPED_STREAM, Category.IMPLAUSIBLE_SPEED),
+    *(Category.NO_CUSTOM_KERNEL, Category.OK),
+)
+"""Every category; of several that apply the first is the verdict, because it explains the others or makes them worthless."""

@@ -32,8 +32,15 @@ class Diagnostic(Record):
     line: int | None = None
     column: int | None = None
     severity: str
-    """error, fatal error, warning or note."""
+    """error, fatal error, warning, or info (what ptxas tells of a kernel)."""
     message: str
+    asked_file: str | None = None
+    """The file of the build's own that led there, where `file` is a header of others or a template: by its instantiation or include."""
+    asked_line: int | None = None
+    source_line: int | None = None
+    """Line of what was handed in that this comes from."""
+    excerpt: str = ""
+    """That line, and on a second one a caret under the column where it is known."""
 
 
 class BuildAttempt(Record):
@@ -67,6 +74,21 @@ class BuildEvidence(Record):
     """What the build that made this consisted of, in the order in which it ended; of a cached one, long ago."""
 
 
+class KernelLimits(Record):
+    """What limits the launches of one kernel (cudaFuncGetAttributes), told by the worker's process."""
+
+    registers: int
+    """A thread."""
+    static_shared_bytes: int
+    """A block."""
+    local_bytes: int
+    """A thread: stack, and registers that were spilled."""
+    max_threads: int
+    """A block, as far as registers allow."""
+    max_dynamic_shared_bytes: int
+    """A block, with what the kernel has asked for by cudaFuncSetAttribute."""
+
+
 class LaunchRecord(Record):
     """All launches of one kernel from one shared object."""
 
@@ -88,6 +110,31 @@ class LaunchRecord(Record):
     """Position of this record's launch (the refused one where there is one) among all launches of the process."""
     side_stream: bool = False
     """Whether any of the launches named another stream than the default one."""
+    last: int = 0
+    """Position of the last of these launches among all of the process."""
+    pending: bool = False
+    """Whether one of them has not come back, where launches wait for their kernels."""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster, where the launch asked for clusters."""
+    limits: KernelLimits | None = None
+    """Of the submission's own kernels, where the runtime told them."""
+
+
+class ErrorMap(Record):
+    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.error_map)."""
+
+    rows: tuple[str, ...]
+    """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""
+    rows_per_cell: int
+    columns_per_cell: int
+
+
+class WrongElement(Record):
+    """One wrong element of an output."""
+
+    index: tuple[int, ...]
+    value: float
+    expected: float
 
 
 class ErrorFigures(Record):
@@ -111,9 +158,14 @@ class ErrorFigures(Record):
     first_value: float | None = None
     first_expected: float | None = None
     pattern: str = ""
-    """How the wrong elements lie: everything, a tail, one stretch, whole rows, a stride, isolated, scattered."""
+    """How the wrong elements lie: everything, a tail, one stretch, whole rows or columns, a tile, a stride, isolated, scattered."""
     nonfinite_mismatch: int = 0
     """Elements that are NaN or infinite where the oracle is not the same."""
+    likeness: str = ""
+    """What the wrong elements are like: zeros, a multiple of the right ones, numbers of a narrower type."""
+    examples: tuple[WrongElement, ...] = ()
+    """The first wrong elements, and the worst."""
+    error_map: ErrorMap | None = None
 
 
 class RoundEvidence(Record):
@@ -271,6 +323,18 @@ class StarvingEvidence(Record):
     """Of the device."""
 
 
+class FaultEvidence(Record):
+    """The kernel that broke the device or did not end, by a second run in which launches wait for their kernels."""
+
+    kernel: str
+    own: bool
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    position: int
+    """Of its launch among all of the second run."""
+
+
 class ExceptionEvidence(Record):
     """An exception as the worker reported it: a claim, good for blame and never for praise."""
 
@@ -280,7 +344,7 @@ class ExceptionEvidence(Record):
     traceback: str = ""
     """Frames of the submission only."""
     line: int | None = None
-    """Line of the submission's file."""
+    """Line of what was handed in."""
     cuda_error: int | None = None
     """Sticky error of the worker's CUDA context (cudaError_t), where it has one."""
 
@@ -325,6 +389,8 @@ class Evidence(Record):
     device_states: tuple[DeviceState, ...] = ()
     """In the order in which they were read."""
     rounds: tuple[RoundEvidence, ...] = ()
+    sizes: tuple[int, ...] = ()
+    """Sizes of the dimensions of the case's inputs, each once."""
     timing: TimingEvidence | None = None
     floor: FloorEvidence | None = None
     """Measured after the timing; None on the CPU."""
@@ -334,6 +400,8 @@ class Evidence(Record):
     """None where nothing hung on it."""
     starving: StarvingEvidence | None = None
     """The judge ran out of device memory, and this is why."""
+    fault: FaultEvidence | None = None
+    """None where nothing broke on a device, and where a second run did not show which kernel it was."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""

@@ -59,7 +59,7 @@ def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
 
 def test_every_option_of_the_database_commands_is_documented() -> None:
     text = document("command-line.md").split("## The database")[1]
-    assert options(db.__main__._parser()) - {"--help"} <= set(re.findall(r"--[a-z]+", text))
+    assert options(db.__main__._parser()) - {"--help"} <= set(re.findall(r"--[a-z-]+", text))
 
 
 def test_every_exit_code_is_documented() -> None:
@@ -72,7 +72,7 @@ def test_every_field_of_a_json_record_is_documented_and_no_other() -> None:
     text = document("command-line.md").split("## JSON records")[1].split("## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
     documented = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    assert documented == {"id", *Result.model_fields} - {"evidence", "environment"}
+    assert documented == {"id", "line", "feedback", *Result.model_fields} - {"evidence", "environment"}
 
 
 @pytest.mark.parametrize("status", Status)

@@ -1,79 +1,14 @@
-"""What compilers and linkers print, read into diagnostics, and what a failed build is to be called."""
+"""What a failed build is to be called, by what its compilers and linker said."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from evaluator.build.commands import Step
 from evaluator.build.headers import is_of_this_machine
+from evaluator.build.messages import errors, parse
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
 from evaluator.result import Diagnostic
-
-MAX_ERRORS = 50
-MAX_WARNINGS = 20
-MAX_MESSAGE_CHARS = 1000
-
-_GNU = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<severity>fatal error|error|warning): (?P<message>.*)$")
-_EDG = re.compile(r"^(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): (?P<severity>catastrophic error|error|warning)(?: #[\w-]+)?: (?P<message>.*)$")
-_PTXAS = re.compile(r"^ptxas (?P<file>[^,\s]+), line (?P<line>\d+); (?P<severity>error|fatal|warning)\s*: (?P<message>.*)$")
-_LD_SYMBOL = re.compile(
-    r"^(?:\S*ld: )?(?:\S+?\.o:)?(?P<file>[^\s:(]+):?(?:(?P<line>\d+)|\([^)]*\)): "
-    r"(?P<message>(?:undefined reference to|multiple definition of) .*)$"
-)
-_LD = re.compile(
-    r"^(?:\S*/)?(?P<file>ld(?:\.\w+)?): (?P<message>(?:cannot find|undefined|.*relocation|.*hidden symbol|.*file not recognized).*)$"
-)
-_LOADER = re.compile(r"^(?:\w+Error: )?(?P<file>\S+\.so|/proc/self/fd/\d+): (?P<message>undefined symbol: .*)$")
-_DRIVER = re.compile(
-    r"^(?P<file>nvcc|ptxas|nvlink|fatbinary|g\+\+|gcc|c\+\+|cc1plus|cc1|collect2|cicc|cudafe\+\+)(?::)? ?"
-    r"(?P<severity>fatal error|error|fatal|warning)\s*: (?P<message>.*)$"
-)
-_PATTERNS = (_EDG, _GNU, _PTXAS, _LD_SYMBOL, _LD, _LOADER, _DRIVER)
-_SEVERITIES = {"catastrophic error": "fatal error", "fatal": "fatal error"}
-_AFTERTHOUGHTS = ("ld returned", "Ptx assembly aborted")
-"""Errors which only say that there was an error."""
-
-
-def parse(output: str) -> tuple[Diagnostic, ...]:
-    """Errors and warnings in `output`, in its order, capped in number and length; notes are left to the output itself."""
-    found: list[Diagnostic] = []
-    room = {"error": MAX_ERRORS, "fatal error": MAX_ERRORS, "warning": MAX_WARNINGS}
-    for line in output.splitlines():
-        diagnostic = _parse_line(line[: MAX_MESSAGE_CHARS * 2])
-        if diagnostic is not None and room[diagnostic.severity] > 0:
-            room[diagnostic.severity] -= 1
-            found.append(diagnostic)
-    return tuple(dict.fromkeys(found))
-
-
-def _parse_line(line: str) -> Diagnostic | None:
-    match = next((match for pattern in _PATTERNS if (match := pattern.match(line))), None)
-    if match is None:
-        return None
-    parts = match.groupdict()
-    severity = parts.get("severity") or "error"
-    return Diagnostic(
-        file=parts["file"],
-        line=int(parts["line"]) if parts.get("line") else None,
-        column=int(parts["column"]) if parts.get("column") else None,
-        severity=_SEVERITIES.get(severity, severity),
-        message=parts["message"].strip()[:MAX_MESSAGE_CHARS],
-    )
-
-
-def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics that make a build fail, without those that merely count others."""
-    return [item for item in diagnostics if item.severity != "warning" and not any(text in item.message for text in _AFTERTHOUGHTS)]
-
-
-def summary(diagnostics: Iterable[Diagnostic]) -> str:
-    """One line naming the first error and where it is; empty where there is none."""
-    first = next(iter(errors(diagnostics)), None)
-    if first is None:
-        return ""
-    place = f"{first.file}:{first.line}" if first.line is not None else first.file
-    return f"{place}: {first.message}"
-
 
 _CONST_POINTER = re.compile(
     r"""of\ type\ "const\ [^"]*\*[^"]*"\ cannot\ be\ (?:used\ to\ initialize|assigned\ to)\ an\ entity\ of\ type\ "(?!const\b)[^"]*\*

@@ -21,11 +21,12 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Judgement, Rounds
+from evaluator.judge.second_run import ENVIRONMENT, SECOND_FACTOR, SECOND_S, culprit, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
-from evaluator.result import Evidence, RoundEvidence
+from evaluator.result import Evidence, FaultEvidence, RoundEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
@@ -86,7 +87,52 @@ class Attempt:
             self._note(detail=traceback.format_exc()[-20_000:])
             verdict = self._without_blame(error, f"{type(error).__name__}: {error}"[:1000])
         self._collect()
-        return verdict or self._diagnose()
+        verdict = verdict or self._diagnose()
+        if is_wanted(verdict, self.evidence.launches, self.evidence.stage):
+            self._run_again()
+            verdict = self._diagnose()
+        return verdict
+
+    def _run_again(self) -> None:
+        """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
+        self._report("second run")
+        try:
+            self._note(fault=self._second_run())
+        except (
+            WorkerError,
+            ProtocolError,
+            NeedsDeviceError,
+            ProblemError,
+            ReferenceFailedError,
+            SandboxUnavailable,
+            RuntimeError,
+        ) as error:
+            log.info("the second run of %s shows nothing: %s", self._job.submission, error)
+
+    def _second_run(self) -> FaultEvidence | None:
+        for other in (*self._workers, self._baseline):
+            if other is not None:
+                other.end()
+        self._leave_device()
+        stages_s = self.evidence.stages_s
+        call_s = min(self._job.timeout_s, SECOND_S + SECOND_FACTOR * stages_s.get("rounds", 0.0))
+        worker = self._fork(ENVIRONMENT)
+        self._workers.append(worker)
+        self._greet(worker)
+        try:
+            self._load(worker, self._job.code, "ModelNew", threads=self._threads)
+            self._lock.acquire()
+            arguments, model = self._case.init_inputs(self._seed), self._case.model(self._seed, self._device)
+            self._construct(worker, arguments, model)
+            rounds = Rounds(worker, self._case, Oracle(model, self._case.rows_independent), self._memory, call_s)
+            for _ in rounds.run():
+                pass
+        except WorkerError:
+            pass  # as in the first run; its record says where
+        worker.end()
+        if worker.launches is None:
+            return None
+        return culprit(worker.launches.read(), worker.exception, worker.exit is not None and worker.exit.deadline_s is not None)
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
         """The verdict where the judge or the machine failed; none where that is for a submission which holds the device's memory."""
@@ -215,11 +261,11 @@ class Attempt:
             raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
         return worker
 
-    def _fork(self) -> Worker:
+    def _fork(self, environment: Mapping[str, str] | None = None) -> Worker:
         bench = self._bench
         program = Program(
             entry=WORKER_ENTRY,
-            env=_worker_environment(bench.device),
+            env=_worker_environment(bench.device) | dict(environment or {}),
             readonly=(*_without(bench.readonly, self._job.problem_path), *([bench.recorder] if bench.recorder else [])),
             gpu=bench.device.kind == "cuda",
             limits=bench.limits,
@@ -250,6 +296,7 @@ class Attempt:
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
     ) -> None:
+        worker.first_line = self._job.first_line if source is self._job.code else 1
         worker.load(
             source,
             LOAD_S,
@@ -267,6 +314,7 @@ class Attempt:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
         for evidence in rounds.run():
             self._rounds.append(evidence)
+            self._note(sizes=rounds.sizes)
             self._require_cpu_submission(candidate)
         if not self._rounds[-1].passed:
             return False

@@ -27,6 +27,8 @@ class Job:
     """What a reader of the result should know about how the submission was read."""
     timeout_s: float
     """Deadline of each stage that runs the submission's forward()."""
+    first_line: int = 1
+    """Line, from 1, of the file handed in on which `code` begins."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge import fused
+from evaluator.judge.error_map import ErrorMapper
 from evaluator.judge.layout import Layout
-from evaluator.result import ErrorFigures
+from evaluator.judge.likeness import Likeness
+from evaluator.result import ErrorFigures, WrongElement
 
 FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 """Tolerance that every answer in a dtype is granted: about 340 ulp of a float32 (a sequential sum of 400,000 terms errs by 1e-5 and more),
@@ -35,6 +37,8 @@ SLIP_FACTOR = 4
 """How many exact elements may be off, for each in which the reference in the same dtype disagrees with the oracle."""
 UNINFORMATIVE_SHARE = 1e-3
 """A reference that disagrees with the oracle in more exact elements than this share has no right answer to give either."""
+MAX_EXAMPLES = 3
+"""Wrong elements that are noted, besides the worst."""
 CHUNK_ELEMENTS = 1 << 25
 """Elements compared at a time: 256 MiB in float64."""
 LEAST_FUSED_ELEMENTS = 1 << 20
@@ -87,8 +91,9 @@ class Comparison:
         self._slips = self._reference_slips = 0
         """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
         self._excused = False
-        self._first: tuple[int, float, float] | None = None
-        self._layout = Layout(self._shape)
+        self._layout, self._map, self._likeness = Layout(self._shape), ErrorMapper(self._shape), Likeness(dtype)
+        self._examples: list[WrongElement] = []
+        self._worst: tuple[float, WrongElement] | None = None
 
     @property
     def informative(self) -> bool:
@@ -158,20 +163,32 @@ class Comparison:
         return True
 
     def locate(self, piece: Piece) -> None:
-        """Count the wrong elements of a piece and note the first."""
+        """Count the wrong elements of a piece, and note how they lie, what they are like, the first of them and the worst."""
         for start, candidate, reference, oracle, scale in self._chunks(piece):
-            wrong = (self._candidate_errors(candidate, reference, oracle, scale) > self.tolerance).flatten()
+            error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
+            wrong = error > self.tolerance
             self._wrong += int(wrong.sum())
             self._layout.add(start, wrong)
-            if self._first is None and bool(wrong.any()):
-                position = int(wrong.to(torch.uint8).argmax())
-                self._first = (start + position, float(candidate.flatten()[position]), float(oracle.flatten()[position]))
+            self._map.add(start, error / self.tolerance if self.tolerance else torch.where(wrong, error + 1, 0.0))
+            self._likeness.add(candidate.flatten(), oracle.flatten(), wrong)
+            if not bool(wrong.any()):
+                continue
+            for position in wrong.nonzero().flatten()[: MAX_EXAMPLES - len(self._examples)].tolist():
+                self._examples.append(self._element(start, position, candidate, oracle))
+            worst = int(error.argmax())
+            if self._worst is None or float(error[worst]) > self._worst[0]:
+                self._worst = float(error[worst]), self._element(start, worst, candidate, oracle)
+
+    def _element(self, start: int, position: int, candidate: torch.Tensor, oracle: torch.Tensor) -> WrongElement:
+        value, expected = (float(tensor.flatten()[position]) for tensor in (candidate, oracle))
+        return WrongElement(index=_unravel(start + position, self._shape), value=value, expected=expected)
 
     def figures(self) -> ErrorFigures:
         """What is stored of this output."""
         elements = self._shape.numel()
         rms = math.sqrt(self._squared_error / self._squared_oracle) if self._squared_oracle else math.sqrt(self._squared_error)
-        position, value, expected = self._first or (None, None, None)
+        first = self._examples[0] if self._examples else None
+        worst = self._worst[1] if self._worst else None
         return ErrorFigures(
             output=self._name,
             elements=elements,
@@ -180,11 +197,14 @@ class Comparison:
             rms_error=rms,
             tolerance=self.tolerance,
             reference_error=self._reference_error,
-            first_index=None if position is None else _unravel(position, self._shape),
-            first_value=value,
-            first_expected=expected,
+            first_index=first.index if first else None,
+            first_value=first.value if first else None,
+            first_expected=first.expected if first else None,
             pattern=self._layout.describe(),
             nonfinite_mismatch=self._nonfinite_mismatch,
+            likeness=self._likeness.describe(),
+            examples=tuple({element.index: element for element in (*self._examples, *([worst] if worst else []))}.values()),
+            error_map=self._map.record(),
         )
 
     def _candidate_errors(

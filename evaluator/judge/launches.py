@@ -9,12 +9,12 @@ import os
 import re
 import struct
 
-from evaluator.result import LaunchRecord
+from evaluator.result import KernelLimits, LaunchRecord
 from evaluator.worker.origin import installed_folders, is_own
 
 CAPACITY = 512
 _TABLE = struct.Struct("=QQ")
-_RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
+_RECORD = struct.Struct("=QQQQ9IiI5iII32s256s256s")
 """record_t of evaluator/worker/launch_recorder.c."""
 
 BUILT_PREFIX = "/proc/self/fd/"
@@ -49,20 +49,46 @@ class LaunchTable:
 
 
 def _record(snapshot: bytes, offset: int) -> LaunchRecord:
-    count, first, shared_bytes, *shape, code, side_stream, api, kernel, shared_object = _RECORD.unpack_from(snapshot, offset)
-    path, name = _text(shared_object), _text(kernel)
+    (
+        count,
+        first,
+        last,
+        shared_bytes,
+        *shape,
+        code,
+        side_stream,
+        registers,
+        static,
+        local,
+        threads,
+        dynamic,
+        pending,
+        _,
+        api,
+        kernel,
+        path,
+    ) = _RECORD.unpack_from(snapshot, offset)
+    where, name = _text(path), _text(kernel)
     return LaunchRecord(
         api=_text(api),
         kernel=name,
-        object="extension" if path.startswith(BUILT_PREFIX) else path.rsplit("/", 1)[-1],
-        own=is_own(path, INSTALLED) and not GENERATED.match(name),
+        object="extension" if where.startswith(BUILT_PREFIX) else where.rsplit("/", 1)[-1],
+        own=is_own(where, INSTALLED) and not GENERATED.match(name),
         count=count,
         grid=(shape[0], shape[1], shape[2]),
         block=(shape[3], shape[4], shape[5]),
+        cluster=(shape[6], shape[7], shape[8]) if any(shape[6:9]) else None,
         shared_bytes=shared_bytes,
         code=code,
         first=first,
+        last=last,
+        pending=pending != 0,
         side_stream=side_stream != 0,
+        limits=KernelLimits(
+            registers=registers, static_shared_bytes=static, local_bytes=local, max_threads=threads, max_dynamic_shared_bytes=dynamic
+        )
+        if registers > 0
+        else None,
     )
 
 

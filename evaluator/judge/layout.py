@@ -8,6 +8,10 @@ EVERYTHING_SHARE = 0.98
 ISOLATED_SHARE = 1e-3
 MAX_POSITIONS = 4096
 """Positions that a stride is looked for in."""
+MAX_LINES = 1 << 22
+"""Rows, or columns, up to which is kept which of them hold something wrong."""
+MAX_STEPS = 4096
+"""Different distances between lines up to which a period is looked for."""
 
 
 class Layout:
@@ -15,8 +19,12 @@ class Layout:
 
     def __init__(self, shape: torch.Size) -> None:
         self._elements = shape.numel()
-        self._row = shape[-1] if len(shape) > 1 else 0
-        self._count = self._rows_touched = self._last_row = 0
+        columns = shape[-1] if len(shape) > 1 else 0
+        rows = self._elements // columns if columns else 0
+        self._columns, self._rows = (columns, rows) if columns > 1 and rows > 1 and max(rows, columns) <= MAX_LINES else (0, 0)
+        self._row_hits: torch.Tensor | None = None
+        self._column_hits: torch.Tensor | None = None
+        self._count = 0
         self._first: int | None = None
         self._last = -1
         self._positions: list[int] = []
@@ -27,15 +35,20 @@ class Layout:
         if not len(positions):
             return
         if self._first is None:
-            self._first, self._last_row = start + int(positions[0]), -1
+            self._first = start + int(positions[0])
         self._last = start + int(positions[-1])
         self._count += len(positions)
-        if self._row:
-            rows = (positions + start) // self._row
-            self._rows_touched += int((rows[1:] != rows[:-1]).sum()) + int(int(rows[0]) != self._last_row)
-            self._last_row = int(rows[-1])
+        if self._columns:
+            self._hit(positions + start)
         room = MAX_POSITIONS - len(self._positions)
         self._positions += (positions[:room] + start).tolist() if room > 0 else []
+
+    def _hit(self, positions: torch.Tensor) -> None:
+        if self._row_hits is None or self._column_hits is None:
+            self._row_hits = torch.zeros(self._rows, dtype=torch.bool, device=positions.device)
+            self._column_hits = torch.zeros(self._columns, dtype=torch.bool, device=positions.device)
+        self._row_hits[positions // self._columns] = True
+        self._column_hits[positions % self._columns] = True
 
     def describe(self) -> str:
         """The pattern in words; empty where nothing was wrong."""
@@ -45,9 +58,52 @@ class Layout:
             return "everything"
         if self._count == self._last - self._first + 1 and self._count > 1:
             return f"a tail of {self._count}" if self._last == self._elements - 1 else f"one stretch of {self._count}"
-        if self._row > 1 and self._count == self._rows_touched * self._row:
-            return f"{self._rows_touched} whole rows"
+        if self._count > 1 and (lines := self._lines()):
+            return lines
         stride = math.gcd(*(after - before for before, after in zip(self._positions, self._positions[1:], strict=False)))
         if stride > 1 and self._count > 2:
             return f"a stride of {stride}"
-        return "isolated" if self._count <= max(1, ISOLATED_SHARE * self._elements) else "scattered"
+        return "isolated" if self._count <= max(1, ISOLATED_SHARE * self._elements) else f"scattered{self._where()}"
+
+    def _lines(self) -> str:
+        """The pattern where all of some columns of some rows are wrong, and nothing else; else empty."""
+        if self._row_hits is None or self._column_hits is None:
+            return ""
+        rows, columns = _Lines(self._row_hits), _Lines(self._column_hits)
+        if rows.count * columns.count != self._count:
+            return ""
+        if columns.is_all:
+            return f"{rows.count} whole rows: {rows.describe()}"
+        if rows.is_all:
+            return f"{columns.count} whole columns: {columns.describe()}"
+        return f"a tile: columns {columns.describe()}; rows {rows.describe()}" if min(rows.count, columns.count) > 1 else ""
+
+    def _where(self) -> str:
+        """What part of the rows or columns they are scattered over, where it is half of them at most."""
+        if self._row_hits is None or self._column_hits is None:
+            return ""
+        parts = [(name, _Lines(hits)) for name, hits in (("rows", self._row_hits), ("columns", self._column_hits))]
+        return "".join(f", in {lines.count} {name}: {lines.describe()}" for name, lines in parts if 2 * lines.count <= lines.total)
+
+
+class _Lines:
+    """Some of the rows or columns of a matrix."""
+
+    def __init__(self, hits: torch.Tensor) -> None:
+        found = hits.nonzero().flatten()
+        self.total, self.count = len(hits), len(found)
+        self._first, self._last = int(found[0]), int(found[-1])
+        steps = torch.unique(found[1:] - found[:-1])
+        self._step = math.gcd(*steps.tolist()) if len(steps) <= MAX_STEPS else 1
+        self.is_all = self.count == self.total
+
+    def describe(self) -> str:
+        if self.count == 1:
+            return str(self._first)
+        if self.count == self._last - self._first + 1:
+            if self._last == self.total - 1:
+                return f"the last {self.count}"
+            return f"the first {self.count}" if self._first == 0 else f"{self._first} to {self._last}"
+        if self._step > 1 and self.count == (self._last - self._first) // self._step + 1:
+            return f"one in {self._step} from {self._first} on"
+        return f"between {self._first} and {self._last}"

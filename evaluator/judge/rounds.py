@@ -24,6 +24,8 @@ from evaluator.problem import ProblemCase
 from evaluator.result import ErrorFigures, RoundEvidence
 
 MIN_ROUNDS = 5
+MAX_SIZES = 64
+"""Kept of the sizes of the inputs' dimensions."""
 CHUNK_ELEMENTS = 1 << 26
 
 
@@ -68,12 +70,15 @@ class Rounds:
         self._deadline_s = deadline_s
         self._inputs: InputSet | None = None
         self._outputs: list[Allocation] = []
+        self.sizes: tuple[int, ...] = ()
+        """Sizes of the dimensions of the inputs, once a round has been run."""
 
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         example = self._case.inputs(fresh_seed(), self._memory.device)
         expected = self._oracle.expected(example)
         plans = plan_rounds(self._case, example, expected)
+        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
         self._outputs = allocate_outputs(self._memory, expected)
         self._worker.hand_over(self._outputs, self._deadline_s)
         del example, expected
@@ -240,7 +245,7 @@ def judge_values(
     informative = all(comparison.informative for comparison in comparisons)
     if not failed:
         return Judgement(None, "", figures, informative)
-    number = min(failed)
+    number = min(failed, key=lambda number: (comparisons[number].category.severity, number))
     category, message = comparisons[number].category, describe_error(figures[number])
     unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
     if unwritten and unwritten * 2 >= figures[number].wrong:
@@ -272,6 +277,8 @@ def describe_error(figures: ErrorFigures) -> str:
     text = f"{figures.wrong} of {figures.elements} elements of {where} are wrong"
     if figures.pattern:
         text += f" ({figures.pattern})"
+    if figures.likeness:
+        text += f", {figures.likeness}"
     if figures.first_index is not None:
         index = ", ".join(map(str, figures.first_index))
         text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"

@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import re
 import secrets
 import select
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
+from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
@@ -83,6 +85,9 @@ class Worker:
         self.protocol_error = ""
         self.stages_s: dict[str, float] = {}
         self._sequence = 0
+        self.first_line = 1
+        """Line, from 1, of the file handed in on which the source to be loaded begins: the evidence names lines of that file."""
+        self._source = SourceMap("")
 
     @classmethod
     def start(cls, zygote: Zygote, program: Program, builder: Builder, lock: DeviceLock, *, no_device: bool, record: bool) -> "Worker":
@@ -193,6 +198,7 @@ class Worker:
 
     def load(self, source: str, deadline_s: float, **options: Any) -> None:
         """Have the worker load a source file, which travels as a descriptor."""
+        self._source = SourceMap(source, self.first_line)
         descriptor = os.memfd_create("source", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(source.encode())
@@ -230,7 +236,7 @@ class Worker:
             raise ProtocolError(f"an answer to request {message.get('seq')!r:.40} where {self._sequence} was asked")
         if message.get("kind") == "failed":
             report = _Failed.model_validate(message)
-            self.exception = ExceptionEvidence(stage=self.stage, **report.model_dump())
+            self.exception = _shifted(ExceptionEvidence(stage=self.stage, **report.model_dump()), self.first_line - 1)
             raise WorkerError(self.stage)
         if message.get("kind") != kind:
             raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
@@ -274,7 +280,8 @@ class Worker:
             spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
             return BuildOutcome(BuildEvidence(name=valid.name, key="", ok=False, category=Category.BUILD_TIMEOUT, output=spent), None)
         with contextlib.nullcontext() if self.builder.holds(valid) else self.lock.yielded():
-            return self.builder.build(valid)
+            outcome = self.builder.build(valid)
+        return replace(outcome, evidence=located(outcome.evidence, valid, self._source))
 
     def _exited(self) -> None:
         exit_ = self.confined.wait(EXIT_GRACE_S)
@@ -289,3 +296,11 @@ class Worker:
     def _end(self, evidence: ExitEvidence) -> None:
         self.exit = evidence
         self.confined.kill()
+
+
+def _shifted(exception: ExceptionEvidence, lines: int) -> ExceptionEvidence:
+    """The same exception, in lines of the file that the code is part of."""
+    if not lines:
+        return exception
+    traceback = re.sub(r"(?m)^line (\d{1,9}),", lambda match: f"line {int(match[1]) + lines},", exception.traceback)
+    return exception.model_copy(update={"line": exception.line and exception.line + lines, "traceback": traceback})

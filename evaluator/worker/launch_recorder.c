@@ -20,10 +20,13 @@
 typedef struct { unsigned x, y, z; } extent_t;
 
 typedef struct {
-    uint64_t count, first, shared_bytes;
-    uint32_t grid[3], block[3];
+    uint64_t count, first, last, shared_bytes;
+    uint32_t grid[3], block[3], cluster[3];
     int32_t code;
     uint32_t side_stream; /* whether any of the launches named another stream than the default one */
+    int32_t registers, static_shared_bytes, local_bytes, max_threads, max_shared_bytes; /* of own kernels; registers 0: not known */
+    uint32_t pending; /* whether a launch has not come back, where launches wait for their kernels (CUDA_LAUNCH_BLOCKING) */
+    uint32_t unused;
     char api[32], kernel[256], object[256];
 } record_t;
 
@@ -34,6 +37,7 @@ typedef struct { const void *kernel, *caller; record_t *record; } slot_t;
 enum { SLOTS = 4096 };
 
 static table_t *table;
+static int blocking; /* whether launches wait for their kernels */
 static uint64_t capacity;
 static slot_t slots[SLOTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,6 +46,8 @@ void assay_recorder_attach(int descriptor, size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) return;
     capacity = (bytes - sizeof(table_t)) / sizeof(record_t);
+    const char *wait = getenv("CUDA_LAUNCH_BLOCKING");
+    blocking = wait && strcmp(wait, "1") == 0;
     table = memory;
 }
 
@@ -155,22 +161,105 @@ static record_t *find(const char *api, const void *kernel, const void *caller, i
 /* cudaStreamLegacy and cudaStreamPerThread, the largest of the values that stand for a default stream. */
 #define PER_THREAD_STREAM ((const void *)2)
 
-static void note(const char *api, const void *kernel, const void *caller, int driver_api, extent_t grid, extent_t block,
-                 size_t shared_bytes, const void *stream, int code) {
+/* What a launch asks for. */
+typedef struct {
+    const char *api;
+    const void *kernel, *caller, *stream;
+    int driver_api;
+    extent_t grid, block, cluster;
+    size_t shared_bytes;
+} asked_t;
+
+/* The leading members of cudaFuncAttributes. */
+typedef struct {
+    size_t shared_bytes, const_bytes, local_bytes;
+    int max_threads, registers, ptx_version, binary_version, cache_mode, max_shared_bytes, rest[64];
+} attributes_t;
+
+static void *runtime_symbol(const char *name) {
+    return real_dlsym()(RTLD_DEFAULT, name);
+}
+
+/* What limits launches of a kernel, as the runtime tells it; a failure to tell leaves no error behind that the submission would find. */
+static void read_limits(record_t *record, const void *kernel, int driver_api) {
+    typedef int (*driver_attribute_t)(int *, int, const void *);
+    typedef int (*runtime_attributes_t)(attributes_t *, const void *);
+    typedef int (*error_t)(void);
+    attributes_t found = {0};
+    if (driver_api) {
+        void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        driver_attribute_t get = library ? (driver_attribute_t)real_dlsym()(library, "cuFuncGetAttribute") : NULL;
+        int values[9] = {0}; /* CU_FUNC_ATTRIBUTE_…: 0 threads, 1 shared, 3 local, 4 registers, 8 dynamic shared */
+        for (int attribute = 0; get && attribute < 9; ++attribute)
+            if (get(&values[attribute], attribute, kernel) != 0) return;
+        found = (attributes_t){.shared_bytes = values[1], .local_bytes = values[3], .max_threads = values[0], .registers = values[4]};
+        found.max_shared_bytes = values[8];
+    } else {
+        runtime_attributes_t get = (runtime_attributes_t)runtime_symbol("cudaFuncGetAttributes");
+        error_t peek = (error_t)runtime_symbol("cudaPeekAtLastError"), clear = (error_t)runtime_symbol("cudaGetLastError");
+        if (!get || !peek || !clear) return;
+        int before = peek();
+        if (get(&found, kernel) != 0) {
+            if (before == 0) clear();
+            return;
+        }
+    }
+    record->registers = found.registers;
+    record->static_shared_bytes = (int32_t)found.shared_bytes;
+    record->local_bytes = (int32_t)found.local_bytes;
+    record->max_threads = found.max_threads;
+    record->max_shared_bytes = found.max_shared_bytes;
+}
+
+/* Before a launch that waits for its kernel: whoever does not come back has been named. */
+static void begin(const asked_t *asked) {
+    if (!table || !blocking) return;
+    pthread_mutex_lock(&lock);
+    record_t *record = find(asked->api, asked->kernel, asked->caller, asked->driver_api);
+    if (record) {
+        record->pending = 1;
+        if (record->count == 0) {
+            memcpy(record->grid, &asked->grid, sizeof asked->grid);
+            memcpy(record->block, &asked->block, sizeof asked->block);
+            record->shared_bytes = asked->shared_bytes;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void note(const asked_t *asked, int code) {
     if (!table) return;
     pthread_mutex_lock(&lock);
     uint64_t position = table->total++;
-    record_t *record = find(api, kernel, caller, driver_api);
-    if (record && stream > PER_THREAD_STREAM) record->side_stream = 1;
+    record_t *record = find(asked->api, asked->kernel, asked->caller, asked->driver_api);
+    int is_new = record && record->count == 0;
+    if (record) {
+        record->last = position;
+        record->pending = 0;
+        if (asked->stream > PER_THREAD_STREAM) record->side_stream = 1;
+    }
     /* The first launch stands for all, unless a later one is the first to be refused. */
     if (record && (record->count++ == 0 || (code != 0 && record->code == 0))) {
         record->first = position;
-        record->shared_bytes = shared_bytes;
-        memcpy(record->grid, &grid, sizeof grid);
-        memcpy(record->block, &block, sizeof block);
+        record->shared_bytes = asked->shared_bytes;
+        memcpy(record->grid, &asked->grid, sizeof asked->grid);
+        memcpy(record->block, &asked->block, sizeof asked->block);
+        memcpy(record->cluster, &asked->cluster, sizeof asked->cluster);
         record->code = code;
     }
     pthread_mutex_unlock(&lock);
+    /* The runtime may launch or load under locks of its own, so that it is not asked under this one. */
+    if (is_new && is_own(asked->caller)) read_limits(record, asked->kernel, asked->driver_api);
+}
+
+/* cudaLaunchAttribute and CUlaunchAttribute: an id, and 64 bytes of a union at an offset of 8. */
+typedef struct { int id, padding; extent_t cluster; char rest[64 - sizeof(extent_t)]; } attribute_t;
+enum { CLUSTER_DIMENSION = 4, MAX_ATTRIBUTES = 64 };
+
+static extent_t cluster_of(const attribute_t *attributes, unsigned count) {
+    for (unsigned i = 0; attributes && i < count && i < MAX_ATTRIBUTES; ++i)
+        if (attributes[i].id == CLUSTER_DIMENSION) return attributes[i].cluster;
+    return (extent_t){0, 0, 0};
 }
 
 static void *next(void **real, const char *name) {
@@ -190,8 +279,10 @@ enum { NOT_FOUND = 999 }; /* cudaErrorUnknown */
         typedef int (*launch_t)(const void *, extent_t, extent_t, void **, size_t, void *);                                           \
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
+        const asked_t asked = {#name, kernel, __builtin_return_address(0), stream, 0, grid, block, {0, 0, 0}, shared_bytes};          \
+        begin(&asked);                                                                                                                \
         int code = launch ? launch(kernel, grid, block, arguments, shared_bytes, stream) : NOT_FOUND;                                 \
-        note(#name, kernel, __builtin_return_address(0), 0, grid, block, shared_bytes, stream, code);                                 \
+        note(&asked, code);                                                                                                           \
         return code;                                                                                                                  \
     }
 
@@ -202,9 +293,11 @@ RUNTIME_LAUNCH(cudaLaunchKernel_ptsz)
 RUNTIME_LAUNCH(cudaLaunchCooperativeKernel)
 RUNTIME_LAUNCH(cudaLaunchCooperativeKernel_ptsz)
 
-/* The leading members of cudaLaunchConfig_t and of CUlaunchConfig; what follows them is passed on unread. */
-typedef struct { extent_t grid, block; size_t shared_bytes; void *stream; } runtime_config_t;
-typedef struct { extent_t grid, block; unsigned shared_bytes; void *stream; } driver_config_t;
+/* cudaLaunchConfig_t and CUlaunchConfig. */
+typedef struct { extent_t grid, block; size_t shared_bytes; void *stream; const attribute_t *attributes; unsigned count; } runtime_config_t;
+typedef struct { extent_t grid, block; unsigned shared_bytes; void *stream; const attribute_t *attributes; unsigned count; } driver_config_t;
+static const runtime_config_t no_runtime_config;
+static const driver_config_t no_driver_config;
 
 #define RUNTIME_LAUNCH_EX(name)                                                                                                       \
     int name(const runtime_config_t *config, const void *kernel, void **arguments) {                                                  \
@@ -212,8 +305,12 @@ typedef struct { extent_t grid, block; unsigned shared_bytes; void *stream; } dr
         typedef int (*launch_t)(const runtime_config_t *, const void *, void **);                                                     \
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
+        const runtime_config_t *given = config ? config : &no_runtime_config;                                                         \
+        const asked_t asked = {#name, kernel, __builtin_return_address(0), given->stream, 0, given->grid, given->block,               \
+                               cluster_of(given->attributes, given->count), given->shared_bytes};                                     \
+        begin(&asked);                                                                                                                \
         int code = launch ? launch(config, kernel, arguments) : NOT_FOUND;                                                            \
-        if (config) note(#name, kernel, __builtin_return_address(0), 0, config->grid, config->block, config->shared_bytes, config->stream, code); \
+        if (config) note(&asked, code);                                                                                               \
         return code;                                                                                                                  \
     }
 
@@ -227,8 +324,11 @@ int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned
     if (left_out(__builtin_return_address(0))) return 0;
     typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
     launch_t launch = (launch_t)next(&driver_launch, "cuLaunchKernel");
+    const asked_t asked = {"cuLaunchKernel", kernel, __builtin_return_address(0), stream, 1, {gx, gy, gz}, {bx, by, bz}, {0, 0, 0},
+                           shared_bytes};
+    begin(&asked);
     int code = launch ? launch(kernel, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra) : NOT_FOUND;
-    note("cuLaunchKernel", kernel, __builtin_return_address(0), 1, (extent_t){gx, gy, gz}, (extent_t){bx, by, bz}, shared_bytes, stream, code);
+    note(&asked, code);
     return code;
 }
 
@@ -236,9 +336,12 @@ int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **argumen
     if (left_out(__builtin_return_address(0))) return 0;
     typedef int (*launch_t)(const driver_config_t *, void *, void **, void **);
     launch_t launch = (launch_t)next(&driver_launch_ex, "cuLaunchKernelEx");
+    const driver_config_t *given = config ? config : &no_driver_config;
+    const asked_t asked = {"cuLaunchKernelEx", kernel, __builtin_return_address(0), given->stream, 1, given->grid, given->block,
+                           cluster_of(given->attributes, given->count), given->shared_bytes};
+    begin(&asked);
     int code = launch ? launch(config, kernel, arguments, extra) : NOT_FOUND;
-    if (config)
-        note("cuLaunchKernelEx", kernel, __builtin_return_address(0), 1, config->grid, config->block, config->shared_bytes, config->stream, code);
+    if (config) note(&asked, code);
     return code;
 }
 

@@ -288,7 +288,9 @@ class Worker:
             message = f"(no message: {type(second).__name__})"
         return {
             "type": type(error).__name__[:200],
-            "message": message[:MAX_MESSAGE_CHARS],
+            "message": message
+            if len(message) <= MAX_MESSAGE_CHARS
+            else message[: MAX_MESSAGE_CHARS // 2] + message[-MAX_MESSAGE_CHARS // 2 :],
             "traceback": lines[:MAX_MESSAGE_CHARS],
             "line": frames[-1].lineno if frames else None,
             "cuda_error": device_error() if self._device.type == "cuda" else None,

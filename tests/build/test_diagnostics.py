@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import Step
-from evaluator.build.diagnostics import MAX_WARNINGS, categorise, errors, first_fault, import_failure, parse, summary
+from evaluator.build.diagnostics import categorise, first_fault, import_failure
+from evaluator.build.messages import MAX_WARNINGS, errors, parse, summary
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
 
@@ -70,7 +71,7 @@ def test_category_of_real_output(name: str, step: Step, category: Category) -> N
     [
         ("nvcc_const_init", 'const_init.cu:3: a value of type "const float *" cannot be used to initialize an entity of type "float *"'),
         ("nvcc_undeclared", 'undeclared.cu:5: identifier "size" is undefined'),
-        ("nvcc_big_shared", "ptxas: Entry function '_Z1fPf' uses too much shared data (0x80000 bytes, 0x38c00 max)"),
+        ("nvcc_big_shared", "ptxas: Entry function 'f' uses too much shared data (0x80000 bytes, 0x38c00 max)"),
         ("nvcc_unknown_option", "nvcc: Unknown option '--no-such-flag'"),
         ("gxx_missing_binding", "main.cpp:6: 'softmax_forward' was not declared in this scope"),
         ("gxx_missing_header", "missing_header.cpp:2: my_helpers.h: No such file or directory"),

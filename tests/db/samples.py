@@ -12,15 +12,19 @@ from evaluator.result import (
     Diagnostic,
     Environment,
     ErrorFigures,
+    ErrorMap,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
+    FaultEvidence,
     FloorEvidence,
+    KernelLimits,
     LaunchRecord,
     Result,
     RoundEvidence,
     TimingEvidence,
     TimingSide,
+    WrongElement,
     now,
 )
 
@@ -85,9 +89,21 @@ def full_evidence(text: str = "") -> Evidence:
         first_value=0.1,
         first_expected=0.3,
         nonfinite_mismatch=1,
+        pattern="a tail of 3",
+        likeness="all of them are 0",
+        examples=(WrongElement(index=(1, 2), value=float("inf"), expected=0.3),),
+        error_map=ErrorMap(rows=("....", "..1#"), rows_per_cell=4, columns_per_cell=64),
     )
     side = TimingSide(median_ms=1.25, lower_quartile_ms=1.125, upper_quartile_ms=1.375, samples_ms=(1.125, 1.25, 1.375), wall_ms=(1.5,))
-    diagnostic = Diagnostic(file=f"cuda.cu{text}", line=7, column=3, severity="error", message=f"identifier undefined{text}")
+    diagnostic = Diagnostic(
+        file=f"cuda.cu{text}",
+        line=7,
+        column=3,
+        severity="error",
+        message=f"identifier undefined{text}",
+        source_line=31,
+        excerpt=f"x = y;{text}",
+    )
     return Evidence(
         sandbox="namespaces",
         stage="time",
@@ -116,8 +132,15 @@ def full_evidence(text: str = "") -> Evidence:
                 shared_bytes=8192,
                 code=1,
                 first=2,
+                last=9,
+                cluster=(2, 1, 1),
+                limits=KernelLimits(
+                    registers=40, static_shared_bytes=1024, local_bytes=16, max_threads=1024, max_dynamic_shared_bytes=49152
+                ),
             ),
         ),
+        fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
+        sizes=(17, 1021),
         device_states=(DeviceState(stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, other_processes=0),),
         rounds=(
             RoundEvidence(

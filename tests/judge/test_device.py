@@ -92,3 +92,58 @@ def test_who_leaves_the_judge_no_memory_is_to_blame(judge: Judge, gpu_bench: Ben
     assert result.category is Category.OUT_OF_MEMORY, (result.message, result.evidence.detail)
     assert result.evidence.starving is not None, result.message
     assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL
+
+
+TWO_KERNELS = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+__global__ void sound(const float* in, float* out, long n) {
+    const long i = blockIdx.x * 256L + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+__global__ void faulty(float* out, long n) {
+    const long i = blockIdx.x * 256L + threadIdx.x;
+    if (i < n) %s
+}
+torch::Tensor run(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const unsigned blocks = (x.numel() + 255) / 256;
+    sound<<<blocks, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    faulty<<<blocks, 256>>>(y.data_ptr<float>(), x.numel());
+    sound<<<blocks, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+"""
+ops = load_inline(name="two_kernels", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return ops.run(x)
+'''
+
+
+@pytest.mark.parametrize(
+    ("statement", "category"),
+    [
+        ("out[i + (1L << 40)] = 1.0f;", Category.ILLEGAL_MEMORY_ACCESS),
+        ("*reinterpret_cast<double*>(out + 1) = 1.0;", Category.MISALIGNED_ADDRESS),
+        ("while (*static_cast<volatile float*>(out) < 1e30f) {}", Category.TIMEOUT),
+    ],
+)
+def test_a_second_run_names_the_kernel_that_broke_the_device(judge: Judge, gpu_bench: Bench, statement: str, category: Category) -> None:
+    result = judge(TWO_KERNELS % statement, bench=gpu_bench, case="small", timeout_s=10.0)
+    assert result.category is category, result.message
+    assert result.evidence.fault is not None and result.evidence.fault.own
+    assert "`faulty`" in result.message and "`sound`" not in result.message
+
+
+def test_what_limits_a_kernel_is_recorded(judge: Judge, gpu_bench: Bench) -> None:
+    result = judge(TWO_KERNELS % "out[i] *= 2.0f;", bench=gpu_bench, case="small")
+    limits = {launch.kernel.split("(")[0]: launch.limits for launch in result.evidence.launches if launch.own}
+    assert set(limits) == {"sound", "faulty"}
+    for found in limits.values():
+        assert found is not None and 0 < found.registers < 256
+        assert (found.max_threads, found.max_dynamic_shared_bytes) == (1024, 48 << 10)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from evaluator.judge import launches
 from evaluator.judge.launches import CAPACITY, LaunchTable
-from evaluator.result import Evidence
+from evaluator.result import Evidence, KernelLimits
 
 HEADER = struct.Struct("=QQ")
-RECORD = struct.Struct("=QQQ3I3IiI32s256s256s")
+RECORD = struct.Struct("=QQQQ9IiI5iII32s256s256s")
 
 
 @pytest.fixture
@@ -28,7 +28,10 @@ def record(
     count: int = 1, first: int = 0, kernel: bytes = b"softmax", path: bytes = b"/proc/self/fd/9", code: int = 0, **more: Any
 ) -> bytes:
     api = more.get("api", b"cudaLaunchKernel")
-    return RECORD.pack(count, first, 4096, 2, 3, 1, 256, 1, 1, code, 0, api, kernel, path)
+    limits = more.get("limits", (0, 0, 0, 0, 0))
+    return RECORD.pack(
+        count, first, 11, 4096, 2, 3, 1, 256, 1, 1, *more.get("cluster", (0, 0, 0)), code, 0, *limits, 0, 0, api, kernel, path
+    )
 
 
 def write(table: LaunchTable, used: int, *records: bytes) -> None:
@@ -36,7 +39,7 @@ def write(table: LaunchTable, used: int, *records: bytes) -> None:
 
 
 def test_the_layout_is_the_recorders() -> None:
-    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 3 * 8 + 8 * 4 + 32 + 256 + 256)
+    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 18 * 4 + 32 + 256 + 256)
 
 
 def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
@@ -45,6 +48,16 @@ def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
     assert (own.kernel, own.object, own.own, own.count, own.first) == ("softmax", "extension", True, 5, 7)
     assert (own.grid, own.block, own.shared_bytes, own.code) == ((2, 3, 1), (256, 1, 1), 4096, 9)
     assert (other.kernel, other.object, other.own) == ("at_kernel", "libtorch_cuda.so", False)
+    assert (own.last, own.pending, own.cluster, own.limits) == (11, False, None, None)
+
+
+def test_limits_and_clusters_are_read_where_they_are_known(table: LaunchTable) -> None:
+    write(table, 1, record(limits=(40, 1024, 16, 512, 49152), cluster=(4, 1, 1)))
+    (launch,) = table.read()
+    assert launch.cluster == (4, 1, 1)
+    assert launch.limits == KernelLimits(
+        registers=40, static_shared_bytes=1024, local_bytes=16, max_threads=512, max_dynamic_shared_bytes=49152
+    )
 
 
 @pytest.mark.parametrize("path", [b"/tmp/torch_extensions/a.so", b"/dev/shm/a.so", b"/memfd:a (deleted)", b"/proc/self/fd/12"])

@@ -10,6 +10,8 @@ import pytest
 
 from evaluator.build.native import compile_native
 from evaluator.engine.options import RECORDER
+from evaluator.judge.launches import LaunchTable
+from evaluator.result import KernelLimits, LaunchRecord
 
 RUNTIME = """
 typedef struct { unsigned x, y, z; } extent_t;
@@ -122,3 +124,86 @@ def test_launches_of_others_take_place(parts: tuple[Path, Path, Path]) -> None:
 def test_every_launch_that_is_recorded_can_be_left_out() -> None:
     text = RECORDER.read_text(encoding="utf-8")
     assert len(re.findall(r"= \(launch_t\)next\(", text)) == len(re.findall(r"if \(left_out\(__builtin_return_address\(0\)\)\)", text)) == 4
+
+
+LIMITED = """
+typedef struct { unsigned long shared, constant, local; int threads, registers, ptx, binary, cache, dynamic, rest[64]; } attributes_t;
+static int error;
+int cudaPeekAtLastError(void) { return error; }
+int cudaGetLastError(void) { int was = error; error = 0; return was; }
+int cudaFuncGetAttributes(attributes_t *found, const char *kernel) {
+    if (*kernel != 'k') return error = 98;
+    *found = (attributes_t){1024, 0, 48, 640, 90, 0, 0, 0, 49152, {0}};
+    return 0;
+}
+"""
+LAUNCHER = """
+#include <stddef.h>
+typedef struct { unsigned x, y, z; } extent_t;
+typedef struct { int id, padding; extent_t cluster; char rest[52]; } attribute_t;
+typedef struct { extent_t grid, block; size_t shared; void *stream; attribute_t *attributes; unsigned count; } config_t;
+int cudaLaunchKernel(const void *, extent_t, extent_t, void **, size_t, void *);
+int cudaLaunchKernelExC(const config_t *, const void *, void **);
+int cudaPeekAtLastError(void);
+int launch_limited(void) {
+    attribute_t attribute = {4, 0, {8, 1, 1}, {0}};
+    config_t config = {{16, 1, 1}, {128, 1, 1}, 2048, NULL, &attribute, 1};
+    volatile int codes = 0;
+    volatile int times = 2;  /* so that there is one place that launches */
+    for (int i = 0; i < times; ++i) codes += cudaLaunchKernel("k", config.grid, config.block, NULL, 0, NULL);
+    codes += cudaLaunchKernel("unknown", config.grid, config.block, NULL, 0, NULL);
+    codes += cudaLaunchKernelExC(&config, "kx", NULL);
+    return codes + 100 * cudaPeekAtLastError();
+}
+"""
+HANGING = """
+#include <unistd.h>
+typedef struct { unsigned x, y, z; } extent_t;
+int cudaLaunchKernel(const char *k, extent_t g, extent_t b, void **a, unsigned long s, void *t) { if (*k == 'u') _exit(3); return 0; }
+int cudaLaunchKernelExC(const void *c, const void *k, void **a) { return 0; }
+"""
+
+
+def recorded(folder: Path, recorder: Path, runtime: str, **environment: str) -> tuple[int, str, list[LaunchRecord]]:
+    """Exit code, output, and records by position of the first launch, of a process that launches with this runtime."""
+    for name, source, more in (("limited", runtime + LIMITED, []), ("launcher", LAUNCHER, [str(folder / "limited.so")])):
+        (folder / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", *more, "-o", f"{name}.so", "-ldl"], cwd=folder, check=True)
+    table = LaunchTable()
+    script = f"""
+import ctypes, os
+recorder = ctypes.CDLL(None)
+recorder.assay_recorder_attach({table.descriptor}, ctypes.c_size_t(os.fstat({table.descriptor}).st_size))
+ctypes.CDLL("{folder}/limited.so", ctypes.RTLD_GLOBAL)
+print(ctypes.CDLL("{folder}/launcher.so").launch_limited())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "LD_PRELOAD": str(recorder), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        pass_fds=[table.descriptor],
+    )
+    records = list(table.read())
+    table.close()
+    return done.returncode, done.stdout.strip() or done.stderr, records
+
+
+def test_limits_clusters_and_the_last_launch_are_recorded(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, said, (known, unknown, clustered) = recorded(tmp_path, parts[0], RUNTIME)
+    assert (code, said) == (0, "28"), said  # four refusals with 7, and no error of the recorder's own
+    assert known.limits == KernelLimits(
+        registers=90, static_shared_bytes=1024, local_bytes=48, max_threads=640, max_dynamic_shared_bytes=49152
+    )
+    assert (known.count, known.first, known.last, known.cluster) == (2, 0, 1, None)
+    assert unknown.limits is None
+    assert (clustered.cluster, clustered.grid, clustered.shared_bytes) == ((8, 1, 1), (16, 1, 1), 2048)
+
+
+def test_a_launch_that_does_not_come_back_is_pending_where_launches_wait(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, _, records = recorded(tmp_path, parts[0], HANGING, CUDA_LAUNCH_BLOCKING="1")
+    assert code == 3
+    assert [(item.kernel, item.count, item.block) for item in records if item.pending] == [("?", 0, (128, 1, 1))]
+    code, _, records = recorded(tmp_path, parts[0], HANGING)
+    assert (code, {item.pending for item in records}) == (3, {False})

@@ -84,6 +84,13 @@ def timing(
     )
 
 
+def witnessed(bursts_ms: tuple[float, ...], unflushed_bursts: int) -> TimingEvidence:
+    """With so many bursts that count, and so many that don't for want of a flush."""
+    made = timing()
+    candidate = made.candidate.model_copy(update={"burst_ms": bursts_ms})
+    return made.model_copy(update={"candidate": candidate, "unflushed_bursts": unflushed_bursts})
+
+
 def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> FloorEvidence:
     """Of a device that moves 4 TB and computes 800 TFLOP in a second."""
     return FloorEvidence(
@@ -202,7 +209,7 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "too much shared memory": (
         {"launches": (launch(code=1),), "rounds": (failed(Category.NAN_OR_INF),)},
         Category.INVALID_LAUNCH,
-        "CUDA error 1 (grid 4×1×1, block 256×1×1, 60000 bytes of dynamic shared memory)",
+        "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
     ),
     "a refused launch of the library's": (
         {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
@@ -245,10 +252,60 @@ RULES: dict[str, tuple[dict[str, Any], Category, str]] = {
         Category.TIMING_TAMPERING,
         "not emptied before 2 calls",
     ),
+    "single calls and bursts without their flush": (
+        {**GPU, "launches": (launch(),), "timing": witnessed(bursts_ms=(1.0,) * 8, unflushed_bursts=1)},
+        Category.TIMING_TAMPERING,
+        "not emptied before 1 calls",
+    ),
+    "a burst of many whose flush was spoilt": (
+        {**GPU, "launches": (launch(),), "timing": witnessed(bursts_ms=(1.0,) * 9, unflushed_bursts=1)},
+        Category.OK,
+        "",
+    ),
+    "less than the talk varies by, without the gate as with it": (
+        {**GPU, "launches": (launch(),), "timing": timing(0.01, 0.29).model_copy(update={"gated": False})},
+        Category.OK,
+        "",
+    ),
+    "more than the talk varies by": ({**GPU, "launches": (launch(),), "timing": timing(0.01, 0.31)}, Category.TIMING_TAMPERING, ""),
     "an exception": (
         {"exception": exception("KeyError", "'a'\nmore", line=7)},
         Category.PYTHON_EXCEPTION,
         "line 7: KeyError: 'a'",
+    ),
+    "a C++ allocation that failed": ({"exception": exception(message="std::bad_alloc", line=3)}, Category.OUT_OF_MEMORY, "line 3"),
+    "an exception whose first line only announces": (
+        {"exception": exception("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2)},
+        Category.PYTHON_EXCEPTION,
+        "line 2: RuntimeError: The following operation failed: RuntimeError: shapes differ",
+    ),
+    "a wild pointer on the host": (
+        {"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")},
+        Category.PROCESS_CRASH,
+        "forward() ended by SIGSEGV: it used an address that is not its own",
+    ),
+    "a C++ exception that nothing caught": (
+        {
+            "exit": ExitEvidence(stage="rounds", signal="SIGABRT"),
+            "stderr": "noise\nterminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::at\n",
+        },
+        Category.PROCESS_CRASH,
+        "(terminate called after throwing an instance of 'std::out_of_range'; what():  vector::at)",
+    ),
+    "the limit on processor time": ({"exit": ExitEvidence(stage="load", signal="SIGXCPU")}, Category.TIMEOUT, "loading the file used up"),
+    "a kill that was no limit's": ({"exit": ExitEvidence(stage="load", signal="SIGKILL")}, Category.PROCESS_CRASH, "neither a deadline"),
+    "a failed assertion of a kernel": (
+        {
+            "exception": exception(cuda_error=710, line=9),
+            "stderr": "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n",
+        },
+        Category.DEVICE_ASSERT,
+        "`i < n` in `k`, cuda.cu:12, block [0,0,0], thread [3,0,0]",
+    ),
+    "a wild access with one kernel of its own": (
+        {"exception": exception(cuda_error=700), "launches": (launch(), launch(own=False))},
+        Category.ILLEGAL_MEMORY_ACCESS,
+        "in `k`, the only kernel of its own that was launched",
     ),
     "an exception without a message": ({"exception": exception("Mine", "")}, Category.PYTHON_EXCEPTION, "Mine"),
     "an exception after good rounds": ({"rounds": ROUNDS, "exception": exception("ValueError")}, Category.PYTHON_EXCEPTION, "ValueError"),

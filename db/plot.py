@@ -1,0 +1,66 @@
+"""Where an output was wrong, as a picture: `python -m db show ID --plot-error FILE.png`. Needs the extra `[plot]` (matplotlib)."""
+
+from pathlib import Path
+from typing import Any
+
+from db.error import StoreError
+from evaluator.result import ErrorFigures, ErrorMap, Result, RoundEvidence
+
+LEVELS = 10
+"""Of wrong patches: `1` to `9`, and what is not finite."""
+
+
+def plot_error(result: Result, path: Path) -> str:
+    """Write a heat map of each wrong output of the first failed round, and say what was written. Raises StoreError where there is none, and
+    where matplotlib or the file are not to be had."""
+    round_, wrong = _failed(result)
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise StoreError("Plotting needs matplotlib: pip install 'assay-judge[plot]'.") from error
+    figure = Figure(figsize=(6.4 * len(wrong), 5.6), layout="constrained")
+    for number, (figures, picture) in enumerate(wrong, 1):
+        _draw(figure.add_subplot(1, len(wrong), number), figures, picture)
+    figure.suptitle(f"round {round_.index + 1}, distribution '{round_.distribution}'")
+    canvas: Any = FigureCanvasAgg(figure)
+    try:
+        canvas.print_png(str(path))
+    except OSError as error:
+        raise StoreError(f"{path} can't be written: {error.strerror}.") from error
+    return f"the error of {len(wrong)} {'output' if len(wrong) == 1 else 'outputs'} drawn in {path}\n"
+
+
+def _failed(result: Result) -> tuple[RoundEvidence, list[tuple[ErrorFigures, ErrorMap]]]:
+    for round_ in result.evidence.rounds:
+        pictures = [(figures, figures.error_map) for figures in round_.outputs if figures.error_map is not None]
+        if not round_.passed and pictures:
+            return round_, pictures
+    raise StoreError("No wrong values were seen in this evaluation: there is no error to plot.")
+
+
+def levels(picture: ErrorMap) -> list[list[int]]:
+    """0 for right patches, 1 to 9 by half decades above what is allowed, LEVELS for what is not finite."""
+    return [[0 if mark == "." else LEVELS if mark == "#" else int(mark) for mark in row] for row in picture.rows]
+
+
+def _draw(axes: Any, figures: ErrorFigures, picture: ErrorMap) -> None:
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    shades = ["#f4f4f2", "#fde8c8", "#fcd39c", "#fbb86a", "#f79a4b", "#ee7a37", "#dd5a2b", "#c23a22", "#9d1f1d", "#6f0f1a", "#1f1f6f"]
+    height, width = len(picture.rows), len(picture.rows[0])
+    image = axes.imshow(
+        levels(picture),
+        cmap=ListedColormap(shades),
+        norm=BoundaryNorm([level - 0.5 for level in range(LEVELS + 2)], len(shades)),
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, width * picture.columns_per_cell, height * picture.rows_per_cell, 0),
+    )
+    axes.set_title(f"output{figures.output}: {figures.wrong} of {figures.elements} wrong\n{figures.pattern}"[:120])
+    axes.set_xlabel("column (last dimension)")
+    axes.set_ylabel("row (all others)")
+    bar = axes.figure.colorbar(image, ax=axes, ticks=range(LEVELS + 1))
+    decades = [f"{10 ** ((level - 1) / 2):.3g}×" for level in range(1, LEVELS)]
+    bar.ax.set_yticklabels(["right", *decades, "NaN, inf"])
+    bar.set_label(f"largest error, in multiples of the {figures.tolerance:.3g} allowed")

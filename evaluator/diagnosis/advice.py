@@ -1,0 +1,41 @@
+"""What to do about messages of compilers that come up again and again: a line of advice, beyond the hint of the category."""
+
+import re
+
+ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), advice)
+    for pattern, advice in (
+        (r"calling a __host__ function", "Mark the function __device__ (or __host__ __device__), or call one of CUDA's own in its place."),
+        (r'identifier "(?:__half2?|half2?|__half\w*)" is undefined', "Include <cuda_fp16.h>."),
+        (r'identifier "(?:__nv_bfloat162?|nv_bfloat16)" is undefined', "Include <cuda_bf16.h>."),
+        (r"must be configured", "Launch the kernel: kernel<<<grid, block>>>(arguments)."),
+        (
+            r"uses too much shared data",
+            "A block may have 48 KiB of static shared memory: use smaller tiles, or extern __shared__ memory that is asked for.",
+        ),
+        (r"argument types are: \(.*float.*double|argument types are: \(.*double.*float", "Write 0.0f for a float: 0.0 is a double."),
+        (
+            r"expected (?:a |an )?[\"'].*;|expected .* before",
+            "Look at the end of the line above too: a semicolon or a bracket is missing there.",
+        ),
+        (r"expected '\}' at end of input|end of (?:input|file)|at end of source", "A brace is not closed, or the source was cut off."),
+        (r"'(?:max|min|sort|accumulate|fill|transform|reduce|iota)' is not a member of 'std'", "Include <algorithm> or <numeric>."),
+        (r"no match for 'operator", "The operands have no such operator: look at the types named, and at what was called at this line."),
+        (r"too (?:many|few) arguments", "Compare the call with the declaration: their numbers of arguments differ."),
+        (r"cannot find -l", "Link nothing but what PyTorch and CUDA bring along."),
+        (
+            r"undefined (?:symbol|reference)",
+            "Define the function with exactly the signature that is declared: types, const and namespace are part of its name.",
+        ),
+        (r"multiple definition", "Keep one definition, or mark the functions static or inline."),
+        (r"no instance of (?:overloaded )?function|no matching function", "Make the arguments' types those that a declaration names."),
+        (r"does not define module export function", "The module's name in PYBIND11_MODULE has to be TORCH_EXTENSION_NAME."),
+        (r"more than one instance of overloaded function", "Cast the arguments, so that one overload fits best."),
+    )
+)
+"""Patterns of messages, and what to say of the first that one matches."""
+
+
+def advice_on(message: str) -> str | None:
+    """The advice on a message of a compiler, linker or loader; None where there is none."""
+    return next((advice for pattern, advice in ADVICE if pattern.search(message)), None)

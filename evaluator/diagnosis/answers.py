@@ -1,0 +1,64 @@
+"""Rules over answers that were wrong: what the figures of a failed round suggest."""
+
+from evaluator.category import Category
+from evaluator.diagnosis.verdict import Verdict
+from evaluator.result import ErrorFigures, Evidence, RoundEvidence
+
+ROUNDING_ERROR = 1e-2
+"""The largest error that rounding, rather than a mistake, makes."""
+NARROW_PRODUCT_ERROR = 2e-4
+"""Products of numbers with 10 bits of mantissa (float16, TF32) err by about 2**-11 or more, approximate functions and long sums by less."""
+ENORMOUS_ERROR = 1e6
+
+SUSPICIONS = {
+    "signs": "here every sign is drawn anew: a kernel that holds for positive inputs alone, or forgets a negative branch, fails",
+    "wide": "here magnitudes span six decades: a narrow accumulator, or a formula that cancels, fails",
+    "ties": "here many inputs are equal",
+    "shifted": "here 100 is added to the inputs (float16: 12): what cancels large numbers, such as E[x²] - E[x]², fails",
+    "special": "here rows are all zeros, constant, ascending, or with one large element: divisions by zero and wrong initial values show",
+}
+"""What a wrong answer to inputs of a distribution that the earlier ones did not show suggests; names are those of
+evaluator.judge.distributions."""
+OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
+OVERFLOWING = ("wide", "shifted")
+"""Distributions with inputs that exp() overflows for."""
+
+
+def failed_round(evidence: Evidence) -> Verdict | None:
+    """The first round that failed."""
+    failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
+    if failed is None or failed.category is None:
+        return None
+    where = "" if failed.distribution == "own" else f", distribution '{failed.distribution}'"
+    message = "; ".join([failed.message, *suspicions(failed)])
+    return Verdict(failed.category, f"round {failed.index + 1}{where}: {message}")
+
+
+def suspicions(failed: RoundEvidence) -> list[str]:
+    """What the distribution and the size of the errors suggest, each in words."""
+    found = []
+    wrong = next((figures for figures in failed.outputs if figures.wrong), None)
+    if wrong is not None and (size := _size(wrong, failed.category)):
+        found.append(size)
+    if wrong is not None and wrong.nonfinite_mismatch and failed.distribution in OVERFLOWING:
+        found.append(OVERFLOW)
+    elif failed.distribution in SUSPICIONS and failed.category in _OF_VALUES:
+        found.append(SUSPICIONS[failed.distribution])
+    return found
+
+
+_OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
+
+
+def _size(figures: ErrorFigures, category: Category | None) -> str:
+    if figures.nonfinite_mismatch:
+        return f"{figures.nonfinite_mismatch} are NaN or infinite where they should not be, or the other way round"
+    if category is Category.PRECISION_LOSS or figures.max_error <= ROUNDING_ERROR:
+        if "number of" in figures.likeness:
+            return "the answer was rounded to half precision on its way"
+        if figures.max_error >= NARROW_PRODUCT_ERROR:
+            return "errors of this size come from half precision or TF32 in products or in the accumulator"
+        return "errors of this size come from fast-math functions (__expf, --use_fast_math) or from a long sum in float32"
+    if figures.max_error >= ENORMOUS_ERROR:
+        return "values so far off are what uninitialised or foreign memory looks like"
+    return ""

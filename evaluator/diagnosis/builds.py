@@ -1,0 +1,30 @@
+"""Rules over builds that failed."""
+
+from evaluator.build.messages import summary
+from evaluator.category import Category
+from evaluator.diagnosis.verdict import Verdict
+from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence
+
+NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
+
+
+def failed_build(evidence: Evidence) -> Verdict | None:
+    """A failed build decides where the submission did not survive it; one that was caught and worked around does not."""
+    if evidence.exception is None and evidence.exit is None:
+        return None
+    build = next((build for build in reversed(evidence.builds) if not build.ok), None)
+    if build is None or build.category is None:
+        return None
+    blames_build = evidence.exception is None or not _is_unrelated(evidence.exception, build)
+    return Verdict(build.category, _build_message(build)) if blames_build else None
+
+
+def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
+    """Whether it is of another kind than what a failed build raises, such as a name that is missing after the failure was caught."""
+    return exception.type != "RuntimeError" and build.category not in NOT_TO_BLAME and "extension" not in exception.message
+
+
+def _build_message(build: BuildEvidence) -> str:
+    if build.diagnostics:
+        return summary(build.diagnostics)
+    return build.output.strip().splitlines()[-1][:500] if build.output.strip() else f"extension '{build.name}' was not built"

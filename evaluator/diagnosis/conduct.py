@@ -1,0 +1,114 @@
+"""Rules over the timing: work that was put off, done ahead or hidden from the clock, and times that can't be."""
+
+import statistics
+
+from evaluator.category import Category
+from evaluator.diagnosis.verdict import Verdict
+from evaluator.result import Evidence, TimingEvidence, TimingSide
+
+UNEXPLAINED_MS = 0.3
+UNEXPLAINED_SHARE = 0.25
+"""What the judge's clock may say beyond the events before that is tampering, and not only charged: well beyond its own spread."""
+DEFERRED_FACTOR = 2.0
+DEFERRED_MS = 1.0
+"""An answer that takes this much longer to arrive than it took to compute was not computed."""
+UNFLUSHED_SHARE = 0.1
+"""Of all calls: a kernel that writes past its output may spoil a flush, and does not do so by design."""
+BACKGROUND_MS = 0.3
+BACKGROUND_SHARE = 0.25
+"""Processor time after the answer that is work put off, rather than bookkeeping."""
+LEAST_FLOOR_MS = 2e-3
+"""A floor below this says nothing: launching takes as long."""
+
+
+def wrong_when_timed(evidence: Evidence) -> Verdict | None:
+    wrong = evidence.wrong_timed_answer
+    if wrong is None:
+        return None
+    if wrong.category is Category.CACHED_OUTPUT and wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):
+        message = f"wrong where nothing waits for the device before the answer is copied, with kernels on other streams: {wrong.message}"
+        return Verdict(Category.ESCAPED_STREAM, message)
+    return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
+
+
+def deferred(evidence: Evidence) -> Verdict | None:
+    """An answer that time and again takes far longer to arrive than it took to compute was put off.
+
+    One that is only slow to copy, for the way it is laid out, pays for it in its time.
+    """
+    timing = evidence.timing
+    if timing is None or timing.alone is None or not timing.deferred_ms:
+        return None
+    if min(len(side.reveal_ms) for side in (timing.candidate, timing.alone)) < 2:
+        return None
+    late_ms = _usual(timing.candidate) - _usual(timing.alone)
+    took_ms = timing.candidate.work_ms
+    if late_ms <= DEFERRED_FACTOR * took_ms + DEFERRED_MS:
+        return None
+    message = f"an answer takes {took_ms:.3g} ms, and then {late_ms:.3g} ms longer to arrive than the baseline's"
+    return Verdict(Category.DEFERRED_WORK, message)
+
+
+def ahead(evidence: Evidence) -> Verdict | None:
+    """Processors that compute, each time, while inputs arrive for a call that has not been asked for yet."""
+    timing = evidence.timing
+    if timing is None or not _much(timing.ahead_ms, timing):
+        return None
+    took_ms = timing.candidate.work_ms
+    message = f"a call takes {took_ms:.3g} ms, and its processes compute for {timing.ahead_ms:.3g} ms before it is asked for"
+    return Verdict(Category.TIMING_TAMPERING, message)
+
+
+def background(evidence: Evidence) -> Verdict | None:
+    """Processors that go on computing after the call has returned, each time, do so for the call that returned."""
+    timing = evidence.timing
+    if timing is None or not _much(timing.background_ms, timing):
+        return None
+    took_ms = timing.candidate.work_ms
+    message = f"an answer takes {took_ms:.3g} ms, and its processes then compute for {timing.background_ms:.3g} ms more"
+    return Verdict(Category.DEFERRED_WORK, message)
+
+
+def _much(processor_ms: float, timing: TimingEvidence) -> bool:
+    """Whether so much processor time outside of a call can't be bookkeeping."""
+    return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
+
+
+def _usual(side: TimingSide) -> float:
+    """How long an answer of this side takes to arrive, in ms: processor time at the median, or by a clock, which others on the machine
+    delay and never hasten, at the lower quartile."""
+    return statistics.median(side.reveal_ms) if side.busy_ms else statistics.quantiles(side.reveal_ms, n=4)[0]
+
+
+def unexplained_time(evidence: Evidence) -> Verdict | None:
+    timing = evidence.timing
+    if timing is None or timing.unexplained_ms is None:
+        return None
+    witnesses = len(timing.candidate.single_ms) + len(timing.candidate.burst_ms) + timing.unflushed_bursts
+    if timing.unflushed > UNFLUSHED_SHARE * timing.calls or timing.unflushed_bursts > UNFLUSHED_SHARE * witnesses:
+        calls = timing.unflushed + timing.unflushed_bursts
+        message = f"the L2 cache was not emptied before {calls} calls, as the worker had been told to"
+        return Verdict(Category.TIMING_TAMPERING, message)
+    claimed_ms = timing.candidate.median_ms
+    if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
+        return None
+    message = f"its events claim {claimed_ms:.4g} ms a call, the judge's clock {timing.unexplained_ms:.4g} ms more than that"
+    sideways = any(launch.own and launch.side_stream for launch in evidence.launches)
+    return Verdict(Category.ESCAPED_STREAM if sideways else Category.TIMING_TAMPERING, message)
+
+
+def implausible(evidence: Evidence) -> Verdict | None:
+    """Faster than the device can move the bytes or do the operations that the problem can't do without.
+
+    Where the problem's file does not say what these are, an answer without a kernel may be a view of the input, which moves nothing.
+    """
+    timing, floor = evidence.timing, evidence.floor
+    if timing is None or floor is None or floor.floor_ms < LEAST_FLOOR_MS or not timing.runtime_ms < floor.floor_ms:
+        return None
+    if not floor.declared and not any(launch.own and launch.code == 0 for launch in evidence.launches):
+        return None
+    work = f"{floor.moved_bytes / 1e9:.4g} GB at {floor.bytes_per_s / 1e12:.3g} TB/s"
+    if floor.operations / floor.operations_per_s > floor.moved_bytes / floor.bytes_per_s:
+        work = f"{floor.operations / 1e9:.4g} GFLOP at {floor.operations_per_s / 1e12:.3g} TFLOP/s"
+    message = f"a call takes {timing.runtime_ms:.4g} ms, where this device needs {floor.floor_ms:.4g} ms at the least"
+    return Verdict(Category.IMPLAUSIBLE_SPEED, f"{message}: {work}, {floor.margin:g} times faster than measured")

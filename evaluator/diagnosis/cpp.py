@@ -1,0 +1,164 @@
+"""Just enough of C++ and CUDA to read a source: tokens with their lines, kernels, launches, and the blocks that they stand in."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))
+      | (?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\s\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)|(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
+      | (?P<directive>^[ \t]*\#(?:\\\n|[^\n])*)
+      | (?P<number>\.?\d(?:[eEpP][+-]|['\w.])*)
+      | (?P<word>[A-Za-z_]\w*)
+      | (?P<mark3><<<|>>>)
+      | (?P<mark2>::|->|&&|\|\||[-+*/%&|^=!<>]=)
+      | (?P<mark1>[^\s\w])
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+_SPECIFIERS = frozenset(("__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__block_size__", "alignas"))
+MAX_TOKENS = 200_000
+MAX_KERNELS = MAX_LAUNCHES = 64
+"""What is read of one source: submissions decide how long it takes."""
+REACH = 400
+"""Tokens between `<<<` and `>>>`, or from `__global__` to the name, at most."""
+LAUNCH_CALLS = frozenset(("cudaLaunchKernel", "cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel", "cuLaunchKernel"))
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a source."""
+
+    kind: str
+    """word, number, string, directive or mark."""
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that is marked __global__."""
+
+    name: str
+    line: int
+    parameters: tuple[Token, ...]
+    body: tuple[Token, ...]
+    """Empty where it is declared only."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch by <<< >>>."""
+
+    kernel: str
+    line: int
+    arguments: tuple[str, ...]
+    """Texts of grid, block, shared memory and stream, as far as they are given."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one source defines and does."""
+
+    tokens: tuple[Token, ...]
+    kernels: tuple[Kernel, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    words: frozenset[str] = field(default=frozenset())
+
+    def lines_of(self, *words: str) -> list[int]:
+        """The lines on which any of these words stands."""
+        return sorted({token.line for token in self.tokens if token.kind == "word" and token.text in words})
+
+
+def read(text: str, first_line: int = 1) -> Source:
+    """The source in `text`, whose first line is `first_line` of its file. Text that is no C++ gives something all the same."""
+    found = tuple(islice(tokens(text, first_line), MAX_TOKENS))
+    words = frozenset(token.text for token in found if token.kind == "word")
+    return Source(found, tuple(islice(_kernels(found), MAX_KERNELS)), tuple(islice(_launches(found), MAX_LAUNCHES)), words)
+
+
+def tokens(text: str, first_line: int = 1) -> Iterator[Token]:
+    """The tokens of a source, without its comments."""
+    line, counted = first_line, 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "mark":  # the delimiter inside a raw string's pattern
+            kind = "string"
+        if kind == "comment":
+            continue
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        yield Token("mark" if kind.startswith("mark") else kind, match.group(), line)
+
+
+def closing(found: Sequence[Token], start: int) -> int:
+    """Position of the bracket that closes the one at `start`; the end where none does."""
+    pairs = {"(": ")", "{": "}", "[": "]"}
+    opening = found[start].text
+    depth = 0
+    for position in range(start, len(found)):
+        text = found[position].text
+        depth += (text == opening) - (text == pairs[opening])
+        if depth == 0:
+            return position
+    return len(found)
+
+
+def _kernels(found: Sequence[Token]) -> Iterator[Kernel]:
+    for start, token in enumerate(found):
+        if token.text != "__global__":
+            continue
+        position = start + 1
+        while position + 1 < len(found) and not (found[position].kind == "word" and found[position + 1].text == "("):
+            if found[position].text in ("{", ";", "}", "__global__") or position - start > REACH:
+                break
+            position += 1
+        while position + 1 < len(found) and found[position].text in _SPECIFIERS:
+            position = closing(found, position + 1) + 1
+            while position + 1 < len(found) and found[position + 1].text not in ("(", "{", ";"):
+                position += 1
+        if position + 1 >= len(found) or found[position + 1].text != "(":
+            continue
+        end = closing(found, position + 1)
+        body: Sequence[Token] = ()
+        if end + 1 < len(found) and found[end + 1].text == "{":
+            body = found[end + 2 : closing(found, end + 1)]
+        yield Kernel(found[position].text, found[position].line, tuple(found[position + 2 : end]), tuple(body))
+
+
+def _launches(found: Sequence[Token]) -> Iterator[Launch]:
+    for position, token in enumerate(found):
+        if token.text == "<<<":
+            name = _before(found, position)
+            reach = min(position + REACH, len(found))
+            end = next((place for place in range(position, reach) if found[place].text == ">>>"), reach)
+            yield Launch(name, token.line, tuple(_arguments(found[position + 1 : end])))
+        elif token.text in LAUNCH_CALLS and position + 1 < len(found) and found[position + 1].text == "(":
+            inside = found[position + 2 : closing(found, position + 1)]
+            for word in inside:
+                if word.kind == "word":
+                    yield Launch(word.text, token.line, ())
+
+
+def _before(found: Sequence[Token], position: int) -> str:
+    """The function's name before `<<<`, whatever template arguments are between."""
+    depth = 0
+    for token in reversed(found[max(position - 200, 0) : position]):
+        depth += token.text.count(">") if token.kind == "mark" else 0
+        depth -= token.text.count("<") if token.kind == "mark" else 0
+        if depth <= 0 and token.kind == "word":
+            return token.text
+    return ""
+
+
+def _arguments(found: Sequence[Token]) -> Iterator[str]:
+    depth, start = 0, 0
+    for position, token in enumerate(found):
+        depth += token.text in ("(", "{", "[")
+        depth -= token.text in (")", "}", "]")
+        if token.text == "," and depth == 0:
+            yield "".join(part.text for part in found[start:position])
+            start = position + 1
+    if found:
+        yield "".join(part.text for part in found[start:])

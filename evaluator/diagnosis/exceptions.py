@@ -1,0 +1,193 @@
+"""Rules over exceptions, and over the ends of the worker's process."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evaluator.category import Category
+from evaluator.diagnosis.verdict import Verdict, doing
+from evaluator.diagnosis.words import cut_middle, extent, plain_name
+from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence
+
+
+@dataclass(frozen=True)
+class DeviceFault:
+    """What breaks a CUDA context."""
+
+    category: Category
+    words: str
+
+
+DEVICE_FAULTS = {
+    700: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel read or wrote an address that it does not own"),
+    710: DeviceFault(Category.DEVICE_ASSERT, "an assertion in a kernel failed"),
+    714: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "the stack of a kernel's thread was corrupted or ran over"),
+    715: DeviceFault(Category.DEVICE_ASSERT, "a kernel came to an illegal instruction, as __trap() is one"),
+    716: DeviceFault(Category.MISALIGNED_ADDRESS, "a kernel used an address that is not aligned for the access"),
+    717: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel used an address of another memory space, such as shared for global"),
+    718: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel jumped to an address that holds no code"),
+    719: DeviceFault(Category.ILLEGAL_MEMORY_ACCESS, "a kernel failed while it ran, in practice by a wild access or a stack that ran over"),
+}
+"""By cudaError_t (CUDA runtime API, Data types)."""
+DEVICE_ERRORS = {code: fault.category for code, fault in DEVICE_FAULTS.items()}
+
+SIGNALS = {
+    "SIGSEGV": "it used an address that is not its own: a null, freed or device pointer on the host, or a stack that ran over",
+    "SIGBUS": "it used memory behind which there is nothing, or at an odd address",
+    "SIGFPE": "an integer was divided by zero on the host",
+    "SIGILL": "it came to an illegal instruction: a trap of the compiler's, or code for another processor",
+    "SIGABRT": "it gave itself up: an exception that nothing caught in C++, a failed assert(), or a corrupted heap",
+    "SIGXFSZ": "it wrote a file that is larger than it may",
+    "SIGPIPE": "it wrote to a channel that nobody reads",
+    "SIGTERM": "it was asked to end, by itself: the judge does not use this signal",
+    "SIGKILL": "killed, by itself or by the kernel when the machine ran out of memory; neither a deadline nor the memory limit was passed",
+}
+"""What the signals mean that end a worker."""
+CPU_SIGNAL = "SIGXCPU"
+"""What ends a process that has used up its processor time (RLIMIT_CPU)."""
+MAX_MESSAGE_CHARS = 600
+MAX_LAST_WORDS_CHARS = 240
+
+VIOLATION_SIGNAL = "SIGSYS"
+"""What ends a worker that makes a system call of `evaluator.sandbox.seccomp.DEADLY`."""
+JUDGES_OWN = ("reference", "db", "pipeline")
+"""Top-level modules of the judge's that no worker has; a fourth, `evaluator`, is there in part."""
+
+
+def violation(evidence: Evidence) -> Verdict | None:
+    """The kernel ends a process by SIGSYS for a system call that only serves to break out; which one, it does not say."""
+    if evidence.exit is None or evidence.exit.signal != VIOLATION_SIGNAL:
+        return None
+    return Verdict(Category.SANDBOX_VIOLATION, f"{doing(evidence.exit.stage)} made a system call that serves to leave the sandbox (SIGSYS)")
+
+
+def ended(evidence: Evidence) -> Verdict | None:
+    exit_ = evidence.exit
+    if exit_ is None:
+        return None
+    if exit_.deadline_s is not None:
+        where = f": {_launched(evidence.fault)} does not end" if evidence.fault is not None else ""
+        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} did not end within {exit_.deadline_s:g} s{where}")
+    if exit_.memory_limit_bytes is not None:
+        return Verdict(
+            Category.OUT_OF_MEMORY, f"{doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
+        )
+    if exit_.disk_limit_bytes is not None:
+        limit = f"{exit_.disk_limit_bytes / 2**30:.3g} GiB"
+        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} filled its private directory beyond the limit of {limit}")
+    if exit_.signal == CPU_SIGNAL:
+        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} used up the processor time that a process may take ({CPU_SIGNAL})")
+    last = _last_words(evidence.stderr)
+    if exit_.signal is not None:
+        meaning = f": {SIGNALS[exit_.signal]}" if exit_.signal in SIGNALS else ""
+        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} ended by {exit_.signal}{meaning}{last}")
+    return Verdict(Category.EARLY_EXIT, f"{doing(exit_.stage)} ended the process with exit code {exit_.code}")
+
+
+_LOADED = re.compile(r"/proc/self/fd/\d+: ")
+"""How the loader calls an extension that the builder handed over."""
+_LAST_WORDS = re.compile(
+    r"^(?:terminate called .*|\s*what\(\): .*|.*: Assertion .* failed\.|\*\*\* .*"
+    r"|(?:free|malloc|realloc)\(\): .*|double free or corruption.*|corrupted .*|munmap_chunk\(\): .*)$"
+)
+_DEVICE_ASSERT = re.compile(
+    r"^(?P<file>[^\s:]+):(?P<line>\d+): (?P<function>.*?): block: (?P<block>\[[\d,]+\]), thread: (?P<thread>\[[\d,]+\]) "
+    r"Assertion `(?P<condition>.*)` failed\.$",
+    re.MULTILINE,
+)
+
+
+def _last_words(stderr: str) -> str:
+    """What the C and C++ libraries said when they gave the process up."""
+    said = [line.strip() for line in stderr[-20_000:].splitlines() if _LAST_WORDS.match(line)]
+    return cut_middle(f" ({'; '.join(said[-3:])})", MAX_LAST_WORDS_CHARS) if said else ""
+
+
+def exception(evidence: Evidence) -> Verdict | None:
+    exception = evidence.exception
+    if exception is None:
+        return None
+    category = next((category for category, applies in EXCEPTIONS if applies(exception, evidence)), Category.PYTHON_EXCEPTION)
+    fault = DEVICE_FAULTS.get(exception.cuda_error or 0)
+    if fault is not None and fault.category is category:
+        return Verdict(category, _fault_message(fault, exception, evidence))
+    return Verdict(category, _exception_message(exception))
+
+
+def _launched(fault: FaultEvidence) -> str:
+    whose = "" if fault.own else ", a kernel of a library's"
+    return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"
+
+
+def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: Evidence) -> str:
+    """The fault, where it came up, and whose it can be: after an asynchronous launch Python's line is where it was noticed."""
+    where = f"line {exception.line}: " if exception.line else ""
+    message = f"{where}{fault.words} (CUDA error {exception.cuda_error})"
+    if asserted := _DEVICE_ASSERT.search(evidence.stderr):
+        kernel, condition = plain_name(asserted["function"]), asserted["condition"]
+        message += f": `{condition}` in `{kernel}`, {asserted['file'].rsplit('/', 1)[-1]}:{asserted['line']}"
+        return cut_middle(f"{message}, block {asserted['block']}, thread {asserted['thread']}", MAX_MESSAGE_CHARS)
+    if evidence.fault is not None:
+        return cut_middle(f"{message}: in {_launched(evidence.fault)}", MAX_MESSAGE_CHARS)
+    kernels = list(dict.fromkeys(plain_name(launch.kernel) for launch in evidence.launches if launch.own))
+    if len(kernels) == 1:
+        message += f": in `{kernels[0]}`, the only kernel of its own that was launched"
+    elif kernels:
+        message += f": one of {', '.join(f'`{kernel}`' for kernel in kernels[:6])}"
+    return cut_middle(f"{message}; {exception.type}: {_first_line(exception)}", MAX_MESSAGE_CHARS)
+
+
+def _is_misuse(exception: ExceptionEvidence, _: Evidence) -> bool:
+    return (
+        exception.type in ("TypeError", "ValueError") and re.search(r"\b(load_inline|load)\(\)|'functions'", exception.message) is not None
+    )
+
+
+def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
+    built = any(build.ok for build in evidence.builds)
+    unloadable = re.search(r"undefined symbol|does not define module export function|cannot open shared object", exception.message)
+    return exception.type in ("ImportError", "OSError") and built and unloadable is not None
+
+
+def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
+    """Whether it is the import of a module of the judge's. An extension of the submission's own may have the name of one."""
+    if exception.type not in ("ImportError", "ModuleNotFoundError"):
+        return False
+    missing = re.match(r"No module named '([^']*)'", exception.message)
+    if missing is None:
+        return re.match(r"cannot import name '[^']*' from 'evaluator(\.[^']*)?'", exception.message) is not None
+    name = missing[1]
+    built = {build.name for build in evidence.builds}
+    return name.partition(".")[0] == "evaluator" or (name in JUDGES_OWN and name not in built)
+
+
+_SHORTAGE = re.compile(r"can't allocate memory|CUDACachingAllocator|CUDA error: out of memory|^std::bad_alloc")
+
+EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]], ...] = (
+    (Category.EARLY_EXIT, lambda exception, _: exception.type == "SystemExit"),
+    (Category.LOAD_INLINE_MISUSE, _is_misuse),
+    (Category.LINK_ERROR, _is_unloadable),
+    (Category.REFERENCE_ACCESS, _reaches_judge),
+    (Category.IMPORT_ERROR, lambda exception, _: exception.type in ("ImportError", "ModuleNotFoundError") and exception.stage == "load"),
+    (Category.ILLEGAL_MEMORY_ACCESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.ILLEGAL_MEMORY_ACCESS),
+    (Category.MISALIGNED_ADDRESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.MISALIGNED_ADDRESS),
+    (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
+    (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
+    # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
+    (Category.OUT_OF_MEMORY, lambda exception, _: _SHORTAGE.search(exception.message) is not None),
+    (Category.INIT_ERROR, lambda exception, _: exception.stage == "construct"),
+)
+"""The first that applies names the category of an exception."""
+
+
+def _exception_message(exception: ExceptionEvidence) -> str:
+    where = f"line {exception.line}: " if exception.line else ""
+    return cut_middle(f"{where}{exception.type}: {_first_line(exception)}", MAX_MESSAGE_CHARS).rstrip(": ")
+
+
+def _first_line(exception: ExceptionEvidence) -> str:
+    """What the exception says; the last line too, where the first only announces it."""
+    lines = [_LOADED.sub("the extension: ", line.strip()) for line in exception.message.splitlines() if line.strip()]
+    if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
+        return f"{lines[0]} {lines[-1]}"
+    return lines[0] if lines else ""

@@ -1,0 +1,209 @@
+"""What is said to whoever repairs a submission, be it a person or a model: compact, in order of weight, of limited length.
+
+It holds nothing of the judge's machine and nothing of anybody else's: paths lose their folders, and only the submission's code is quoted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evaluator.build.messages import errors
+from evaluator.category import CATEGORIES, Category, Status
+from evaluator.diagnosis.advice import advice_on
+from evaluator.diagnosis.cause import line_of
+from evaluator.diagnosis.reading import notes
+from evaluator.diagnosis.speed import speed_notes
+from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
+from evaluator.result import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord, Result
+
+MAX_CHARS = 4000
+MAX_LINE_CHARS = 400
+MAX_DIAGNOSTICS = 5
+MAX_KERNELS = 8
+MAX_TRACEBACK_LINES = 12
+AROUND = 2
+"""Lines of code shown above and below the one that the verdict is about."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a feedback."""
+
+    title: str
+    lines: tuple[str, ...]
+    verbatim: bool = False
+    """Whether the lines are code, whose spaces matter."""
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What is said about one evaluation."""
+
+    line: int | None
+    """Of what was handed in; None where no line is more to blame than others."""
+    sections: tuple[Section, ...]
+
+    @property
+    def text(self) -> str:
+        """At most MAX_CHARS characters; what is at the end is left out first."""
+        parts: list[str] = []
+        room = MAX_CHARS
+        for section in self.sections:
+            part = f"{section.title}: {section.lines[0]}" if len(section.lines) == 1 else "\n  ".join([f"{section.title}:", *section.lines])
+            if len(part) + 1 > room:
+                if room > MAX_LINE_CHARS:
+                    parts.append(cut_middle(part, room - 1))
+                break
+            parts.append(part)
+            room -= len(part) + 1
+        return "\n".join(parts)
+
+    def markdown(self, title: str) -> str:
+        """The same for a person, as a section of a Markdown document."""
+        parts = [f"## {_escaped(title)}"]
+        for section in self.sections:
+            if section.verbatim:
+                fence = "```" if not any("```" in line for line in section.lines) else "~~~~~~"
+                parts.append("\n".join([f"**{section.title}**", "", f"{fence}text", *section.lines, fence]))
+            elif len(section.lines) == 1:
+                parts.append(f"**{section.title}:** {_escaped(section.lines[0])}")
+            else:
+                parts.append("\n".join([f"**{section.title}:**", "", *(f"- {_escaped(line)}" for line in section.lines)]))
+        return "\n\n".join(parts) + "\n"
+
+
+def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
+    """What there is to say about a result of `code`, which begins on line `first_line` of what was handed in."""
+    line = line_of(result, code, first_line)
+    found = [Section("verdict", (f"{result.status.value}/{result.category.value}",)), *_cause(result)]
+    if line is not None:
+        found += _excerpt(code, first_line, line)
+    found += [*_diagnostics(result), *_traceback(result), *_figures(result.evidence)]
+    advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
+    hint = CATEGORIES[result.category].hint
+    found.append(Section("what to do", tuple(text for text in (advice, hint) if text)))
+    found += [*_speed(result), *_launches(result.evidence), *_notes(result, code, first_line)]
+    return Feedback(line, tuple(_clean(section) for section in found if section.lines))
+
+
+def _clean(section: Section) -> Section:
+    return Section(section.title, tuple(cut_middle(without_paths(line), MAX_LINE_CHARS) for line in section.lines), section.verbatim)
+
+
+def _cause(result: Result) -> Iterator[Section]:
+    yield Section("meaning" if not result.message else "cause", (result.message or CATEGORIES[result.category].meaning,))
+
+
+def _excerpt(code: str, first_line: int, line: int) -> Iterator[Section]:
+    lines = code.split("\n")
+    at = line - first_line
+    if not 0 <= at < len(lines):
+        return
+    numbers = range(max(at - AROUND, 0), min(at + AROUND + 1, len(lines)))
+    width = len(str(numbers[-1] + first_line))
+    shown = tuple(f"{'>' if number == at else ' '} {number + first_line:>{width}} | {lines[number]}" for number in numbers)
+    yield Section(f"line {line}", shown, verbatim=True)
+
+
+def _diagnostics(result: Result) -> Iterator[Section]:
+    """Further errors of a build that failed; of one that did not, what was warned of."""
+    failed = next((build for build in reversed(result.evidence.builds) if not build.ok), None)
+    if failed is not None and result.status is Status.BUILD_FAILED:
+        shown = errors(failed.diagnostics)
+        if len(shown) == 1 and shown[0].message in result.message:
+            return
+        yield Section("compiler", tuple(_told(item) for item in shown[:MAX_DIAGNOSTICS]))
+        if len(shown) > MAX_DIAGNOSTICS:
+            yield Section("further errors", (str(len(shown) - MAX_DIAGNOSTICS),))
+        return
+    told = [item for build in result.evidence.builds for item in _remarks(build)]
+    yield Section("compiler", tuple(told[:MAX_DIAGNOSTICS]))
+
+
+def _told(item: Diagnostic) -> str:
+    place = f"line {item.source_line}" if item.source_line else f"{item.file}:{item.line}" if item.line else item.file
+    excerpt = f"  [{item.excerpt.splitlines()[0]}]" if item.excerpt else ""
+    return f"{place}: {item.message}{excerpt}"
+
+
+def _remarks(build: BuildEvidence) -> Iterator[str]:
+    for item in build.diagnostics:
+        if item.severity == "info" and ("spilling" in item.message or "Loss" in item.message):
+            yield item.message
+        elif item.severity == "warning" and item.source_line:
+            yield _told(item)
+
+
+def _traceback(result: Result) -> Iterator[Section]:
+    exception = result.evidence.exception
+    if exception is None or result.status is not Status.RUN_FAILED:
+        return
+    lines = [line for line in exception.traceback.splitlines() if line.strip()]
+    if len(lines) > 2:
+        yield Section("its own lines in the traceback", tuple(lines[-MAX_TRACEBACK_LINES:]), verbatim=True)
+    more = [line.strip() for line in exception.message.splitlines() if line.strip()]
+    if len(more) > 1:
+        yield Section("message", (cut_middle(" / ".join(more), MAX_LINE_CHARS),))
+
+
+def _figures(evidence: Evidence) -> Iterator[Section]:
+    failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
+    if failed is None:
+        return
+    for figures in failed.outputs:
+        if figures.wrong:
+            yield Section(f"error of output{figures.output}" if figures.output else "error", tuple(_figures_lines(figures)))
+            return
+
+
+def _figures_lines(figures: ErrorFigures) -> Iterator[str]:
+    share = figures.wrong / max(figures.elements, 1)
+    yield f"{figures.wrong} of {figures.elements} elements wrong ({share:.2%})" + (f", {figures.pattern}" if figures.pattern else "")
+    if figures.likeness:
+        yield figures.likeness
+    yield f"largest relative error {figures.max_error:.3g}, RMS {figures.rms_error:.3g}; allowed {figures.tolerance:.3g}"
+    for element in figures.examples:
+        yield f"at {list(element.index)}: {element.value:.7g}, expected {element.expected:.7g}"
+
+
+def _launches(evidence: Evidence) -> Iterator[Section]:
+    own = [launch for launch in evidence.launches if launch.own]
+    others = [launch for launch in evidence.launches if not launch.own]
+    lines = [_launch(launch) for launch in own[:MAX_KERNELS]]
+    if len(own) > MAX_KERNELS:
+        lines.append(f"and {len(own) - MAX_KERNELS} other kernels of its own")
+    if others and evidence.launches:
+        lines.append(f"{sum(launch.count for launch in others)} launches of libraries' kernels")
+    yield Section("launches", tuple(lines))
+
+
+def _launch(launch: LaunchRecord) -> str:
+    shared = f", {launch.shared_bytes} bytes of dynamic shared memory" if launch.shared_bytes else ""
+    refused = f", refused with CUDA error {launch.code}" if launch.code else ""
+    limits = launch.limits
+    uses = f"; {limits.registers} registers" if limits else ""
+    if limits and limits.static_shared_bytes:
+        uses += f", {limits.static_shared_bytes} bytes of static shared memory"
+    if limits and limits.local_bytes:
+        uses += f", {limits.local_bytes} bytes of local memory a thread (spilled registers or arrays)"
+    return (
+        f"`{plain_name(launch.kernel)}` × {launch.count}: grid {extent(launch.grid)}, block {extent(launch.block)}{shared}{refused}{uses}"
+    )
+
+
+def _speed(result: Result) -> Iterator[Section]:
+    if result.status is Status.CORRECT:
+        yield Section("speed", speed_notes(result))
+
+
+def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
+    if result.status is Status.NOT_EVALUATED or result.category in (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK):
+        return
+    launches = result.evidence.launches
+    own = sum(launch.count for launch in launches if launch.own) if launches else None
+    found = notes(code, first_line, result.evidence.sizes, own)
+    yield Section("from reading it", tuple(f"line {note.line}: {note.text}" if note.line else note.text for note in found))
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown takes for nothing but text; the backticks around names stay."""
+    return "".join(f"\\{character}" if character in "\\*_[]<>#|" else character for character in text)

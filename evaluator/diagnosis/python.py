@@ -1,0 +1,128 @@
+"""Just enough of a submission's Python to read it: its kernels' sources, and what its methods call."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evaluator.diagnosis import cpp
+from evaluator.source import parse
+
+_QUOTES = re.compile(r"""^[rRbBuUfF]{0,2}(?P<quote>"{3}|'{3})""")
+_CPP = re.compile(r"__global__|#include\b|torch::|at::|PYBIND11_MODULE|extern \"C\"|data_ptr")
+MAX_LINE_CHARS = 2000
+"""In a longer line, strings are taken as they are, without the lines that they stand on."""
+BUILDERS = frozenset(("load_inline", "load"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call in a submission's Python."""
+
+    name: str
+    """Dotted as far as it is plain, as in `torch.softmax` or `.sum` for a method of something computed."""
+    line: int
+
+
+@dataclass(frozen=True)
+class Script:
+    """What was found in a submission."""
+
+    sources: tuple[cpp.Source, ...]
+    """C++ and CUDA in strings."""
+    forward: tuple[Call, ...]
+    """Calls and operators in the methods of ModelNew, without its constructor."""
+    calls: tuple[Call, ...]
+    """All calls."""
+    functions: tuple[tuple[str, int], ...]
+    """Names bound by load_inline(functions=...), with their lines."""
+    used: frozenset[str]
+    """Names of all attributes and variables that are read."""
+    extensions: frozenset[str]
+    """Names that an extension is assigned to, as in `ops` of `self.ops = load_inline(…)`."""
+    triton: bool
+    """Whether a function is decorated with triton.jit."""
+
+
+def read(code: str) -> Script | None:
+    """What a submission's text shows; None where it does not parse."""
+    try:
+        tree = parse(code)
+    except SyntaxError:
+        return None
+    nodes = list(ast.walk(tree))
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    used |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    lines = code.split("\n")
+    return Script(
+        sources=tuple(cpp.read(text, line) for text, line in _strings(tree, lines) if _CPP.search(text)),
+        forward=tuple(call for method in _methods(tree) for call in _calls(method)),
+        calls=tuple(_calls(tree)),
+        functions=tuple(_functions(nodes)),
+        used=frozenset(used),
+        extensions=frozenset(_extensions(nodes)),
+        triton=any(
+            "triton" in ast.dump(decorator) for node in nodes if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list
+        ),
+    )
+
+
+def _is_triton(decorator: ast.expr) -> bool:
+    return "triton" in _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def _strings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[str, int]]:
+    """Strings as they stand in the file, with the line that they begin on."""
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inside |= {id(part) for part in node.values}
+        elif not (isinstance(node, ast.Constant) and isinstance(node.value, str)) or id(node) in inside:
+            continue
+        line = lines[node.lineno - 1]
+        first = line.encode()[node.col_offset :].decode(errors="replace") if len(line) <= MAX_LINE_CHARS else ""
+        opened = _QUOTES.match(first)
+        if opened and node.end_lineno is not None:
+            text = "\n".join([first[opened.end() :], *lines[node.lineno : node.end_lineno]])
+            yield text.partition(opened["quote"])[0], node.lineno
+        elif isinstance(node, ast.Constant):
+            yield str(node.value), node.lineno
+
+
+def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "ModelNew":
+            yield from (part for part in node.body if isinstance(part, ast.FunctionDef) and part.name != "__init__")
+
+
+def _calls(tree: ast.AST) -> Iterator[Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield Call(_name(node.func), node.lineno)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            yield Call("@", node.lineno)
+
+
+def _name(function: ast.expr) -> str:
+    parts = []
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    parts.append(function.id if isinstance(function, ast.Name) else "")
+    return ".".join(reversed(parts))
+
+
+def _extensions(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _name(node.value.func).rsplit(".", 1)[-1] in BUILDERS:
+            yield from (_name(target).rsplit(".", 1)[-1] for target in node.targets)
+
+
+def _functions(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
+        if not isinstance(node, ast.Call) or _name(node.func).rsplit(".", 1)[-1] not in BUILDERS:
+            continue
+        for keyword in node.keywords:
+            values = keyword.value.elts if isinstance(keyword.value, ast.List | ast.Tuple) else [keyword.value]
+            if keyword.arg == "functions":
+                yield from ((str(value.value), value.lineno) for value in values if isinstance(value, ast.Constant))

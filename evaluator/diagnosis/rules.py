@@ -1,0 +1,66 @@
+"""From evidence to verdict: status, category and message.
+
+Pure functions of the evidence, so that every verdict can be derived again from what is stored. Of what the worker claims, only claims
+against itself count here: an exception, a failed build, a wrong shape. Nothing that it says makes a verdict better.
+"""
+
+from collections.abc import Callable
+
+from evaluator.category import Category
+from evaluator.diagnosis import answers, builds, conduct, exceptions, launches
+from evaluator.diagnosis.verdict import Verdict
+from evaluator.result import Evidence
+
+
+def diagnose(evidence: Evidence) -> Verdict:
+    """The verdict on an evaluation that ran as far as it could. The first rule that applies wins."""
+    for rule in RULES:
+        verdict = rule(evidence)
+        if verdict is not None:
+            return verdict
+    return Verdict(Category.OK, "")
+
+
+def _protocol(evidence: Evidence) -> Verdict | None:
+    if evidence.protocol_error:
+        return Verdict(Category.FORGED_RESULT, f"an invalid frame on the result channel: {evidence.protocol_error}")
+    return None
+
+
+def _starved_judge(evidence: Evidence) -> Verdict | None:
+    starving = evidence.starving
+    if starving is None:
+        return None
+    held, total = (f"{count / 2**30:.3g} GiB" for count in (starving.held_bytes, starving.total_bytes))
+    return Verdict(Category.OUT_OF_MEMORY, f"it held {held} of the device's {total}, which left the judge too little")
+
+
+def _no_own_kernel(evidence: Evidence) -> Verdict | None:
+    on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
+    if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
+    if not on_device and not any(build.ok for build in evidence.builds):
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
+    if evidence.ablation is not None and evidence.ablation.still_right:
+        return Verdict(Category.NO_CUSTOM_KERNEL, "right, and still right with its own kernels left out")
+    return None
+
+
+RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
+    _protocol,
+    exceptions.violation,
+    _starved_judge,
+    builds.failed_build,
+    exceptions.ended,
+    launches.refused_launch,
+    exceptions.exception,
+    answers.failed_round,
+    conduct.wrong_when_timed,
+    conduct.deferred,
+    conduct.ahead,
+    conduct.background,
+    conduct.unexplained_time,
+    conduct.implausible,
+    _no_own_kernel,
+)
+"""In order of precedence."""

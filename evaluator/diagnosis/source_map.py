@@ -1,0 +1,162 @@
+"""From a line of a generated file to the line of the submission that it came from.
+
+load_inline writes sources that were strings in the submission, with includes above and bindings below them. So a line of theirs is looked
+for in the submission by its text, and of several that read alike the one whose neighbours read alike wins.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluator.build.messages import readable
+from evaluator.build.request import BuildRequest
+from evaluator.result import BuildEvidence, Diagnostic
+
+MAX_CANDIDATES = 64
+"""Lines of the same text that are compared with their neighbours."""
+NEIGHBOURS = 12
+"""Lines above and below that are compared, or searched for one that is found."""
+LEAST_CHARS_WITHIN = 8
+"""A shorter text is found in lines that have nothing to do with it."""
+MAX_EXCERPT_CHARS = 160
+
+_OPENING = re.compile(r"""^.*?[rRbBfFuU]{0,2}(?:\"{3}|'{3})\\?|^\s*[rRbBfFuU]{0,2}["']""")
+_CLOSING = re.compile(r"""(?:\"{3}|'{3}).*$|(?:\\n)?["'][\s,)+\\]*$""")
+_BINDING = re.compile(r'^\s*m\.def\("(?P<name>[^"]+)"')
+_SEMICOLON = re.compile(r"^expected .*;")
+_SYMBOL = re.compile(
+    r"(?:undefined reference to|multiple definition of|^Entry function|^Function) [`'‘](?P<name>[\w:~]+)|undefined symbol: (?P<mangled>\S+)"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of what was handed in, and its text."""
+
+    line: int
+    text: str
+
+
+class SourceMap:
+    """The lines of one submission, found by their text."""
+
+    def __init__(self, code: str, first_line: int = 1) -> None:
+        """`first_line`: the line of the file, from 1, on which `code` begins."""
+        self._lines = code.split("\n")
+        self._first = first_line
+        self._plain = [_plain(line) for line in self._lines]
+        self._found: dict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(self._plain):
+            if text and len(self._found[text]) < MAX_CANDIDATES:
+                self._found[text].append(number)
+
+    def place(self, text: Sequence[str], line: int) -> Place | None:
+        """Where line `line`, from 1, of a generated file with these lines comes from; None where nothing reads like it."""
+        if not 1 <= line <= len(text):
+            return None
+        if binding := _BINDING.match(text[line - 1]):
+            return self.quoted(binding["name"])
+        plain = [_plain(item) for item in text[max(line - 1 - NEIGHBOURS, 0) : line + NEIGHBOURS]]
+        at = min(line - 1, NEIGHBOURS)
+        number = self._best(plain, at)
+        if number is None:
+            number = self._within(plain[at])
+        if number is None:
+            number = self._beside(plain, at)
+        return None if number is None else self._at(number)
+
+    def quoted(self, name: str) -> Place | None:
+        """The last line that has the name in quotes, as in `functions=["name"]`."""
+        pattern = re.compile(rf"""["']{re.escape(name)}["']""")
+        number = next((number for number in reversed(range(len(self._lines))) if pattern.search(self._lines[number])), None)
+        return None if number is None else self._at(number)
+
+    def declared(self, name: str) -> Place | None:
+        """The first line that declares or calls the function."""
+        pattern = re.compile(rf"\b{re.escape(name.rsplit('::', 1)[-1])}\s*\(")
+        number = next((number for number, line in enumerate(self._lines) if pattern.search(line)), None)
+        return None if number is None else self._at(number)
+
+    def _at(self, number: int) -> Place:
+        return Place(number + self._first, self._lines[number])
+
+    def _best(self, plain: Sequence[str], at: int) -> int | None:
+        """The line that reads like plain[at], in the surroundings most like plain's."""
+        return max(self._found.get(plain[at], ()), key=lambda number: self._likeness(plain, at, number), default=None)
+
+    def _likeness(self, plain: Sequence[str], at: int, number: int) -> int:
+        return sum(
+            NEIGHBOURS + 1 - abs(offset - at)
+            for offset, text in enumerate(plain)
+            if text and 0 <= number + offset - at < len(self._plain) and text == self._plain[number + offset - at]
+        )
+
+    def _within(self, text: str) -> int | None:
+        """The first line that holds the text among others, as of a short string beside its name."""
+        if len(text) < LEAST_CHARS_WITHIN:
+            return None
+        return next((number for number, line in enumerate(self._lines) if text in line), None)
+
+    def _beside(self, plain: Sequence[str], at: int) -> int | None:
+        """Where plain[at] would be, by the nearest neighbour that is found: it was filled in by the submission."""
+        for distance in range(1, NEIGHBOURS):
+            for offset in (-distance, distance):
+                if 0 <= at + offset < len(plain) and len(plain[at + offset]) > 3:
+                    number = self._best(plain, at + offset)
+                    if number is not None and 0 <= number - offset < len(self._lines):
+                        return number - offset
+        return None
+
+
+def located(build: BuildEvidence, request: BuildRequest, source: SourceMap) -> BuildEvidence:
+    """The evidence with the line of the submission, and an excerpt, for each diagnostic that has one."""
+    texts = {file.name: file.text.split("\n") for file in (*request.sources, *request.headers)}
+    return build.model_copy(update={"diagnostics": tuple(_located(item, texts, source) for item in build.diagnostics)})
+
+
+def _located(item: Diagnostic, texts: dict[str, list[str]], source: SourceMap) -> Diagnostic:
+    file, line, column = item.file, item.line, item.column
+    if file not in texts and item.asked_file in texts:
+        file, line, column = item.asked_file, item.asked_line, None
+    text = texts.get(file)
+    if text is None or line is None:
+        return _by_symbol(item, source)
+    if _SEMICOLON.match(item.message) and column is not None:
+        line, column = _end_before(text, line, column)
+    place = source.place(text, line)
+    excerpt = _excerpt(text[line - 1] if 1 <= line <= len(text) else "", column)
+    return item.model_copy(update={"source_line": place.line if place else None, "excerpt": excerpt})
+
+
+def _by_symbol(item: Diagnostic, source: SourceMap) -> Diagnostic:
+    """Messages of linkers and of ptxas have no line, but a name."""
+    match = _SYMBOL.search(item.message)
+    place = source.declared(match["name"] or readable(match["mangled"])) if match else None
+    return item.model_copy(update={"source_line": place.line, "excerpt": _excerpt(place.text, None)}) if place else item
+
+
+def _end_before(text: Sequence[str], line: int, column: int) -> tuple[int, int]:
+    """Where a semicolon is missed at the beginning of a line, the end of the code above it."""
+    if not 1 <= line <= len(text) or text[line - 1][: column - 1].strip():
+        return line, column
+    for above in range(line - 1, max(line - 1 - NEIGHBOURS, 0), -1):
+        code = text[above - 1].split("//", 1)[0].rstrip()
+        if code and not code.lstrip().startswith("#"):
+            return above, len(code) + 1
+    return line, column
+
+
+def _excerpt(text: str, column: int | None) -> str:
+    indent = len(text) - len(text.lstrip())
+    line = text.strip()[:MAX_EXCERPT_CHARS]
+    at = -1 if column is None else column - 1 - indent
+    return f"{line}\n{' ' * at}^" if 0 <= at <= len(line) and line else line
+
+
+def _plain(line: str) -> str:
+    """The text of a line without what being part of a string adds to it: quotes, escapes, the doubled braces of an f-string."""
+    line = line[:500]
+    # Three quotes at the end of a line of code close a string, and what is before them is code.
+    text = _CLOSING.sub("", _OPENING.sub("", line, count=1), count=1) or _CLOSING.sub("", line, count=1)
+    return text.replace("\\\\", "\\").replace("{{", "{").replace("}}", "}").strip()

@@ -1,0 +1,100 @@
+"""What is said of a right answer's time: against the baseline, against the device, and what its launches are limited by."""
+
+from evaluator.diagnosis.words import extent, plain_name
+from evaluator.result import KernelLimits, LaunchRecord, Result
+
+WARP = 32
+SMALL_GRID_BLOCKS = 64
+"""Fewer blocks than this leave most multiprocessors of a present GPU idle."""
+RESIDENT_THREADS = 2048
+REGISTERS = 64 << 10
+SHARED_BYTES = 228 << 10
+SHARED_RESERVED_BYTES = 1024
+"""What a multiprocessor of compute capability 9.0 holds, and what the system takes of a block's shared memory (CUDA C++ Programming Guide,
+technical specifications by compute capability); those of 8.0 are alike but for 164 KiB."""
+MANY_LAUNCHES = 20
+"""Launches a call above which their overhead, some microseconds each, is worth a remark."""
+
+
+def speed_notes(result: Result) -> tuple[str, ...]:
+    """In order of weight; none for a result without times."""
+    if result.runtime_ms is None or result.baseline_ms is None or result.speedup is None:
+        return ()
+    relation = "faster than" if result.speedup >= 1 else "slower than"
+    factor = max(result.speedup, 1 / result.speedup)
+    found = [f"{result.runtime_ms:.4g} ms a call, {factor:.3g} times {relation} the baseline's {result.baseline_ms:.4g} ms"]
+    found += _floor(result)
+    if result.speedup < 1:
+        found += _launches(result)
+    timing = result.evidence.timing
+    if timing is not None:
+        late = ("until the answer arrives", timing.deferred_ms)
+        if timing.unclaimed_ms > timing.deferred_ms:  # an answer that is slow to copy shows in both, and is charged once
+            late = ("outside of what its events claim", timing.unclaimed_ms)
+        added = (("before the call", timing.ahead_ms), ("after it", timing.background_ms), late)
+        found += [f"{ms:.3g} ms of it are spent {when}" for when, ms in added if ms]
+    return tuple(found)
+
+
+def _floor(result: Result) -> list[str]:
+    """The share of what the device can do: its measured bandwidth or rate, without the margin that a verdict would leave."""
+    floor = result.evidence.floor
+    if floor is None or not result.runtime_ms:
+        return []
+    moving_ms, computing_ms = 1e3 * floor.moved_bytes / floor.bytes_per_s, 1e3 * floor.operations / floor.operations_per_s
+    if max(moving_ms, computing_ms) <= 0:
+        return []
+    if moving_ms >= computing_ms:
+        what = f"{floor.moved_bytes / 1e6:.4g} MB have to move, at {floor.bytes_per_s / 1e12:.3g} TB/s"
+    else:
+        what = f"{floor.operations / 1e9:.4g} G operations have to be done, at {floor.operations_per_s / 1e12:.4g} T/s"
+    return [f"{max(moving_ms, computing_ms) / result.runtime_ms:.1%} of the speed of light: {what}"]
+
+
+def _launches(result: Result) -> list[str]:
+    own = [launch for launch in result.evidence.launches if launch.own]
+    others = [launch for launch in result.evidence.launches if not launch.own]
+    found = []
+    timing = result.evidence.timing
+    if own and timing is not None and sum(launch.count for launch in own + others) > MANY_LAUNCHES * max(timing.calls, 1) * 2:
+        found.append(f"{sum(launch.count for launch in own + others)} launches in all: each costs some microseconds; fuse kernels")
+    for launch in own:
+        found += [f"`{plain_name(launch.kernel)}` {remark}" for remark in _shape(launch)]
+    if others and own:
+        names = ", ".join(dict.fromkeys(f"`{plain_name(launch.kernel)}`" for launch in others[:4]))
+        found.append(f"kernels of libraries run beside its own: {names}")
+    return found
+
+
+def _shape(launch: LaunchRecord) -> list[str]:
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    found = []
+    if threads % WARP:
+        found.append(f"has blocks of {extent(launch.block)}: {threads} threads are no whole warps")
+    elif threads < 2 * WARP:
+        found.append(f"has {threads} threads a block: a multiprocessor runs few blocks at once, and stays half empty")
+    if blocks < SMALL_GRID_BLOCKS:
+        found.append(f"has a grid of {blocks} blocks: most of the GPU is idle")
+    if launch.limits is not None:
+        found += _occupancy(launch, launch.limits, threads)
+    return found
+
+
+def _occupancy(launch: LaunchRecord, limits: KernelLimits, threads: int) -> list[str]:
+    """What keeps a multiprocessor from holding more of its threads than half."""
+    shared_bytes = limits.static_shared_bytes + launch.shared_bytes
+    by = {
+        "registers": REGISTERS // max(limits.registers * threads, 1) * threads,
+        "shared memory": SHARED_BYTES // (shared_bytes + SHARED_RESERVED_BYTES) * threads,
+    }
+    limited, resident = min(by.items(), key=lambda item: item[1])
+    found = []
+    if resident * 2 < RESIDENT_THREADS:
+        uses = f"{limits.registers} registers a thread" if limited == "registers" else f"{shared_bytes} bytes of shared memory a block"
+        found.append(f"is held to {resident} of {RESIDENT_THREADS} threads on a multiprocessor by {uses}")
+    if limits.local_bytes:
+        found.append(
+            f"keeps {limits.local_bytes} bytes a thread in local memory: registers spilled, or arrays that are indexed at run time"
+        )
+    return found

@@ -1,0 +1,33 @@
+"""Long texts made short, and names made plain."""
+
+import re
+
+_PATH = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+(?P<name>[\w.@+-]+)")
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """The text's head and tail, where it is longer than `limit` characters: what is wrong stands at either end."""
+    if len(text) <= limit:
+        return text
+    mark = f" [… {len(text) - limit} characters …] "
+    kept = max(limit - len(mark), 2)
+    return text[: kept - kept // 3] + mark + text[len(text) - kept // 3 :]
+
+
+def without_paths(text: str) -> str:
+    """The text with the file's name alone for each absolute path: where things lie on the judge's machine is nobody's business."""
+    return _PATH.sub(lambda match: match["name"], text)
+
+
+def plain_name(kernel: str) -> str:
+    """`softmax` for `void detail::softmax<float, 4>(float const*, float*)`: without return type, template arguments and parameters."""
+    without = kernel
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", without)) != without:
+        without = shorter
+    words = without.split()
+    return words[-1].rsplit("::", 1)[-1] if words else kernel
+
+
+def extent(size: tuple[int, int, int]) -> str:
+    """`32×8×1`."""
+    return "×".join(map(str, size))

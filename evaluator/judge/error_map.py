@@ -1,0 +1,49 @@
+"""A picture of where an output is wrong, small enough to be stored: the largest error of each of at most 64 × 64 patches."""
+
+import math
+
+import torch
+
+from evaluator.result import ErrorMap
+
+SIDE = 64
+"""Patches along each side, at most."""
+LEVELS = "123456789"
+"""Characters of wrong patches: `1` is up to half a decade above what is allowed, and each further one half a decade more."""
+RIGHT, NOT_FINITE = ".", "#"
+
+
+class ErrorMapper:
+    """Collects errors, chunk by chunk in row-major order. A tensor is seen as a matrix of its last dimension; a vector in lines."""
+
+    def __init__(self, shape: torch.Size) -> None:
+        self._elements = shape.numel()
+        width = shape[-1] if len(shape) > 1 else math.ceil(math.sqrt(max(self._elements, 1)))
+        self._width = max(width, 1)
+        height = math.ceil(self._elements / self._width)
+        self._cell = (max(math.ceil(height / SIDE), 1), max(math.ceil(self._width / SIDE), 1))
+        self._cells = (math.ceil(height / self._cell[0]), math.ceil(self._width / self._cell[1]))
+        self._largest: torch.Tensor | None = None
+
+    def add(self, start: int, ratio: torch.Tensor) -> None:
+        """`ratio`: shape (n,): error over what is allowed, of the elements from position `start` on; infinite where that is not finite."""
+        if self._largest is None:
+            self._largest = torch.zeros(self._cells[0] * self._cells[1], dtype=ratio.dtype, device=ratio.device)
+        wrong = (ratio > 1).nonzero().flatten()
+        position = wrong + start
+        cell = position // self._width // self._cell[0] * self._cells[1] + position % self._width // self._cell[1]
+        self._largest.scatter_reduce_(0, cell, ratio[wrong], "amax")
+
+    def record(self) -> ErrorMap | None:
+        """The picture; None where nothing was wrong."""
+        if self._largest is None or not bool(self._largest.any()):
+            return None
+        text = "".join(map(_character, self._largest.tolist()))
+        rows = tuple(text[start : start + self._cells[1]] for start in range(0, len(text), self._cells[1]))
+        return ErrorMap(rows=rows, rows_per_cell=self._cell[0], columns_per_cell=self._cell[1])
+
+
+def _character(ratio: float) -> str:
+    if ratio <= 1:
+        return RIGHT
+    return NOT_FINITE if math.isinf(ratio) else LEVELS[min(int(2 * math.log10(ratio)), len(LEVELS) - 1)]

@@ -1,0 +1,95 @@
+"""What a wrong output is like: zeros, the right one times a number, the right one rounded to half precision."""
+
+import math
+
+import torch
+
+LEAST_ELEMENTS = 64
+"""Fewer are like anything."""
+CONSTANT_SPREAD = 1e-2
+"""Standard deviation over mean, up to which a ratio or a difference is the same everywhere."""
+ROUNDED_SHARE = 0.999
+OWN_ROUNDED_SHARE = 0.5
+"""Where so many of the right values are numbers of the narrower type themselves, that says nothing of the wrong ones."""
+ENORMOUS = 1e6
+"""Times its own magnitude."""
+NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+"""The one with fewer bits first: most of its numbers are the other's too."""
+
+
+class Likeness:
+    """Collects candidate and oracle, chunk by chunk."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._wide = dtype in (torch.float32, torch.float64)
+        self._wrong = self._zeros = 0
+        self._least, self._largest = math.inf, -math.inf
+        self._ratio, self._difference = _Moments(), _Moments()
+        self._values = 0
+        self._rounded = dict.fromkeys(NARROW, 0)
+        self._own_rounded = dict.fromkeys(NARROW, 0)
+
+    def add(self, candidate: torch.Tensor, oracle: torch.Tensor, wrong: torch.Tensor) -> None:
+        """`candidate`, `oracle`: shape (n,), float64 or int64; `wrong`: bool, shape (n,)."""
+        if self._wide:
+            self._add_rounded(candidate, oracle)
+        value, expected = candidate[wrong].double(), oracle[wrong].double()
+        if not len(value):
+            return
+        self._wrong += len(value)
+        self._zeros += int((value == 0).sum())
+        self._least, self._largest = min(self._least, float(value.min())), max(self._largest, float(value.max()))
+        usable = value.isfinite() & expected.isfinite() & (expected != 0)
+        self._ratio.add(value[usable] / expected[usable])
+        self._difference.add(value[usable] - expected[usable])
+
+    def _add_rounded(self, candidate: torch.Tensor, oracle: torch.Tensor) -> None:
+        usable = candidate.isfinite() & (candidate != 0)
+        self._values += int(usable.sum())
+        own = oracle[usable].float()
+        for name, narrow in NARROW.items():
+            self._rounded[name] += int((candidate[usable].to(narrow).double() == candidate[usable]).sum())
+            self._own_rounded[name] += int((own.to(narrow).float() == own).sum())
+
+    def describe(self) -> str:
+        """In words; empty where it is like nothing."""
+        if self._wrong and self._zeros == self._wrong:
+            return "all of them are 0"
+        if self._wrong >= LEAST_ELEMENTS and self._least == self._largest:
+            return f"all of them are {self._least:.6g}"
+        if self._wrong >= LEAST_ELEMENTS:
+            ratio, difference = self._ratio.constant(), self._difference.constant()
+            if ratio is not None:
+                return f"each is {ratio:.4g} times what is expected"
+            if difference is not None:
+                return f"each is {difference:+.4g} away from what is expected"
+        for name in NARROW if self._values >= LEAST_ELEMENTS else ():
+            if self._rounded[name] >= ROUNDED_SHARE * self._values and self._own_rounded[name] < OWN_ROUNDED_SHARE * self._values:
+                return f"every value is a number of {name}"
+        if self._zeros * 2 > self._wrong >= LEAST_ELEMENTS:
+            return f"{self._zeros} of them are 0"
+        return ""
+
+
+class _Moments:
+    """Count, mean and spread of numbers that come in parts (Chan, Golub, LeVeque: Updating Formulae, 1979)."""
+
+    def __init__(self) -> None:
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
+
+    def add(self, values: torch.Tensor) -> None:
+        if not len(values):
+            return
+        mean, count = float(values.mean()), len(values)
+        squares = float((values - mean).square().sum())
+        total = self._count + count
+        self._squares += squares + (mean - self._mean) ** 2 * self._count * count / total
+        self._mean += (mean - self._mean) * count / total
+        self._count = total
+
+    def constant(self) -> float | None:
+        """The number that all are, within CONSTANT_SPREAD; None where they differ, or are 0, or 1 as a ratio of right values would be."""
+        if self._count < LEAST_ELEMENTS or not math.isfinite(self._mean) or abs(self._mean) < 1e-12:
+            return None
+        spread = math.sqrt(self._squares / self._count)
+        return self._mean if spread <= CONSTANT_SPREAD * abs(self._mean) and abs(self._mean - 1) > CONSTANT_SPREAD else None

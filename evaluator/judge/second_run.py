@@ -1,0 +1,42 @@
+"""Which kernel broke a device, or never ended: told by a second run, in a fresh worker in which every launch waits for its kernel.
+
+Without that, launches return before their kernels run, and a fault comes up at whatever touches the device next. The second run decides
+nothing: it names a kernel, or it does not.
+"""
+
+from collections.abc import Sequence
+
+from evaluator.category import Category
+from evaluator.diagnosis import DEVICE_ERRORS, Verdict
+from evaluator.result import ExceptionEvidence, FaultEvidence, LaunchRecord
+
+ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
+"""Read by CUDA and by the launch recorder."""
+SECOND_S = 10.0
+SECOND_FACTOR = 5
+"""Deadline of a call in the second run: so long, and so many times what all rounds took; a kernel without an end takes it all."""
+
+
+def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) -> bool:
+    """Whether a second run could name a kernel: the device is broken, or a call did not end, and kernels of the submission's own ran."""
+    broke = verdict.category in set(DEVICE_ERRORS.values())
+    hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
+    return (broke or hung) and any(launch.own for launch in launches)
+
+
+def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:
+    """The kernel at fault by the records of the second run; None where it ended well, or otherwise than the first."""
+    pending = [launch for launch in launches if launch.pending]
+    refused = [launch for launch in launches if launch.code in DEVICE_ERRORS]
+    if timed_out:
+        found = pending
+    elif exception is not None and exception.cuda_error in DEVICE_ERRORS:
+        found = refused or pending or sorted(launches, key=lambda launch: launch.last)[-1:]
+    else:
+        found = []
+    if not found:
+        return None
+    launch = min(found, key=lambda launch: launch.first)
+    return FaultEvidence(
+        kernel=launch.kernel, own=launch.own, grid=launch.grid, block=launch.block, shared_bytes=launch.shared_bytes, position=launch.first
+    )

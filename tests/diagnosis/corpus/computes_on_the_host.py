@@ -1,0 +1,11 @@
+# fault: it computes on the CPU and leaves the answer there
+# problem: softmax
+# expect: cuda run_failed/wrong_device
+# says: is on cpu
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x.cpu(), 1)

@@ -1,0 +1,16 @@
+# fault: __init__ takes no arguments, and the reference's takes one
+# problem: topk
+# expect: cpu run_failed/init_error
+# expect: cuda run_failed/init_error
+# says: positional argument
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k = 7
+
+    def forward(self, x):
+        return tuple(torch.topk(x, self.k, dim=1))

@@ -1,0 +1,29 @@
+# fault: two floats are read as a double, from odd places too
+# problem: leaky_relu
+# expect: cuda run_failed/misaligned_address
+# says: not aligned
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+__global__ void leaky(const float* in, float* out, long n) {  // HERE
+    const long i = blockIdx.x * 256L + threadIdx.x;
+    if (i + 1 >= n) return;
+    const double both = *reinterpret_cast<const double*>(in + i);
+    out[i] = __int_as_float(__double2loint(both));
+}
+torch::Tensor run(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    leaky<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+"""
+ops = load_inline(
+    name="doubles_in_a_row_of_floats", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"]
+)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ops.run(x)

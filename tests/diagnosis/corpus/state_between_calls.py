@@ -1,0 +1,18 @@
+# fault: a running total is kept from call to call
+# problem: sum_reduction
+# expect: cpu incorrect/nondeterministic
+# expect: cuda incorrect/nondeterministic
+# says: rightly, then wrongly
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.total = None
+
+    def forward(self, x):
+        part = x.sum(1, keepdim=True)
+        self.total = part if self.total is None else self.total + part
+        return self.total

@@ -1,0 +1,25 @@
+# fault: a blocked loop leaves the last block of the memory out
+# problem: leaky_relu
+# expect: cpu incorrect/unwritten_output
+# says: never written
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = r"""
+torch::Tensor leaky(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const float* in = x.data_ptr<float>();
+    float* out = y.data_ptr<float>();
+    const int64_t blocks = x.numel() / 1024;
+    for (int64_t block = 0; block < blocks; ++block)
+        for (int64_t i = block * 1024; i < (block + 1) * 1024; ++i) out[i] = in[i] > 0 ? in[i] : 0.01f * in[i];
+    return y;
+}
+"""
+ops = load_inline(name="whole_blocks", cpp_sources=CPP, functions=["leaky"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ops.leaky(x)

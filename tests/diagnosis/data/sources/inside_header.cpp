@@ -1,0 +1,6 @@
+#include <algorithm>
+#include <list>
+
+void sorted(std::list<float>& values) {
+    std::sort(values.begin(), values.end());
+}

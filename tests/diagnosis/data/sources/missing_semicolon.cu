@@ -1,0 +1,4 @@
+__global__ void f(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x
+    if (i < n) out[i] = in[i];
+}

@@ -1,0 +1,2 @@
+float scale = 2.0f;
+float forward(float x) { return scale * x; }

@@ -1,0 +1,94 @@
+"""What the figures of a failed round suggest."""
+
+import pytest
+import torch
+
+from evaluator.category import Category
+from evaluator.diagnosis import diagnose
+from evaluator.diagnosis.answers import SUSPICIONS
+from evaluator.judge.compare import Comparison, Piece
+from evaluator.judge.distributions import DISTRIBUTIONS
+from evaluator.judge.rounds import describe_error
+from evaluator.result import Evidence, RoundEvidence
+
+GENERATOR = torch.Generator().manual_seed(5)
+RIGHT = torch.rand(64, 256, generator=GENERATOR, dtype=torch.float64) + 0.5
+
+
+def message(answer: torch.Tensor, distribution: str = "own", right: torch.Tensor = RIGHT) -> str:
+    """What is said of a float32 answer, judged as it would be in a round."""
+    comparison = Comparison("", right.shape, torch.float32, False, 1.0)
+    piece = Piece(0, answer.float(), right.float(), right)
+    comparison.measure(piece)
+    comparison.locate(piece)
+    figures = comparison.figures()
+    round_ = RoundEvidence(
+        index=0,
+        seed=1,
+        distribution=distribution,
+        passed=False,
+        category=comparison.category,
+        message=describe_error(figures),
+        outputs=(figures,),
+    )
+    return diagnose(Evidence(rounds=(round_,))).message
+
+
+def test_an_answer_in_half_precision() -> None:
+    assert "every value is a number of float16" in message(RIGHT.half())
+    said = message(RIGHT.bfloat16())
+    assert "every value is a number of bfloat16" in said and "rounded to half precision on its way" in said
+
+
+def test_products_in_half_precision() -> None:
+    noise = 1 + 8e-4 * (torch.rand(RIGHT.shape, generator=GENERATOR) - 0.5)
+    assert "half precision or TF32 in products" in message(RIGHT * noise)
+
+
+def test_fast_math() -> None:
+    noise = 1 + 3e-4 * (torch.rand(RIGHT.shape, generator=GENERATOR) - 0.5)
+    assert "fast-math functions" in message(RIGHT * noise)
+
+
+def test_a_softmax_that_forgets_the_maximum() -> None:
+    x = torch.rand(8, 300, generator=GENERATOR) + 100
+    naive = x.exp() / x.exp().sum(1, keepdim=True)
+    said = message(naive, "shifted", x.double().softmax(1))
+    assert "subtract the row's maximum before exp()" in said
+    assert "2400 are NaN or infinite" in said
+
+
+def test_uninitialised_memory() -> None:
+    answer = RIGHT.clone()
+    answer[63, 200:] = 3e30
+    said = message(answer)
+    assert "a tail of 56" in said and "uninitialised or foreign memory" in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (RIGHT * 2, "each is 2 times what is expected"),
+        (-RIGHT, "each is -1 times what is expected"),
+        (RIGHT + 0.25, "each is +0.25 away from what is expected"),
+        (torch.zeros_like(RIGHT), "all of them are 0"),
+        (torch.full_like(RIGHT, 7.0), "all of them are 7"),
+    ],
+)
+def test_likeness(answer: torch.Tensor, words: str) -> None:
+    assert words in message(answer)
+
+
+def test_right_values_that_are_half_precision_numbers_themselves_say_nothing() -> None:
+    whole = torch.randint(1, 50, (64, 64), generator=GENERATOR).double()
+    assert "number of" not in message(whole.roll(1, 1), right=whole)
+
+
+def test_a_distribution_is_explained_where_it_showed_the_mistake() -> None:
+    assert "negative branch" in message(RIGHT.abs() * 1.5 + torch.rand(RIGHT.shape, generator=GENERATOR), "signs")
+    assert set(SUSPICIONS) == set(DISTRIBUTIONS) - {"own"}
+
+
+def test_a_round_that_failed_by_its_shape_suggests_nothing() -> None:
+    round_ = RoundEvidence(index=1, seed=1, distribution="signs", passed=False, category=Category.WRONG_SHAPE, message="so")
+    assert diagnose(Evidence(rounds=(round_,))).message == "round 2, distribution 'signs': so"

@@ -1,0 +1,220 @@
+"""What is said to whoever repairs a submission."""
+
+import pytest
+
+from evaluator.category import CATEGORIES, Category
+from evaluator.diagnosis.advice import advice_on
+from evaluator.diagnosis.feedback import MAX_CHARS, feedback
+from evaluator.result import (
+    BuildEvidence,
+    Diagnostic,
+    ErrorFigures,
+    Evidence,
+    ExceptionEvidence,
+    FloorEvidence,
+    KernelLimits,
+    LaunchRecord,
+    Result,
+    RoundEvidence,
+    WrongElement,
+)
+from tests.db.samples import result
+from tests.diagnosis.test_reading import KERNEL, submission
+from tests.diagnosis.test_rules import floor, timing
+
+CODE = submission()
+
+
+def launch(
+    kernel: str = "scale(float const*, float*, int)", own: bool = True, code: int = 0, threads: int = 256, blocks: int = 4, count: int = 7
+) -> LaunchRecord:
+    return LaunchRecord(
+        api="cudaLaunchKernel",
+        kernel=kernel,
+        object="extension",
+        own=own,
+        count=count,
+        grid=(blocks, 1, 1),
+        block=(threads, 1, 1),
+        shared_bytes=0,
+        code=code,
+        first=3,
+    )
+
+
+def failing(category: Category, message: str = "so", **evidence: object) -> Result:
+    return result(category, message=message, evidence=Evidence.model_validate(evidence))
+
+
+def test_a_failed_build_shows_the_line_and_the_other_errors() -> None:
+    diagnostics = [
+        Diagnostic(
+            file="cuda.cu",
+            line=8,
+            severity="error",
+            message=f'identifier "x{number}" is undefined',
+            source_line=7 + number,
+            excerpt="if (i < n)\n   ^",
+        )
+        for number in range(8)
+    ]
+    build = BuildEvidence(name="x", key="k", ok=False, category=Category.UNDECLARED_IDENTIFIER, diagnostics=tuple(diagnostics))
+    told = feedback(failing(Category.UNDECLARED_IDENTIFIER, 'line 7 (cuda.cu:8): identifier "x0" is undefined', builds=(build,)), CODE)
+    assert told.line == 7
+    assert told.text.startswith('verdict: build_failed/undeclared_identifier\ncause: line 7 (cuda.cu:8): identifier "x0" is undefined\n')
+    assert "> 7 |     if (i < n) out[i] = 2.0f * in[i];" in told.text
+    assert told.text.count("is undefined") == 6 and "further errors: 3" in told.text
+    assert CATEGORIES[Category.UNDECLARED_IDENTIFIER].hint in told.text
+
+
+def test_a_refused_launch_names_the_line_that_launches() -> None:
+    told = feedback(
+        failing(Category.OVERSIZED_BLOCK, launches=(launch(code=1, threads=4096), launch("other()", own=False)), exception=None), CODE
+    )
+    assert told.line == 11
+    assert "`scale` × 7: grid 4×1×1, block 4096×1×1, refused with CUDA error 1" in told.text
+    assert "7 launches of libraries' kernels" in told.text
+
+
+def test_a_device_fault_names_the_only_kernel() -> None:
+    exception = ExceptionEvidence(stage="rounds", type="AcceleratorError", message="CUDA error", line=20, cuda_error=700)
+    told = feedback(failing(Category.ILLEGAL_MEMORY_ACCESS, launches=(launch(),), exception=exception), CODE)
+    assert told.line == 5
+    two = submission(KERNEL + "__global__ void more(float* x) { if (x) x[0] = 1; }\n")
+    told = feedback(failing(Category.ILLEGAL_MEMORY_ACCESS, launches=(launch(), launch("more(float*)")), exception=exception), two)
+    assert told.line == 20
+
+
+def test_an_exception_shows_its_own_frames_and_all_of_its_message() -> None:
+    exception = ExceptionEvidence(
+        stage="rounds",
+        type="RuntimeError",
+        message="shapes differ\nsizes 3 and 4\n" + "x" * 9000 + "\nthe end",
+        traceback="line 20, in forward\n    return ops.run(x)\nline 4, in helper\n    run(y)\n",
+        line=20,
+    )
+    told = feedback(failing(Category.PYTHON_EXCEPTION, "line 20: RuntimeError: shapes differ", exception=exception), CODE)
+    assert told.line == 20
+    assert "line 4, in helper" in told.text and "sizes 3 and 4" in told.text and "the end" in told.text
+
+
+def test_a_wrong_answer_shows_its_figures() -> None:
+    figures = ErrorFigures(
+        output="[1]",
+        elements=200,
+        wrong=50,
+        max_error=0.5,
+        rms_error=0.1,
+        tolerance=4e-5,
+        reference_error=1e-7,
+        pattern="a tail of 50",
+        likeness="all of them are 0",
+        examples=(WrongElement(index=(3, 4), value=0.0, expected=2.5),),
+    )
+    failed = RoundEvidence(index=1, seed=1, passed=False, category=Category.WRONG_VALUES, outputs=(figures,))
+    told = feedback(failing(Category.WRONG_VALUES, rounds=(failed,)), CODE)
+    assert told.line is None
+    for words in (
+        "error of output[1]:",
+        "50 of 200 elements wrong (25.00%), a tail of 50",
+        "all of them are 0",
+        "at [3, 4]: 0, expected 2.5",
+    ):
+        assert words in told.text
+
+
+@pytest.mark.parametrize("message", ["line 12: invalid syntax", "line 12 (main.cpp:4): no"])
+def test_a_rejection_takes_its_line_from_its_message(message: str) -> None:
+    assert feedback(failing(Category.SYNTAX_ERROR, message), "x = (\n", first_line=12).line == 12
+
+
+def test_a_slow_answer_is_told_why() -> None:
+    evidence = Evidence(
+        timing=timing(4.0),
+        floor=FloorEvidence.model_validate(floor(1.0).model_dump()),
+        launches=(launch(threads=48, blocks=8, count=4000), launch("gemm<1>(int)", own=False)),
+    )
+    slow = result(Category.OK, runtime_ms=4.0, baseline_ms=1.0, speedup=0.25, evidence=evidence)
+    text = feedback(slow, CODE).text
+    for words in (
+        "4 ms a call, 4 times slower than the baseline's 1 ms",
+        "31.2% of the speed of light: 5000 MB have to move, at 4 TB/s",
+        "4007 launches in all",
+        "`scale` has blocks of 48×1×1: 48 threads are no whole warps",
+        "`scale` has a grid of 8 blocks",
+        "kernels of libraries run beside its own: `gemm`",
+    ):
+        assert words in text, text
+    fast = feedback(result(Category.OK, speedup=2.0), CODE).text
+    assert "2 times faster than" in fast and "grid of" not in fast
+
+
+@pytest.mark.parametrize(
+    ("deferred_ms", "unclaimed_ms", "told"),
+    [
+        (0.25, 0.5, ["0.5 ms of it are spent outside of what its events claim"]),
+        (0.5, 0.25, ["0.5 ms of it are spent until the answer arrives"]),
+        (0.0, 0.0, []),
+    ],
+)
+def test_what_was_added_to_a_time_is_told_once(deferred_ms: float, unclaimed_ms: float, told: list[str]) -> None:
+    charged = timing(1.0).model_copy(update={"deferred_ms": deferred_ms, "unclaimed_ms": unclaimed_ms})
+    assert charged.runtime_ms == pytest.approx(1.0 + max(deferred_ms, unclaimed_ms))
+    text = feedback(result(Category.OK, speedup=2.0, evidence=Evidence(timing=charged)), CODE).text
+    assert [line.strip() for line in text.splitlines() if "of it are spent" in line] == told
+
+
+def test_what_limits_a_kernel_is_told_of_a_slow_one() -> None:
+    limits = KernelLimits(registers=168, static_shared_bytes=4096, local_bytes=64, max_threads=384, max_dynamic_shared_bytes=49152)
+    for changes, words in (
+        ({}, "is held to 256 of 2048 threads on a multiprocessor by 168 registers a thread"),
+        (
+            {"shared_bytes": 200_000, "limits": limits.model_copy(update={"registers": 32})},
+            "is held to 256 of 2048 threads on a multiprocessor by 204096 bytes of shared memory a block",
+        ),
+        ({}, "keeps 64 bytes a thread in local memory"),
+    ):
+        kernel = launch(blocks=4000).model_copy(update={"limits": limits, **changes})
+        slow = result(Category.OK, runtime_ms=2.0, baseline_ms=1.0, speedup=0.5, evidence=Evidence(launches=(kernel,)))
+        assert words in feedback(slow, CODE).text
+    assert "; 168 registers, 4096 bytes of static shared memory, 64 bytes of local memory" in feedback(slow, CODE).text
+
+
+def test_nothing_of_the_machine_is_told_and_nothing_has_no_end() -> None:
+    flood = "y" * 100_000 + " /home/judge/secret/place.py:3 " + "z" * 100_000
+    exception = ExceptionEvidence(stage="rounds", type="E", message=flood, traceback=f"line 1, in f\n    {flood}\n" * 50, line=1)
+    launches = tuple(launch(f"kernel{number}()") for number in range(100))
+    code = "\n".join([CODE, *(f"# {flood}" for _ in range(3))])
+    told = feedback(failing(Category.PYTHON_EXCEPTION, "at /home/judge/secret/place.py", exception=exception, launches=launches), code)
+    assert len(told.text) <= MAX_CHARS
+    assert "/home" not in told.text and "place.py" in told.text
+    assert "and 92 other kernels" in told.markdown("x")
+
+
+def test_markdown_of_hostile_text_stays_text() -> None:
+    told = feedback(failing(Category.PYTHON_EXCEPTION, "![x](http://y) <script> | `a`"), "```\n" * 9)
+    text = told.markdown("# a/b_c.py <b>")
+    assert text.startswith("## \\# a/b\\_c.py \\<b\\>\n")
+    assert "<script" not in text.replace("\\<script", "") and "![x]" not in text
+
+
+@pytest.mark.parametrize("category", Category)
+def test_every_category_has_something_to_be_said(category: Category) -> None:
+    told = feedback(result(category) if category is Category.OK else failing(category), CODE)
+    assert f"{category.status.value}/{category.value}" in told.text
+    assert CATEGORIES[category].hint in told.text
+    assert told.markdown("a").count("**") >= 4
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ('identifier "__half" is undefined', "Include <cuda_fp16.h>."),
+        ('calling a __host__ function("f") from a __global__ function("g") is not allowed', "__device__"),
+        ("undefined symbol: _Z1fv", "exactly the signature"),
+        ("argument types are: (const float, double)", "0.0f"),
+    ],
+)
+def test_messages_that_come_up_again_and_again_get_advice(message: str, advice: str) -> None:
+    assert advice in feedback(failing(Category.CUDA_COMPILE_ERROR, message), CODE).text
+    assert advice_on("nothing of the kind") is None

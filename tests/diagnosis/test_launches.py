@@ -1,0 +1,72 @@
+"""Refused launches: what was asked for, against what is allowed."""
+
+from typing import Any
+
+import pytest
+
+from evaluator.category import Category
+from evaluator.diagnosis import diagnose
+from evaluator.diagnosis.launches import CODES, launch_fault
+from evaluator.result import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
+
+LIMITS = KernelLimits(registers=128, static_shared_bytes=8192, local_bytes=0, max_threads=512, max_dynamic_shared_bytes=40960)
+
+
+def launch(**changes: Any) -> LaunchRecord:
+    values: dict[str, Any] = {"api": "cudaLaunchKernel", "kernel": "void tiled<4>(float*)", "object": "extension", "own": True, "count": 1}
+    values |= {"grid": (4, 1, 1), "block": (256, 1, 1), "shared_bytes": 0, "code": 1, "first": 0}
+    return LaunchRecord(**values | changes)
+
+
+CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
+    "too many threads": ({"block": (2048, 1, 1)}, Category.OVERSIZED_BLOCK, "`tiled`: block 2048×1×1, the device allows 1024 threads"),
+    "a square of 33": ({"block": (33, 33, 1), "code": 9}, Category.OVERSIZED_BLOCK, "block 33×33×1, the device allows 1024 threads"),
+    "too deep": ({"block": (1, 1, 65)}, Category.OVERSIZED_BLOCK, "allows 1024×1024×64"),
+    "an empty grid": ({"grid": (0, 1, 1), "code": 9}, Category.INVALID_LAUNCH, "grid 0×1×1 is empty"),
+    "an empty block": ({"block": (0, 1, 1), "code": 9}, Category.INVALID_LAUNCH, "block 0×1×1 is empty"),
+    "a tall grid": (
+        {"grid": (1, 65536, 1), "code": 9},
+        Category.INVALID_LAUNCH,
+        "grid 1×65536×1, the device allows 2147483647×65535×65535",
+    ),
+    "too many registers": (
+        {"block": (1024, 1, 1), "limits": LIMITS, "code": 701},
+        Category.INVALID_LAUNCH,
+        "block 1024×1×1 has 1024 threads, its 128 registers a thread allow 512",
+    ),
+    "much shared memory, unasked": (
+        {"shared_bytes": 65536, "limits": LIMITS},
+        Category.INVALID_LAUNCH,
+        "beside 8192 static ones, 40960 are allowed; more has to be asked for: cudaFuncSetAttribute(tiled,",
+    ),
+    "much shared memory, nothing known": ({"shared_bytes": 49153}, Category.INVALID_LAUNCH, "49152 are allowed"),
+    "a grid of odd clusters": ({"cluster": (8, 1, 1)}, Category.INVALID_LAUNCH, "grid 4×1×1 is no multiple of the cluster 8×1×1"),
+    "a cluster of 16": ({"grid": (32, 1, 1), "cluster": (16, 1, 1)}, Category.INVALID_LAUNCH, "cluster 16×1×1; 8 blocks are allowed"),
+    "another architecture": ({"code": 209}, Category.INVALID_LAUNCH, "compiled for another architecture"),
+    "a cooperative launch": ({"code": 720}, Category.INVALID_LAUNCH, "more blocks than fit"),
+    "a code that nobody knows": ({"code": 4242}, Category.INVALID_LAUNCH, "CUDA error 4242 (grid 4×1×1, block 256×1×1, 0 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fault(name: str) -> None:
+    changes, category, words = CASES[name]
+    found, message = launch_fault(launch(**changes))
+    assert (found, words in message) == (category, True), message
+
+
+def test_the_first_refusal_is_told_of_several() -> None:
+    failed = ExceptionEvidence(stage="rounds", type="RuntimeError", message="CUDA error: invalid argument")
+    refused = (launch(first=7, block=(2048, 1, 1)), launch(first=3, shared_bytes=50_000), launch(first=1, code=0))
+    verdict = diagnose(Evidence(launches=refused, exception=failed))
+    assert verdict.category is Category.INVALID_LAUNCH
+    assert verdict.message.endswith("; launch 4 of the process, and the first of 2 kernels that were refused")
+
+
+def test_torchs_words_alone_name_no_launch() -> None:
+    failed = ExceptionEvidence(stage="rounds", type="RuntimeError", message="CUDA error: invalid configuration argument", line=3)
+    assert diagnose(Evidence(launches=(launch(code=0),), exception=failed)).category is Category.PYTHON_EXCEPTION
+
+
+def test_every_code_has_words() -> None:
+    assert all(words and not words.endswith(".") for words in CODES.values())

@@ -1,0 +1,54 @@
+"""What the program says of a category."""
+
+import subprocess
+import sys
+
+import pytest
+
+from evaluator.category import CATEGORIES, SEVERITY, Category, Status
+from evaluator.explanation import STATUS_MEANINGS, UnknownCategoryError, document, explain
+from tests.command_line import PROJECT
+
+
+def ask(name: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(PROJECT / "pipeline.py"), "--explain", name]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_document_is_what_the_table_says() -> None:
+    assert (PROJECT / "docs/failures.md").read_text(encoding="utf-8") == document()
+
+
+@pytest.mark.parametrize("category", Category)
+def test_every_category_is_explained_with_all_that_the_table_has(category: Category) -> None:
+    info, text = CATEGORIES[category], explain(category.value)
+    for part in (info.meaning, info.evidence, info.hint, info.status.value):
+        assert part in text
+        assert part in document()
+
+
+def test_severity_orders_every_category_once() -> None:
+    assert sorted(SEVERITY) == sorted(Category)
+    assert min(Category, key=lambda category: category.severity) is SEVERITY[0]
+    assert Category.FORGED_RESULT.severity < Category.CONST_POINTER.severity < Category.WRONG_VALUES.severity < Category.OK.severity
+
+
+def test_every_status_is_explained() -> None:
+    assert set(STATUS_MEANINGS) == set(Status)
+    verdicts = (PROJECT / "docs/verdicts.md").read_text(encoding="utf-8")
+    assert all(meaning in verdicts for meaning in STATUS_MEANINGS.values())
+
+
+def test_the_command_line_explains_without_a_path() -> None:
+    done = ask("oversized_block")
+    assert done.returncode == 0
+    assert done.stdout == explain("oversized_block")
+    assert "1024 threads" in done.stdout
+
+
+def test_a_mistyped_category_gets_its_neighbours() -> None:
+    done = ask("oversize_block")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "pipeline.py: there is no category 'oversize_block'; nearest: oversized_block\n"
+    with pytest.raises(UnknownCategoryError, match="has all"):
+        explain("%%")
