@@ -1,3 +1,5 @@
+"""Number types without their conversions mean the same to sources that name none of them."""
+
 import subprocess
 from pathlib import Path
 
@@ -112,7 +114,8 @@ def test_device_code_is_the_same(warm: Path, cuda_machine: Toolchain, cutter: He
             (place / name).write_text(text)
         flags = ["-isystem", str(place), "-isystem", str(path.parent / "base"), *header_flags(cuda_machine, cuda=True)]
         argv = (*cuda_machine.nvcc.command, f"-std={cuda_machine.torch.standard}", *flags, "-arch=sm_90", "-ptx", "kernel.cu", "-o", "-")
-        made.append(subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300).stdout)
+        ptx = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300).stdout
+        made.append(ptx[ptx.index(".visible .entry") :])  # before it are variables of Thrust's that nothing uses
     assert (tmp_path / "0" / "torch/headeronly/util/Half.h").exists()
     assert not (tmp_path / "1" / "torch").joinpath("headeronly").exists()
     assert "twice" in made[0]
