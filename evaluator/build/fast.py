@@ -104,7 +104,7 @@ class FastWay:
         if sum(map(len, texts)) > MAX_READ_CHARS:
             return None
         try:
-            return prepared.vocabulary.headers_for(read_words(texts), prepared.cutter)
+            return prepared.vocabulary.headers_for(read_words(texts), prepared.cutter, cuda=source.is_cuda)
         except (OSError, UnknownHeadersError):
             return None
 

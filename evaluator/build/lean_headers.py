@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from evaluator.build.number_types import without_conversions
 from evaluator.build.words import Words
 
 _METHOD = re.compile(
@@ -166,6 +167,11 @@ class HeaderCutter:
             SOURCE_HEADER: once + _include(["torch/all.h", *(part.header for part in chosen if part.python)]),
         }
         return SourceHeaders(files, frozenset(match["name"] for match in self._methods) - wanted - self._own_methods)
+
+    @cached_property
+    def plain_numbers(self) -> dict[str, str]:
+        """Files for nvcc's passes over a source that converts no number of PyTorch's to one of CUDA's."""
+        return without_conversions(self._read)
 
     @cached_property
     def _tensor(self) -> str:

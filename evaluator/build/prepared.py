@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.build import lean_headers, vocabulary
+from evaluator.build import lean_headers, number_types, vocabulary
 from evaluator.build.cache import Cache
-from evaluator.build.commands import cpp_flags
+from evaluator.build.commands import cpp_flags, header_flags
 from evaluator.build.lean_headers import BINDING_HEADER, PARTS, HeaderCutter, UnknownHeadersError
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
@@ -38,6 +38,7 @@ MAX_STANDING_FLAGS = 4
 HEADERS_WAIT_S = 30.0
 """How long to wait for another process that makes the headers: it takes less, and a build without them takes longer. For a precompiled
 header nobody waits, since making it takes longer than a build without."""
+_MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _CHECKSUM = "checksum"
 _VOCABULARY = "vocabulary.json"
 _USED = "assay/aten.h"
@@ -62,7 +63,7 @@ class Preparations:
     def __init__(self, cache: Cache, toolchain: Toolchain, scratch: Scratch) -> None:
         self._cache, self._toolchain, self._scratch = cache, toolchain, scratch
         self._cutter = HeaderCutter(toolchain.torch.root / "include")
-        sources = [Path(str(module.__file__)).read_bytes() for module in (lean_headers, vocabulary)]
+        sources = [Path(str(module.__file__)).read_bytes() for module in (lean_headers, number_types, vocabulary)]
         facts = (*(fact.encode() for fact in toolchain.identity), *sources)
         self._key = hashlib.sha256(b"".join(len(fact).to_bytes(8, "big") + fact for fact in facts)).hexdigest()
         self._folder = cache.headers / self._key
@@ -177,7 +178,27 @@ class Preparations:
         with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
             stock, base, *parts = pool.map(preprocess, texts)
         with_part = {number: read_files(text) for number, text in enumerate(parts)}
-        return compare(read_preprocessed(stock), read_files(base), with_part)
+        found = compare(read_preprocessed(stock), read_files(base), with_part)
+        return found.model_copy(update={"number_macros": self._number_macros(folder, run)})
+
+    def _number_macros(self, folder: Path, run: RunIn) -> frozenset[str] | None:
+        """Macros that nvcc's passes see by way of the conversions of PyTorch's number types alone; None where it can't say."""
+        nvcc = self._toolchain.nvcc
+        if nvcc is None:
+            return None
+        _write(folder / "plain", self._cutter.plain_numbers)
+        (folder / "device.cu").write_text("#include <assay/torch.h>\n")
+        flags = [f"-std={self._toolchain.torch.standard}", "-isystem", "base", *header_flags(self._toolchain, cuda=True)]
+
+        def macros(output: str, *own: str) -> frozenset[str]:
+            self._succeed(run, folder, (*nvcc.command, *own, *flags, "-E", "-Xcompiler", "-dM", "device.cu", "-o", output))
+            return frozenset(_MACRO.findall((folder / output).read_text(encoding="utf-8", errors="replace")))
+
+        try:
+            return macros("all.ii") - macros("plain.ii", "-isystem", "plain")
+        except ValueError:
+            log.warning("nvcc does not read the cut-down headers: number types keep their conversions", exc_info=True)
+            return None
 
     def _precompile(self, prepared: Prepared, cuda: bool, flags: tuple[str, ...], target: Path, run: RunIn) -> None:
         if self._is_whole(target):
@@ -205,9 +226,13 @@ class Preparations:
         """Raises ValueError with the compiler's output where it fails."""
         cxx = self._toolchain.cxx
         assert cxx is not None
-        result = run((*cxx.command, *arguments), folder)
+        self._succeed(run, folder, (*cxx.command, *arguments))
+
+    def _succeed(self, run: RunIn, folder: Path, argv: tuple[str, ...]) -> None:
+        """Raises ValueError with what the command says where it fails."""
+        result = run(argv, folder)
         if result.code != 0:
-            raise ValueError(f"{' '.join(arguments)}: {result.output[:2000]}")
+            raise ValueError(f"{' '.join(argv)}: {result.output[:2000]}")
 
     def _is_whole(self, folder: Path) -> bool:
         """Whether the precompiled header in `folder` is what was made; read once in the life of a process, unless it changes."""

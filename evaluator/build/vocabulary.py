@@ -7,11 +7,12 @@ name that was a macro is a variable. So a word of it either brings in the part t
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict
 
 from evaluator.build.lean_headers import PART_OF_WORD, PARTS, HeaderCutter, SourceHeaders
+from evaluator.build.number_types import unnamed
 from evaluator.build.words import Words
 
 NEVER = -1
@@ -44,15 +45,23 @@ class Vocabulary(BaseModel):
     macros: dict[str, int]
     functions: dict[str, int]
     """Those of NAMESPACES: what a call with PyTorch's arguments finds without being told where to look."""
+    number_macros: frozenset[str] | None = None
+    """Macros that come with the conversions of PyTorch's number types to CUDA's; None where there is no nvcc to ask."""
 
-    def headers_for(self, words: Words, cutter: HeaderCutter) -> SourceHeaders | None:
-        """Headers that mean the same to a source of these words as PyTorch's own, if it compiles with them; None where that is not sure."""
+    def headers_for(self, words: Words, cutter: HeaderCutter, *, cuda: bool = False) -> SourceHeaders | None:
+        """Headers that mean the same to a source of these words, in CUDA or in C++, as PyTorch's own, if it compiles with them; None where
+        that is not sure."""
         if words.hidden or words.opens_namespace or words.early_macros or words.used & OUR_WORDS:
             return None
         found = [self.macros[word] for word in words.used & self.macros.keys()]
         found += [self.functions[word] for word in words.called & self.functions.keys() if not cutter.has_operator(word)]
         found += [PART_OF_WORD[word] for word in words.used & PART_OF_WORD.keys()]
-        return None if NEVER in found else cutter.for_source(words, found)
+        if NEVER in found:
+            return None
+        headers = cutter.for_source(words, found)
+        if cuda and unnamed(words, found, self.number_macros):
+            return replace(headers, files=headers.files | cutter.plain_numbers)
+        return headers
 
 
 @dataclass(frozen=True)
