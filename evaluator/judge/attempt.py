@@ -21,7 +21,7 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Judgement, Rounds
-from evaluator.judge.second_run import ENVIRONMENT, SECOND_FACTOR, SECOND_S, culprit, is_wanted
+from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
@@ -98,24 +98,15 @@ class Attempt:
         self._report("second run")
         try:
             self._note(fault=self._second_run())
-        except (
-            WorkerError,
-            ProtocolError,
-            NeedsDeviceError,
-            ProblemError,
-            ReferenceFailedError,
-            SandboxUnavailable,
-            RuntimeError,
-        ) as error:
-            log.info("the second run of %s shows nothing: %s", self._job.submission, error)
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("the second run of %s shows nothing: %s", self._job.submission, error, exc_info=True)
 
     def _second_run(self) -> FaultEvidence | None:
         for other in (*self._workers, self._baseline):
             if other is not None:
                 other.end()
         self._leave_device()
-        stages_s = self.evidence.stages_s
-        call_s = min(self._job.timeout_s, SECOND_S + SECOND_FACTOR * stages_s.get("rounds", 0.0))
+        call_s = deadline_s(self.evidence, self._job.timeout_s)
         worker = self._fork(ENVIRONMENT)
         self._workers.append(worker)
         self._greet(worker)
@@ -123,10 +114,9 @@ class Attempt:
             self._load(worker, self._job.code, "ModelNew", threads=self._threads)
             self._lock.acquire()
             arguments, model = self._case.init_inputs(self._seed), self._case.model(self._seed, self._device)
-            self._construct(worker, arguments, model)
+            self._construct(worker, arguments, model, call_s)
             rounds = Rounds(worker, self._case, Oracle(model, self._case.rows_independent), self._memory, call_s)
-            for _ in rounds.run():
-                pass
+            rounds.provoke(len(self._rounds) + 1)
         except WorkerError:
             pass  # as in the first run; its record says where
         worker.end()
@@ -148,10 +138,12 @@ class Attempt:
             worker.close()
         if self._ready is None or self._ready.done():
             self._close_baseline()
-        self._leave_device()
-        self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
-        self._close_baseline()
-        self._lock.close()
+        try:
+            self._leave_device()
+        finally:
+            self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+            self._close_baseline()
+            self._lock.close()
 
     def _close_baseline(self) -> None:
         if self._baseline:
@@ -159,10 +151,12 @@ class Attempt:
             self._baseline = None
 
     def _leave_device(self) -> None:
-        """Free what was allocated, and let others have the device."""
-        self._memory.close()
-        self._empty_cache()
-        self._lock.release()
+        """Free what was allocated, and let others have the device, also where it is lost."""
+        try:
+            self._memory.close()
+            self._empty_cache()
+        finally:
+            self._lock.release()
 
     def _empty_cache(self) -> None:
         """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
@@ -307,8 +301,8 @@ class Attempt:
             ablate=ablate,
         )
 
-    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
-        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, LOAD_S)
+    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float = LOAD_S) -> None:
+        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, deadline_s)
 
     def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)

@@ -78,18 +78,30 @@ class Rounds:
 
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
-        example = self._case.inputs(fresh_seed(), self._memory.device)
-        self._form = form_of(self._oracle.expected(example))
-        plans = plan_rounds(self._case, example, self._form)
-        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
-        self._outputs = allocate_outputs(self._memory, self._form)
-        self._worker.hand_over(self._outputs, self._deadline_s)
-        del example
-        for index, plan in enumerate(plans):
+        for index, plan in enumerate(self._prepare()):
             evidence = self._round(index, plan)
             yield evidence
             if not evidence.passed:
                 return
+
+    def provoke(self, count: int) -> None:
+        """The calls of the first `count` rounds, whose answers nobody looks at. Raises WorkerError, ProtocolError, ProblemError,
+        ReferenceFailedError."""
+        for plan in self._prepare()[:count]:
+            seed = fresh_seed()
+            self._fill(changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed))
+            for _ in range(1 + plan.twice):
+                self._poison(secrets.choice(range(1, 255)))
+                self._call()
+
+    def _prepare(self) -> list[RoundPlan]:
+        """Memory for answers, and the rounds."""
+        example = self._case.inputs(fresh_seed(), self._memory.device)
+        self._form = form_of(self._oracle.expected(example))
+        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
+        self._outputs = allocate_outputs(self._memory, self._form)
+        self._worker.hand_over(self._outputs, self._deadline_s)
+        return plan_rounds(self._case, example, self._form)
 
     def close(self) -> None:
         """Take all memory back from the worker, and leave its free memory alone."""
