@@ -19,8 +19,6 @@ from evaluator.result import Result
 ROOT = Path(__file__).resolve().parents[1]
 FREE_STAGES = ("start", "load", "queue", "build", "wait")
 """Stages of an evaluation before it has the device: it neither holds nor slows it."""
-LATER_STAGES = ("reload",)
-"""Stages without the device, between two with it: the worker without own kernels starts, and waits for it."""
 HELD_STAGES = ("construct", "rounds", "baseline", "timing", "ablation")
 """Stages in which an evaluation holds the device's lock. What it spends on builds meanwhile is in `build`, when others have the device."""
 ALL_JUDGED = (0, 1)

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -66,6 +67,8 @@ class Attempt:
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
+        self._form: Any = None
+        """What an answer looks like, once the rounds have been passed."""
         self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
@@ -96,10 +99,12 @@ class Attempt:
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
         self._report("second run")
+        start = time.monotonic()
         try:
             self._note(fault=self._second_run())
         except Exception as error:  # whatever it is: the verdict stands
             log.info("the second run of %s shows nothing: %s", self._job.submission, error, exc_info=True)
+        self._note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
     def _second_run(self) -> FaultEvidence | None:
         for other in (*self._workers, self._baseline):
@@ -312,6 +317,7 @@ class Attempt:
             self._require_cpu_submission(candidate)
         if not self._rounds[-1].passed:
             return False
+        self._form = rounds.form
         rounds.close()
         self._empty_cache()
         return True
@@ -324,7 +330,7 @@ class Attempt:
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
             self._construct(baseline, arguments, model)
-            timing = Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s)
+            timing = Timing(candidate, baseline, self._case, oracle, self._form, self._memory, self._job.timeout_s)
             self._note(timing=timing.run())
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)

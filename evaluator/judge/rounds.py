@@ -71,7 +71,7 @@ class Rounds:
         self._deadline_s = deadline_s
         self._inputs: InputSet | None = None
         self._outputs: list[Allocation] = []
-        self._form: Any = None
+        self.form: Any = None
         """What an answer looks like."""
         self.sizes: tuple[int, ...] = ()
         """Sizes of the dimensions of the inputs, once a round has been run."""
@@ -97,11 +97,11 @@ class Rounds:
     def _prepare(self) -> list[RoundPlan]:
         """Memory for answers, and the rounds."""
         example = self._case.inputs(fresh_seed(), self._memory.device)
-        self._form = form_of(self._oracle.expected(example))
+        self.form = form_of(self._oracle.expected(example))
         self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
-        self._outputs = allocate_outputs(self._memory, self._form)
+        self._outputs = allocate_outputs(self._memory, self.form)
         self._worker.hand_over(self._outputs, self._deadline_s)
-        return plan_rounds(self._case, example, self._form)
+        return plan_rounds(self._case, example, self.form)
 
     def close(self) -> None:
         """Take all memory back from the worker, and leave its free memory alone."""
@@ -117,8 +117,8 @@ class Rounds:
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
         claim = self._call()
-        if has_plain_values(self._form):
-            self._form = form_of(self._oracle.expected(arguments))
+        if has_plain_values(self.form):
+            self.form = form_of(self._oracle.expected(arguments))
         answer, values = self._judge(claim, arguments, pattern)
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
@@ -185,17 +185,17 @@ class Rounds:
         """Have an answer revealed; the verdict on it, and its values. That on the same values, bit for bit, where it is `known`."""
         claimed, count = claim
         try:
-            claims = list(match(claimed, self._form, self._memory.device.type))
+            claims = list(match(claimed, self.form, self._memory.device.type))
         except MismatchError as error:
             return Judgement(error.category, str(error)), []
-        shapes = [tensor for _, tensor in tensors_of(self._form)]
+        shapes = [tensor for _, tensor in tensors_of(self.form)]
         ask_to_reveal(self._worker, self._outputs, claims, count, shapes, self._deadline_s)
         if known is not None:
             if self._is_revealed(known[1], claims):
                 return known
             known[1].clear()  # there is no memory for both
         values = snapshot(self._outputs, claims, shapes)
-        return judge_values(self._case, self._oracle, arguments, values, self._form, pattern), values
+        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern), values
 
     def _is_revealed(self, values: Sequence[torch.Tensor], claims: Sequence[ClaimedTensor]) -> bool:
         """Whether just these values have been revealed."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.category import Category
-from evaluator.judge.answer import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
+from evaluator.judge.answer import ClaimedTensor, MismatchError, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.bursts import Bursts, Taken, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.gate import Gate
@@ -88,14 +88,15 @@ class Answer:
 class Timing:
     """The timing of one candidate against its baseline."""
 
-    def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
+    def __init__(
+        self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, form: Any, memory: Memory, deadline_s: float
+    ) -> None:
+        """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
         self._on_device = memory.device.type == "cuda"
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
         """What the candidate was given last. The baseline is given the same after it, and so shows it nothing in the memory of both."""
-        self._form = form_of(oracle.expected(self._arguments))
-        """What an answer looks like, its tensors without memory."""
-        self._shapes = [tensor for _, tensor in tensors_of(self._form)]
+        self._form, self._shapes = form, [tensor for _, tensor in tensors_of(form)]
         self._sampler = Sampler(self._arguments, self._shapes, case.rows_independent)
         self._sets = self._make_sets()
         self._flush = Flush(memory, room_bytes(memory.device), len(self._sets)) if self._on_device else None
@@ -122,6 +123,7 @@ class Timing:
         bursts = self._make_bursts()
         if bursts:
             self._in_bursts = True
+            self._arguments = []  # bursts draw their own, and there may be no memory for more
             bursts.run(self._candidate, self._compare, WrongAnswerError)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
