@@ -290,8 +290,10 @@ class Timing:
                 self._reveal(alone, answer)
             else:
                 self._watch(alone)
+            del answer
         if bursts:
             self._call(alone)
+            self._arguments = []
             bursts.run_idle(alone, self._candidate)
         return alone
 
