@@ -113,7 +113,7 @@ class LaunchRecord(Record):
     last: int = 0
     """Position of the last of these launches among all of the process."""
     pending: bool = False
-    """Whether one of them has not come back, where launches wait for their kernels."""
+    """Whether one of them has not come back, where launches wait for their kernels: then first, grid, block and shared_bytes are its."""
     cluster: tuple[int, int, int] | None = None
     """Blocks of a cluster, where the launch asked for clusters."""
     limits: KernelLimits | None = None
