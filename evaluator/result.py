@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.5.0"
+EVALUATOR_VERSION = "0.6.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
