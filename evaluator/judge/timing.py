@@ -44,7 +44,9 @@ REVEAL_SHARE = 0.5
 CHECKS = 6
 """Answers compared of each candidate at the least, on average, whatever the number of calls."""
 CHECKS_S = 0.2
-"""As many more are compared as fit into this time. Of large answers it is rows drawn anew: the rounds have compared all rows."""
+CPU_CHECKS_S = 0.5
+"""As many more are compared as fit into this time; more on the CPU, where no others are. Of large answers it is rows drawn anew: the rounds
+have compared all rows."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
@@ -253,9 +255,10 @@ class Timing:
             raise BaselineFailedError(f"the baseline answered in another form than the reference: {error}") from error
 
     def _check_share(self) -> float:
-        """Of the answers that are revealed: how many are compared, so that about CHECKS are, or what CHECKS_S is enough for."""
+        """Of the answers that are revealed: how many are compared, so that about CHECKS are, or what the time for them is enough for."""
         reveals = REVEAL_SHARE * max(MIN_CALLS, self._calls)
-        return max(CHECKS, CHECKS_S / max(self._check_s, 1e-6)) / reveals
+        checks_s = CHECKS_S if self._on_device else CPU_CHECKS_S
+        return max(CHECKS, checks_s / max(self._check_s, 1e-6)) / reveals
 
     def _check(self, taken: Taken, answer: Answer) -> None:
         """Compare an answer's tensors, and its plain numbers too. Raises WrongAnswerError."""
