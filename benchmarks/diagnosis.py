@@ -7,6 +7,7 @@ category was not the expected one.
 """
 
 import argparse
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from tests.diagnosis.fault import Fault
 from tests.diagnosis.test_corpus import FAULTS, ON_CPU, ON_CUDA, Records, has_its_line, judge
 
 MAX_MESSAGE_CHARS = 160
+INSTALLED = re.compile(r"/\S*/site-packages/")
+"""Where this machine keeps its packages, which is no part of what was found."""
 SHOWN = ("semicolon_missing.py", "sorting_a_list.py", "without_the_maximum.py", "tail_left_at_zero.py", "exception_across_noexcept.py")
 """Whose feedback is shown whole."""
 
@@ -62,7 +65,7 @@ def _row(name: str, fault: Fault, record: dict[str, Any], kind: str) -> str:
     line = record["line"] if record["line"] is not None else ""
     if not has_its_line(fault, record):
         line = f"{line} (expected {fault.line})"
-    message = " ".join(record["message"].split())[:MAX_MESSAGE_CHARS].replace("|", "\\|").replace("<", "\\<")
+    message = INSTALLED.sub("", " ".join(record["message"].split()))[:MAX_MESSAGE_CHARS].replace("|", "\\|").replace("<", "\\<")
     return f"| `{name}` | {fault.fault} | {verdict} | {line} | {message} |"
 
 

@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import statistics
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -153,14 +154,15 @@ def table_of(held: Sequence[Held]) -> Table:
     return table
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the table, and write the figures of each evaluation where that is asked for."""
     parser = argparse.ArgumentParser(description="How long an evaluation holds the GPU, and how much of its memory it takes.")
     parser.add_argument("submissions", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--case", default="full")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     held = []
     with bench_of(options.device) as bench:
         for path in options.submissions:
@@ -170,7 +172,8 @@ def main() -> None:
     Console(width=160).print(table_of(held))
     if options.json:
         options.json.write_text(json.dumps([asdict(one) | {"held_s": one.held_s} for one in held], indent=1), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
