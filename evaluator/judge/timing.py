@@ -11,7 +11,7 @@ through the same, alone and undisturbed: evaluator.judge.claims holds the candid
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +91,18 @@ class Answer:
 class Timing:
     """The timing of one candidate against its baseline."""
 
-    def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
+    def __init__(
+        self,
+        candidate: Worker,
+        baseline: Worker,
+        case: ProblemCase,
+        oracle: Oracle,
+        memory: Memory,
+        deadline_s: float,
+        look: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`look` is called time and again, while nothing is timed."""
+        self._look = look
         self._on_device = memory.device.type == "cuda"
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
@@ -197,6 +208,7 @@ class Timing:
                     self._watch(side)
                 side.check_flush()
                 del answer  # its inputs' memory is needed for the next ones
+            self._look()
 
     def _done(self, elapsed_s: float) -> bool:
         if self._calls < LEAST_CALLS:
@@ -290,6 +302,7 @@ class Timing:
                 self._reveal(alone, answer)
             else:
                 self._watch(alone)
+            self._look()
         if bursts:
             self._call(alone)
             bursts.run_idle(alone, self._candidate)

@@ -10,7 +10,8 @@ from evaluator.category import Category
 from evaluator.devices import choose
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.admission import floor_finding
-from evaluator.judge.floor import MARGIN, SPEEDOMETER, Speed, Work, best_s, find_floor, floor_evidence, work_of
+from evaluator.judge.ceilings import best_s
+from evaluator.judge.floor import MARGIN, Speed, Work, calibrated_speed, faster, find_floor, floor_evidence, measured_speed, work_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
@@ -189,7 +190,7 @@ def gpu() -> Any:
 
 @pytest.mark.gpu
 def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
-    speed, again = SPEEDOMETER.measure(gpu), SPEEDOMETER.measure(gpu)
+    speed, again = measured_speed(gpu), measured_speed(gpu)
     assert 1e11 < speed.bytes_per_s < 2e13 and 5e12 < speed.operations_per_s < 1e16
     assert 1 << 20 <= speed.l2_bytes <= 1 << 30
     assert speed.bytes_per_s <= again.bytes_per_s < 1.1 * speed.bytes_per_s
