@@ -431,9 +431,10 @@ class ConditionsEvidence(Record):
     @property
     def remark(self) -> str:
         """What to know of the times, in words; empty where they were taken undisturbed."""
-        causes = (["others' processes were on the device"] if self.shared else []) + (
-            [f"throttled ({self.throttled})"] if self.throttled else []
-        )
+        causes = [
+            *(["others' processes were on the device"] if self.shared else []),
+            *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),
+        ]
         again = ", in a second timing too" if self.repeated else ""
         return " and ".join(causes) + again if causes else ""
 

@@ -402,8 +402,11 @@ class Attempt:
         calibration = self._bench.calibration
         try:
             self._note(light=find_light(self._case, model, oracle, self._device, calibration))
+        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
+            log.warning("the speed of light of %s is not known: %s", self._job.problem, error)
+        try:
             self._note(floor=find_floor(self._case, model, oracle, self._device, calibration, timing.runtime_ms))
-        except (torch.OutOfMemoryError, MemoryError) as error:
+        except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._job.problem, error)
 
     def _run_ablation(self, candidate: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:

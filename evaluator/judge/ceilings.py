@@ -6,11 +6,11 @@ for those who come later.
 """
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 
@@ -26,6 +26,10 @@ PRODUCT_SIZE = 8192
 SLOW_PRODUCT_SIZE = 4096
 """Of formats that tensor cores are slow with or don't know: still eight waves of tiles on the largest GPU."""
 HOST_PRODUCT_SIZE = 1024
+
+HOST_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+UNITS = {"K": 10, "M": 20}
+"""Of the sizes that the kernel tells, by powers of two."""
 
 Work = Callable[[], object]
 
@@ -51,11 +55,8 @@ def cache_bytes(device: torch.device) -> int:
     """Size of the last cache before the memory; 0 where it is not known."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).L2_cache_size)
-    for level in ("SC_LEVEL3_CACHE_SIZE", "SC_LEVEL2_CACHE_SIZE"):
-        size = os.sysconf(level) if level in os.sysconf_names else 0
-        if size > 0:
-            return size
-    return 0
+    sizes = [path.read_text().strip() for path in HOST_CACHES.glob("index*/size")]
+    return max((int(size[:-1]) << UNITS[size[-1]] for size in sizes if size[:-1].isdigit() and size[-1] in UNITS), default=0)
 
 
 def best_s(work: Work, device: torch.device, times: int) -> float:

@@ -65,8 +65,8 @@ def find_light(
 ) -> LightEvidence | None:
     """The speed of light of this problem on this device; None where it asks for nothing that takes time.
 
-    To be called under the device's lock, when no submission is running. What it takes and the calibration does not have is measured, once in
-    a process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
+    To be called under the device's lock, when no submission is running. What it takes and the calibration does not have is measured, once
+    in a process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     demand = demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
     # The flush leaves nothing of the inputs in a GPU's cache; into a processor's they have just been copied.

@@ -59,6 +59,7 @@ def test_leaderboard_json(sqlite_store: Store, sqlite_url: str) -> None:
     assert set(row) == {
         *("rank", "problem", "case", "device_name", "precision", "speedup", "speedup_low", "speedup_high", "runtime_ms", "baseline_ms"),
         *("author", "submission", "block", "evaluation_id", "source_sha256", "evaluator_version", "started_at"),
+        *("speed_of_light", "baseline_speed_of_light"),
     }
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
 
@@ -127,6 +128,7 @@ def test_show_json_is_the_result(sqlite_store: Store, sqlite_url: str) -> None:
     value = json.loads(output("--db", url, "show", str(number), "--json"), parse_constant=pytest.fail)
     assert value.pop("id") == number
     assert value.pop("speedup_interval") == [2.0, 2.0]
+    assert (value.pop("speed_of_light"), value.pop("baseline_speed_of_light")) == (0.25, 0.125)
     assert Result.model_validate(value) == saved
     value = json.loads(output("--db", url, "show", str(number), "--json", "--source"))
     assert value["source"] == SOURCE and value["source_exact"] is True
