@@ -26,7 +26,11 @@ def test_a_ceiling_by_name() -> None:
 
 def test_it_is_of_one_device_under_one_software() -> None:
     assert MADE.fits("GPU-1", "NVIDIA H200", "580", "2.11.0")
-    others = (("GPU-2", "NVIDIA H200", "580", "2.11.0"), ("GPU-1", "NVIDIA H200", "590", "2.11.0"), ("GPU-1", "NVIDIA H200", "580", "2.12.0"))
+    others = (
+        ("GPU-2", "NVIDIA H200", "580", "2.11.0"),
+        ("GPU-1", "NVIDIA H200", "590", "2.11.0"),
+        ("GPU-1", "NVIDIA H200", "580", "2.12.0"),
+    )
     assert not any(MADE.fits(*other) for other in others)
 
 

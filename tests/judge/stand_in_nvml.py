@@ -1,5 +1,6 @@
 """NVML without a GPU: what the module pynvml has of functions that the judge asks, answering what a test tells it to."""
 
+# ruff: noqa: ARG002, N802 - names and arguments are NVML's
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -32,33 +33,33 @@ class StandIn:
                 raise self.NVMLError("not supported")
         return super().__getattribute__(name)
 
-    def nvmlInit(self) -> None:  # noqa: N802 - the names are NVML's
+    def nvmlInit(self) -> None:
         pass
 
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
         if uuid != UUID:
             raise self.NVMLError("not found")
         return uuid
 
-    def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:  # noqa: N802
+    def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:
         return {self.NVML_CLOCK_SM: 1980, self.NVML_CLOCK_MEM: 3201}[kind]
 
-    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:  # noqa: N802
+    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
         return 41
 
-    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:  # noqa: N802
+    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
         return 123_500
 
-    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> int:  # noqa: N802
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> int:
         return self._reasons()
 
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:  # noqa: N802
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:
         return [SimpleNamespace(pid=pid) for pid in self._pids()]
 
-    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:  # noqa: N802
+    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:
         counted = self._lowered_ns()
         values = ((counted.get(field, 0), 0 if field in counted else 3) for field in fields)
         return [SimpleNamespace(value=SimpleNamespace(ullVal=value), nvmlReturn=code) for value, code in values]
 
-    def nvmlDeviceGetViolationStatus(self, handle: str, policy: int) -> Any:  # noqa: N802
+    def nvmlDeviceGetViolationStatus(self, handle: str, policy: int) -> Any:
         return SimpleNamespace(violationTime=7_000_000)

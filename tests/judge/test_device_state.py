@@ -13,7 +13,7 @@ from evaluator.result import ConditionsEvidence
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 
-def watching(library: StandIn, count_others: Callable[[list[int] | None], int | None] = lambda pids: 0) -> Watch:
+def watching(library: StandIn, count_others: Callable[[list[int] | None], int | None] = lambda _: 0) -> Watch:
     return Watch(Nvml.open(UUID, library), count_others)
 
 
@@ -89,7 +89,7 @@ def test_a_clock_lowered_between_two_readings_is_counted_and_a_moment_of_it_is_n
 
 def test_company_is_seen_where_one_reading_shows_it() -> None:
     company = in_turn(0, 2, 0)
-    watch = watching(StandIn(), lambda pids: company())
+    watch = watching(StandIn(), lambda _: company())
     with watch.timing("timing"):
         time.sleep(LOOK_EVERY_S)
         watch.look()
@@ -97,8 +97,10 @@ def test_company_is_seen_where_one_reading_shows_it() -> None:
 
 
 def test_what_is_not_told_is_not_known_and_disturbs_nothing() -> None:
-    silent = StandIn(refused=frozenset({"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetFieldValues", "nvmlDeviceGetViolationStatus"}))
-    for watch in (watching(silent, lambda pids: None), Watch(None)):
+    silent = StandIn(
+        refused=frozenset({"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetFieldValues", "nvmlDeviceGetViolationStatus"})
+    )
+    for watch in (watching(silent, lambda _: None), Watch(None)):
         with watch.timing("timing"):
             watch.look()
         conditions = watch.conditions()

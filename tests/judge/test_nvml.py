@@ -36,7 +36,15 @@ def test_reasons_are_named_and_idleness_is_none(mask: int, told: str) -> None:
 
 
 def test_what_is_refused_is_not_known() -> None:
-    names = ("ClockInfo", "Temperature", "PowerUsage", "CurrentClocksEventReasons", "ComputeRunningProcesses", "FieldValues", "ViolationStatus")
+    names = (
+        "ClockInfo",
+        "Temperature",
+        "PowerUsage",
+        "CurrentClocksEventReasons",
+        "ComputeRunningProcesses",
+        "FieldValues",
+        "ViolationStatus",
+    )
     mute = opened(StandIn(refused=frozenset(f"nvmlDeviceGet{name}" for name in names)))
     assert mute.state("before", 0.5, None) == DeviceState(stage="before", at_s=0.5)
     assert mute.processes() is None and mute.lowered_ms() == {}
