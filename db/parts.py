@@ -4,6 +4,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select
@@ -225,7 +226,9 @@ def _read(connection: Connection, model: type[Base], evaluation_id: int) -> list
 
 
 def _json_values(value: Any) -> Any:
-    """The value with what JSON does not know as text: NaN and infinities as pydantic reads them."""
+    """The value with what JSON does not know as text: moments, and NaN and infinities, as pydantic reads them."""
+    if isinstance(value, datetime):
+        return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
