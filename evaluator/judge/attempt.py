@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +24,7 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Judgement, Rounds
-from evaluator.judge.second_run import ENVIRONMENT, SECOND_FACTOR, SECOND_S, culprit, is_wanted
+from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
@@ -42,9 +43,6 @@ ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
 they would have written does not end."""
-
-ASIDE = (WorkerError, ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable, RuntimeError)
-"""What can go wrong with a run that a verdict does not hang on."""
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +69,8 @@ class Attempt:
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
+        self._form: Any = None
+        """What an answer looks like, once the rounds have been passed."""
         self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
@@ -101,16 +101,17 @@ class Attempt:
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
         self._report("second run")
+        start = time.monotonic()
         try:
             self._note(fault=self._second_run())
-        except ASIDE as error:
-            log.info("the second run of %s shows nothing: %s", self._job.submission, error)
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("the second run of %s shows nothing: %s", self._job.submission, error, exc_info=True)
+        self._note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
     def _second_run(self) -> FaultEvidence | None:
         self._end_all()
         self._leave_device()
-        stages_s = self.evidence.stages_s
-        call_s = min(self._job.timeout_s, SECOND_S + SECOND_FACTOR * stages_s.get("rounds", 0.0))
+        call_s = deadline_s(self.evidence, self._job.timeout_s)
         worker = self._fork(ENVIRONMENT)
         self._workers.append(worker)
         self._greet(worker)
@@ -118,10 +119,9 @@ class Attempt:
             self._load(worker, self._job.code, "ModelNew", threads=self._threads)
             self._lock.acquire()
             arguments, model = self._case.init_inputs(self._seed), self._case.model(self._seed, self._device)
-            self._construct(worker, arguments, model)
+            self._construct(worker, arguments, model, call_s)
             rounds = Rounds(worker, self._case, Oracle(model, self._case.rows_independent), self._memory, call_s)
-            for _ in rounds.run():
-                pass
+            rounds.provoke(len(self._rounds) + 1)
         except WorkerError:
             pass  # as in the first run; its record says where
         worker.end()
@@ -143,10 +143,12 @@ class Attempt:
             worker.close()
         if self._ready is None or self._ready.done():
             self._close_baseline()
-        self._leave_device()
-        self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
-        self._close_baseline()
-        self._lock.close()
+        try:
+            self._leave_device()
+        finally:
+            self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+            self._close_baseline()
+            self._lock.close()
 
     def _close_baseline(self) -> None:
         if self._baseline:
@@ -154,10 +156,12 @@ class Attempt:
             self._baseline = None
 
     def _leave_device(self) -> None:
-        """Free what was allocated, and let others have the device."""
-        self._memory.close()
-        self._empty_cache()
-        self._lock.release()
+        """Free what was allocated, and let others have the device, also where it is lost."""
+        try:
+            self._memory.close()
+            self._empty_cache()
+        finally:
+            self._lock.release()
 
     def _empty_cache(self) -> None:
         """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
@@ -185,7 +189,7 @@ class Attempt:
             with self._stage(candidate, "timing"):
                 self._run_timing(candidate, baseline, oracle, arguments, model)
             if self.evidence.conditions is not None and self.evidence.conditions.disturbed:
-                with candidate.spending("timing again"):
+                with candidate.spending("second_timing"):
                     self._repeat_timing(oracle, arguments, model)
             with candidate.spending("timing"):
                 self._note_limits(oracle, model)
@@ -306,8 +310,8 @@ class Attempt:
             ablate=ablate,
         )
 
-    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
-        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, LOAD_S)
+    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float = LOAD_S) -> None:
+        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, deadline_s)
 
     def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
@@ -317,6 +321,7 @@ class Attempt:
             self._require_cpu_submission(candidate)
         if not self._rounds[-1].passed:
             return False
+        self._form = rounds.form
         rounds.close()
         self._empty_cache()
         return True
@@ -339,12 +344,13 @@ class Attempt:
 
     def _time(self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle) -> TimingEvidence:
         """One timing, with the states of the device meanwhile noted, and what they come to."""
+        case = (self._case, oracle, self._form, self._memory, self._job.timeout_s)
         watch = watch_of(self._bench.device)
         if watch is None:
-            return Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s).run()
+            return Timing(candidate, baseline, *case).run()
         try:
             with watch.timing(name):
-                timing = Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s, watch.look).run()
+                timing = Timing(candidate, baseline, *case, look=watch.look).run()
         finally:
             self._note(device_states=(*self.evidence.device_states, *watch.states))
         self._note(conditions=watch.conditions())
@@ -355,7 +361,7 @@ class Attempt:
 
         Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
         """
-        self._report("timing again")
+        self._report("second timing")
         before, first = self.evidence.conditions, self.evidence.timing
         assert before is not None and first is not None
         told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
@@ -366,8 +372,8 @@ class Attempt:
             self._note(timing=timing, conditions=again.model_copy(update=told))
         except WrongAnswerError as error:
             self._note(timing=None, wrong_timed_answer=error.evidence)
-        except (*ASIDE, BaselineFailedError) as error:
-            log.info("the second timing of %s comes to nothing: %s", self._job.submission, error)
+        except Exception as error:  # whatever it is: the first timing stands
+            log.info("the second timing of %s comes to nothing: %s", self._job.submission, error, exc_info=True)
             self._note(conditions=before)
         finally:
             self._end_all()

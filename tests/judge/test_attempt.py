@@ -66,7 +66,7 @@ def test_a_calm_device_is_timed_on_once(judge: Judge, monkeypatch: pytest.Monkey
     assert stages == ["before timing", "timing", "after timing"]
     assert evidence.conditions is not None and not evidence.conditions.repeated and evidence.conditions.throttled == ""
     assert {state.throttled for state in evidence.device_states} == {"sw_power_cap"}
-    assert "timing again" not in evidence.stages_s
+    assert "second_timing" not in evidence.stages_s
 
 
 def test_a_timing_on_a_throttled_device_is_repeated_and_the_second_counts(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_a_timing_on_a_throttled_device_is_repeated_and_the_second_counts(judge:
     result = judge(RIGHT)
     evidence = result.evidence
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    assert len(watches) == 2 and evidence.stages_s["timing again"] > 0
+    assert len(watches) == 2 and evidence.stages_s["second_timing"] > 0
     conditions, timing = evidence.conditions, evidence.timing
     assert conditions is not None and timing is not None
     assert conditions.repeated and not conditions.disturbed and conditions.remark == ""
