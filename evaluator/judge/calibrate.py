@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def calibrate(device: Device) -> tuple[Calibration, ConditionsEvidence | None]:
     """Measure a device, once more where it was shared or throttled, while no submission computes on it; and how it was meanwhile.
 
-    Some two seconds on a large GPU. Raises torch.OutOfMemoryError.
+    On a large GPU it takes about ENOUGH_S and what the libraries take to load. Raises torch.OutOfMemoryError.
     """
     apply_settings()
     if device.kind == "cpu":

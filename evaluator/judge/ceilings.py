@@ -1,7 +1,7 @@
 """What a device reaches at the most, by measuring: copies that no cache holds, and products of large square matrices of zeros.
 
-Zeros take the least power, so that the clock stays up: with other numbers a large GPU is about a tenth slower at its power limit, and a
-ceiling is what nothing goes beyond. The best of all measurements of a process counts, so that nobody who slows the device down lowers it
+Zeros take the least power, so that the clock stays up: with other numbers a large GPU lowers it at its power limit, and a ceiling is what
+nothing goes beyond. The best of all measurements of a process counts, so that nobody who slows the device down lowers it
 for those who come later.
 """
 

@@ -40,6 +40,8 @@ class Nvml:
     def __init__(self, library: Any, handle: Any) -> None:
         """`library` is the module pynvml, or what has its functions."""
         self._library, self._handle = library, handle
+        # An older module lacks functions, a newer one finds that the driver's library is too old for it.
+        self._refusals = (library.NVMLError, getattr(library, "NVMLLibraryMismatchError", library.NVMLError), AttributeError)
 
     @classmethod
     def open(cls, unique_id: str, library: Any) -> Self | None:
@@ -85,7 +87,7 @@ class Nvml:
     def _asked(self, ask: Callable[[], Figure]) -> Figure | None:
         try:
             return ask()
-        except self._library.NVMLError as error:
+        except self._refusals as error:
             log.debug("NVML does not tell: %s", error)
             return None
 

@@ -50,6 +50,13 @@ def test_what_is_refused_is_not_known() -> None:
     assert mute.processes() is None and mute.lowered_ms() == {}
 
 
+def test_functions_that_an_older_module_lacks_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = opened(StandIn())
+    monkeypatch.delattr(StandIn, "nvmlDeviceGetCurrentClocksEventReasons")
+    state = watched.state("", 0.0, None)
+    assert state.throttled is None and state.power_w == 123.5
+
+
 def test_a_device_that_nvml_does_not_know_is_none() -> None:
     assert Nvml.open("GPU-other", StandIn()) is None
     assert Nvml.open(UUID, StandIn(refused=frozenset({"nvmlInit"}))) is None
