@@ -28,7 +28,7 @@ from evaluator.result import ConditionsEvidence, now
 REPETITIONS = 5
 LEAST_REPETITIONS = 2
 ENOUGH_S = 1.5
-"""With LEAST_REPETITIONS done, no more are begun after this."""
+"""With LEAST_REPETITIONS done, no more are begun after this, which one to warm up is a part of."""
 ATTEMPTS = 2
 EXIT_DISTURBED = 1
 EXIT_USAGE = 2
@@ -103,14 +103,14 @@ def _measured(device: torch.device, watch: Watch | None) -> tuple[tuple[Ceiling,
     names = [COPY, *formats(device)]
     found: dict[str, list[float]] = {name: [] for name in names}
     start = time.monotonic()
-    for repetition in range(REPETITIONS):
-        if repetition >= LEAST_REPETITIONS and time.monotonic() - start > ENOUGH_S:
+    for repetition in range(REPETITIONS + 1):
+        if repetition > LEAST_REPETITIONS and time.monotonic() - start > ENOUGH_S:
             break
         for name in list(found):
             per_s = measure(name, device)
             if per_s is None:
                 del found[name]
-            else:
+            elif repetition:  # the first one loads libraries, and the clock rises in it
                 found[name].append(per_s)
             if watch is not None:
                 watch.look()
