@@ -4,7 +4,7 @@
 
 The submissions are judged one after the other by one judge, as the pipeline does; the first time of each, in which it may be built, does
 not count. The device is held in the stages `construct`, `rounds`, `baseline`, `timing` and `ablation`. Memory is what the GPU has less of
-while that goes on than before, asked for every few milliseconds: tensors, and the CUDA contexts of the workers.
+while that goes on than before, asked for every 20 ms: tensors, and the CUDA contexts of the workers.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from evaluator.problem import SHIPPED, ProblemCase, load
 from evaluator.sandbox import Zygote
 
 DEFAULT = ("submissions/softmax/online.py",)
-SAMPLING_S = 0.004
+SAMPLING_S = 0.02
 TIMEOUT_S = 30.0
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.5.0"
+EVALUATOR_VERSION = "0.6.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
@@ -113,7 +113,7 @@ class LaunchRecord(Record):
     last: int = 0
     """Position of the last of these launches among all of the process."""
     pending: bool = False
-    """Whether one of them has not come back, where launches wait for their kernels."""
+    """Whether one of them has not come back, where launches wait for their kernels: then first, grid, block and shared_bytes are its."""
     cluster: tuple[int, int, int] | None = None
     """Blocks of a cluster, where the launch asked for clusters."""
     limits: KernelLimits | None = None

@@ -31,15 +31,21 @@ _UNDECLARED = re.compile(
 _MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^cannot open source file "(?P<edg>[^"]+)"')
 _MISSING_LIBRARY = re.compile(r"^cannot find -l(?P<name>[\w.+-]+)")
 _OUT_OF_RESOURCES = re.compile(
-    r"""^(?:[\w+/.-]+:\ (?:fatal\ )?error:\ Killed\ signal\ terminated\ program
-      | nvcc\ error\s*:\ '[\w+-]+'\ died\ due\ to\ signal\ 9\b
-      | (?:[\w+/.-]+:\ )?(?:virtual\ memory\ exhausted|out\ of\ memory\ allocating)
-      | (?:[\w+/.-]+:\ )?(?:fatal\ error|final\ link\ failed|error|fatal)?:?\ ?(?:[^:]+:\ )?
-        (?:Cannot\ allocate\ memory|No\ space\ left\ on\ device|Resource\ temporarily\ unavailable)$)
+    r"""^(?:[\w+/.-]+:\ (?:fatal\ )?error:\ (?:Killed\ signal\ terminated\ program|\w+\ terminated\ with\ signal\ 9)\b.*
+      | nvcc\ error\s*:\ '[\w+-]+'\ died\ due\ to\ signal\ 9\b.*
+      | (?:[\w+/.-]+:\ )?(?:virtual\ memory\ exhausted|out\ of\ memory\ allocating)\b.*
+      | (?:(?:[\w+/.-]+|<built-in>|\{standard\ input\}):\ (?:[Ff]atal\ error|error|final\ link\ failed):\ (?:[^:\n]+:\ ){0,3}
+        |(?:nvcc|ptxas)\ fatal\s*:\ (?:[^:\n]+:\ ){0,3}
+        |[^\s:]+:[0-9]+(?::[0-9]+)?:\ fatal\ error:\ error\ (?:writing\ to|closing)\ [^\s:]+:\ )
+        '?(?:Cannot\ allocate\ memory|No\ space\ left\ on\ device|Disk\ quota\ exceeded|Resource\ temporarily\ unavailable)'?)$
     """,
     re.VERBOSE | re.MULTILINE,
 )
 """Whole lines of the compilers' own: the same words quoted from a source don't count."""
+_UNMADE_OBJECT = re.compile(r"^\S+\.o: No such file or directory$")
+"""What the assembler says further of an object that it could not write."""
+_LINE_DIRECTIVE = re.compile(r"(?:^|\*/)[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|[0-9]|/\*)", re.MULTILINE)
+"""How a source gives its lines the names of other files."""
 _BINDING = re.compile(r'^m\.def\("(?P<name>[^"]+)", (?:torch::wrap_pybind_function\()?(?P=name)\)?, ".*"\);$', re.MULTILINE)
 
 HeaderExists = Callable[[str], bool]
@@ -51,16 +57,17 @@ def categorise(request: BuildRequest, step: Step, output: str, header_exists: He
 
     `header_exists` tells a header that the submission invented from one that belongs to a part of the toolkit that is not installed here.
     """
-    if _OUT_OF_RESOURCES.search(output):
+    if _lacks_resources(output):
         return Category.INFRASTRUCTURE_ERROR
     otherwise = {Step.CPP: Category.CPP_COMPILE_ERROR, Step.CUDA: Category.CUDA_COMPILE_ERROR, Step.LINK: Category.LINK_ERROR}[step]
-    first = next(iter(errors(parse(output))), None)
-    if first is None:
+    found = errors(parse(output))
+    if not found:
         return otherwise
+    first = found[0]
     if header := _MISSING_HEADER.match(first.message):
-        own = first.file in {file.name for file in request.sources + request.headers}
-        name = header["gnu"] or header["edg"]
-        return Category.NO_TOOLCHAIN if not own or is_of_this_machine(name, header_exists) else Category.MISSING_HEADER
+        # It ends the compile. Where another error follows, it was a source that printed it.
+        elsewhere = len(found) == 1 and (is_of_this_machine(header["gnu"] or header["edg"], header_exists) or _is_of_others(request, first))
+        return Category.NO_TOOLCHAIN if elsewhere else Category.MISSING_HEADER
     if library := _MISSING_LIBRARY.match(first.message):
         return Category.NO_TOOLCHAIN if is_of_this_machine(f"lib{library['name']}", header_exists) else Category.LINK_ERROR
     if _CONST_POINTER.search(first.message):
@@ -69,6 +76,20 @@ def categorise(request: BuildRequest, step: Step, output: str, header_exists: He
         names = {name for name in undeclared.groupdict().values() if name}
         return Category.MISSING_BINDING if _is_binding(request, first, names) else Category.UNDECLARED_IDENTIFIER
     return otherwise
+
+
+def _lacks_resources(output: str) -> bool:
+    """Whether the machine ran out of something, and nothing else is said to be wrong: a source can print any line, by a message with a line
+    break in it, but not without an error of its own where its build fails."""
+    rest, shortages = _OUT_OF_RESOURCES.subn("", output)
+    return shortages > 0 and all(item.line is None and _UNMADE_OBJECT.match(item.message) for item in errors(parse(rest)))
+
+
+def _is_of_others(request: BuildRequest, error: Diagnostic) -> bool:
+    """Whether an error is in a header that is none of the request's, which the compilers name with its path."""
+    if any(_LINE_DIRECTIVE.search(file.text.replace("\\\n", "")) for file in request.sources + request.headers):
+        return False
+    return error.file.startswith("/")
 
 
 def import_failure(message: str) -> Category | None:

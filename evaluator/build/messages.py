@@ -1,4 +1,4 @@
-"""What compilers and linkers print, read into diagnostics: nvcc, cudafe++, cicc, ptxas, nvlink, g++, ld and the loader."""
+"""What compilers and linkers print, read into diagnostics: nvcc, cudafe++, cicc, ptxas, nvlink, g++, as, ld and the loader."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,17 +9,23 @@ MAX_ERRORS = 50
 MAX_WARNINGS = 20
 MAX_INFOS = 40
 MAX_MESSAGE_CHARS = 1000
+MAX_FILE_CHARS = 512
+"""Longer names are no files: a source gives its lines the names that it likes. Nor has a file a billion lines."""
 CONTEXT_LINES = 40
 """How many lines around a message are searched for what led to it."""
 
 _GNU = re.compile(
-    r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    r"^(?P<file>[^\s:][^:]*):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)? "
     r"(?P<severity>fatal error|error|warning|internal compiler error|sorry, unimplemented): (?P<message>.*)$"
 )
-_EDG = re.compile(r"^(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): (?P<severity>catastrophic error|error|warning)(?: #[\w-]+)?: (?P<message>.*)$")
-_PTXAS = re.compile(r"^ptxas (?P<file>[^,\s]+), line (?P<line>\d+); (?P<severity>error|fatal|warning)\s*: (?P<message>.*)$")
+_GAS = re.compile(r"^(?P<file>[^\s:][^:]*):(?:(?P<line>[0-9]{1,9}):)? (?P<severity>Fatal error|Error|Warning): (?P<message>.*)$")
+_EDG = re.compile(
+    r"^(?P<file>[^\s(][^(]*)\((?P<line>[0-9]{1,9})\): "
+    r"(?P<severity>catastrophic error|error|warning)(?: #[\w-]+)?: (?P<message>.*)$"
+)
+_PTXAS = re.compile(r"^ptxas (?P<file>[^,\s]+), line (?P<line>[0-9]{1,9}); (?P<severity>error|fatal|warning)\s*: (?P<message>.*)$")
 _LD_SYMBOL = re.compile(
-    r"^(?:\S*ld: )?(?:\S+?\.o:)?(?P<file>[^\s:(]+):?(?:(?P<line>\d+)|\([^)]*\)): "
+    r"^(?:\S*ld: )?(?:\S+?\.o:)?(?P<file>[^\s:(]+):?(?:(?P<line>[0-9]{1,9})|\([^)]*\)): "
     r"(?P<message>(?:undefined reference to|multiple definition of) .*)$"
 )
 _LD = re.compile(
@@ -31,10 +37,11 @@ _DRIVER = re.compile(
     r"^(?P<file>nvcc|ptxas|nvlink|fatbinary|g\+\+|gcc|c\+\+|cc1plus|cc1|collect2|cicc|cudafe\+\+)(?::)? ?"
     r"(?P<severity>fatal error|error|fatal|warning)\s*: (?P<message>.*)$"
 )
-_PATTERNS = (_EDG, _GNU, _PTXAS, _LD_SYMBOL, _LD, _LOADER, _DRIVER)
+_PATTERNS = (_EDG, _GNU, _GAS, _PTXAS, _LD_SYMBOL, _LD, _LOADER, _DRIVER)
 _SEVERITIES = {
-    **dict.fromkeys(("catastrophic error", "fatal", "internal compiler error"), "fatal error"),
-    "sorry, unimplemented": "error",
+    **dict.fromkeys(("catastrophic error", "fatal", "Fatal error", "internal compiler error"), "fatal error"),
+    **dict.fromkeys(("sorry, unimplemented", "Error"), "error"),
+    "Warning": "warning",
 }
 
 _AFTERTHOUGHTS = ("ld returned", "Ptx assembly aborted")
@@ -44,10 +51,10 @@ _CONSEQUENCE = re.compile(r'"<error-type>"|^identifier "[^"]*" is undefined in d
 
 _MORE = re.compile(r"^ {12,}(?P<text>(?:argument types? (?:are|is)|object type is|operand types are): .*|function \".*\".*)$")
 """A line of EDG's that goes on with the message above it."""
-_REQUIRED = re.compile(r"^(?P<file>[^\s:/][^:]*):(?P<line>\d+):(?:\d+:)? +(?:\S.* )?required from\b")
-_INCLUDED = re.compile(r"^(?:In file included from| +from) (?P<file>[^\s:/][^:]*):(?P<line>\d+)[:,]")
+_REQUIRED = re.compile(r"^(?P<file>[^\s:/][^:]*):(?P<line>[0-9]{1,9}):(?:[0-9]{1,9}:)? +(?:\S.* )?required from\b")
+_INCLUDED = re.compile(r"^(?:In file included from| +from) (?P<file>[^\s:/][^:]*):(?P<line>[0-9]{1,9})[:,]")
 _INSTANTIATED = re.compile(
-    r"^ +(?:detected during.*|instantiation of .*|processing of .*|\[ .*)? at line (?P<line>\d+)(?: of (?P<file>\S+?))?$"
+    r"^ +(?:detected during.*|instantiation of .*|processing of .*|\[ .*)? at line (?P<line>[0-9]{1,9})(?: of (?P<file>\S+?))?$"
 )
 
 _ENTRY = re.compile(r"^ptxas info\s*: Compiling entry function '(?P<name>[^']+)'")
@@ -82,7 +89,7 @@ def _rank(diagnostic: Diagnostic) -> int:
 def _messages(lines: Sequence[str]) -> Iterator[Diagnostic]:
     for number, line in enumerate(lines):
         match = next((match for pattern in _PATTERNS if (match := pattern.match(line))), None)
-        if match is None:
+        if match is None or len(match["file"]) > MAX_FILE_CHARS:
             continue
         parts = match.groupdict()
         severity = parts.get("severity") or "error"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 
 _TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))
@@ -18,11 +18,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 _SPECIFIERS = frozenset(("__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__block_size__", "alignas"))
+_CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 MAX_TOKENS = 200_000
 MAX_KERNELS = MAX_LAUNCHES = 64
 """What is read of one source: submissions decide how long it takes."""
 REACH = 400
-"""Tokens between `<<<` and `>>>`, or from `__global__` to the name, at most."""
+"""Tokens between `<<<` and `>>>`, of the call of a launch, or from `__global__` to the name, at most."""
 LAUNCH_CALLS = frozenset(("cudaLaunchKernel", "cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel", "cuLaunchKernel"))
 
 
@@ -62,6 +63,8 @@ class Source:
     """What one source defines and does."""
 
     tokens: tuple[Token, ...]
+    ends: tuple[int, ...]
+    """As `closings` tells them of the tokens."""
     kernels: tuple[Kernel, ...] = ()
     launches: tuple[Launch, ...] = ()
     words: frozenset[str] = field(default=frozenset())
@@ -71,11 +74,15 @@ class Source:
         return sorted({token.line for token in self.tokens if token.kind == "word" and token.text in words})
 
 
-def read(text: str, first_line: int = 1) -> Source:
-    """The source in `text`, whose first line is `first_line` of its file. Text that is no C++ gives something all the same."""
-    found = tuple(islice(tokens(text, first_line), MAX_TOKENS))
+def read(text: str, first_line: int = 1, most: int = MAX_TOKENS) -> Source:
+    """The source in `text`, whose first line is `first_line` of its file, up to so many tokens. Text that is no C++ gives something all
+    the same."""
+    found = tuple(islice(tokens(text, first_line), min(most, MAX_TOKENS)))
+    ends = closings(found)
     words = frozenset(token.text for token in found if token.kind == "word")
-    return Source(found, tuple(islice(_kernels(found), MAX_KERNELS)), tuple(islice(_launches(found), MAX_LAUNCHES)), words)
+    return Source(
+        found, ends, tuple(islice(_kernels(found, ends), MAX_KERNELS)), tuple(islice(_launches(found, ends), MAX_LAUNCHES)), words
+    )
 
 
 def tokens(text: str, first_line: int = 1) -> Iterator[Token]:
@@ -92,51 +99,55 @@ def tokens(text: str, first_line: int = 1) -> Iterator[Token]:
         yield Token("mark" if kind.startswith("mark") else kind, match.group(), line)
 
 
-def closing(found: Sequence[Token], start: int) -> int:
-    """Position of the bracket that closes the one at `start`; the end where none does."""
-    pairs = {"(": ")", "{": "}", "[": "]"}
-    opening = found[start].text
-    depth = 0
-    for position in range(start, len(found)):
-        text = found[position].text
-        depth += (text == opening) - (text == pairs[opening])
-        if depth == 0:
-            return position
-    return len(found)
+def closings(found: Sequence[Token]) -> tuple[int, ...]:
+    """For each token, the position of the bracket of its kind that closes it; the end where none does, or where it opens nothing."""
+    ends = [len(found)] * len(found)
+    waiting: dict[str, list[int]] = {")": [], "}": [], "]": []}
+    for position, token in enumerate(found):
+        if token.text in _CLOSED_BY:
+            waiting[_CLOSED_BY[token.text]].append(position)
+        elif waiting.get(token.text):
+            ends[waiting[token.text].pop()] = position
+    return tuple(ends)
 
 
-def _kernels(found: Sequence[Token]) -> Iterator[Kernel]:
-    for start, token in enumerate(found):
-        if token.text != "__global__":
+def _kernels(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Kernel]:
+    """One for each `__global__` that a name follows. None reaches into the next: all of them together are no longer than the source."""
+    starts = [position for position, token in enumerate(found) if token.text == "__global__"]
+    for start, following in pairwise([*starts, len(found)]):
+        name = _name(found, ends, start + 1, following)
+        if name is None:
             continue
-        position = start + 1
-        while position + 1 < len(found) and not (found[position].kind == "word" and found[position + 1].text == "("):
-            if found[position].text in ("{", ";", "}", "__global__") or position - start > REACH:
-                break
-            position += 1
-        while position + 1 < len(found) and found[position].text in _SPECIFIERS:
-            position = closing(found, position + 1) + 1
-            while position + 1 < len(found) and found[position + 1].text not in ("(", "{", ";"):
-                position += 1
-        if position + 1 >= len(found) or found[position + 1].text != "(":
-            continue
-        end = closing(found, position + 1)
+        end = ends[name + 1]
         body: Sequence[Token] = ()
         if end + 1 < len(found) and found[end + 1].text == "{":
-            body = found[end + 2 : closing(found, end + 1)]
-        yield Kernel(found[position].text, found[position].line, tuple(found[position + 2 : end]), tuple(body))
+            body = found[end + 2 : min(ends[end + 1], following)]
+        yield Kernel(found[name].text, found[name].line, tuple(found[name + 2 : min(end, following)]), tuple(body))
 
 
-def _launches(found: Sequence[Token]) -> Iterator[Launch]:
+def _name(found: Sequence[Token], ends: Sequence[int], position: int, following: int) -> int | None:
+    """Position, below `following`, of a name that `(` follows; None where there is none. What specifiers enclose is passed over."""
+    for _ in range(REACH):
+        if position + 1 >= following or found[position].text in ("{", ";", "}"):
+            return None
+        if found[position].text in _SPECIFIERS and found[position + 1].text == "(":
+            position = ends[position + 1] + 1
+        elif found[position].kind == "word" and found[position + 1].text == "(":
+            return position
+        else:
+            position += 1
+    return None
+
+
+def _launches(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Launch]:
     for position, token in enumerate(found):
+        reach = min(position + REACH, len(found))
         if token.text == "<<<":
             name = _before(found, position)
-            reach = min(position + REACH, len(found))
             end = next((place for place in range(position, reach) if found[place].text == ">>>"), reach)
             yield Launch(name, token.line, tuple(_arguments(found[position + 1 : end])))
         elif token.text in LAUNCH_CALLS and position + 1 < len(found) and found[position + 1].text == "(":
-            inside = found[position + 2 : closing(found, position + 1)]
-            for word in inside:
+            for word in found[position + 2 : min(ends[position + 1], reach)]:
                 if word.kind == "word":
                     yield Launch(word.text, token.line, ())
 

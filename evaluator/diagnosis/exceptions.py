@@ -47,6 +47,8 @@ CPU_SIGNAL = "SIGXCPU"
 """What ends a process that has used up its processor time (RLIMIT_CPU)."""
 MAX_MESSAGE_CHARS = 600
 MAX_LAST_WORDS_CHARS = 240
+MAX_STDERR_LINE_CHARS = 2000
+"""What is read of a line on standard error, which a submission writes: patterns take time that grows with the square of it."""
 
 VIOLATION_SIGNAL = "SIGSYS"
 """What ends a worker that makes a system call of `evaluator.sandbox.seccomp.DEADLY`."""
@@ -92,15 +94,21 @@ _LAST_WORDS = re.compile(
 )
 _DEVICE_ASSERT = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+): (?P<function>.*?): block: (?P<block>\[[\d,]+\]), thread: (?P<thread>\[[\d,]+\]) "
-    r"Assertion `(?P<condition>.*)` failed\.$",
-    re.MULTILINE,
+    r"Assertion `(?P<condition>.*)` failed\.$"
 )
 
 
 def _last_words(stderr: str) -> str:
     """What the C and C++ libraries said when they gave the process up."""
-    said = [line.strip() for line in stderr[-20_000:].splitlines() if _LAST_WORDS.match(line)]
+    lines = (cut_middle(line, MAX_STDERR_LINE_CHARS) for line in stderr[-20_000:].splitlines())
+    said = [line.strip() for line in lines if _LAST_WORDS.match(line)]
     return cut_middle(f" ({'; '.join(said[-3:])})", MAX_LAST_WORDS_CHARS) if said else ""
+
+
+def _device_assert(stderr: str) -> re.Match[str] | None:
+    """The first failed assertion of a kernel's that CUDA reported."""
+    lines = (line for line in stderr.splitlines() if len(line) <= MAX_STDERR_LINE_CHARS)
+    return next((match for line in lines if (match := _DEVICE_ASSERT.match(line))), None)
 
 
 def exception(evidence: Evidence) -> Verdict | None:
@@ -123,7 +131,7 @@ def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: E
     """The fault, where it came up, and whose it can be: after an asynchronous launch Python's line is where it was noticed."""
     where = f"line {exception.line}: " if exception.line else ""
     message = f"{where}{fault.words} (CUDA error {exception.cuda_error})"
-    if asserted := _DEVICE_ASSERT.search(evidence.stderr):
+    if asserted := _device_assert(evidence.stderr):
         kernel, condition = plain_name(asserted["function"]), asserted["condition"]
         message += f": `{condition}` in `{kernel}`, {asserted['file'].rsplit('/', 1)[-1]}:{asserted['line']}"
         return cut_middle(f"{message}, block {asserted['block']}, thread {asserted['thread']}", MAX_MESSAGE_CHARS)

@@ -1,8 +1,11 @@
 """What is said to whoever repairs a submission, be it a person or a model: compact, in order of weight, of limited length.
 
 It holds nothing of the judge's machine and nothing of anybody else's: paths lose their folders, and only the submission's code is quoted.
+Each of its lines is one line, and holds nothing that a terminal would obey.
 """
 
+import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,10 +16,15 @@ from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.reading import notes
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
+from evaluator.plain import plain_line
 from evaluator.result import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord, Result
+
+log = logging.getLogger(__name__)
 
 MAX_CHARS = 4000
 MAX_LINE_CHARS = 400
+MAX_TITLE_CHARS = 120
+TAB_WIDTH = 4
 MAX_DIAGNOSTICS = 5
 MAX_KERNELS = 8
 MAX_TRACEBACK_LINES = 12
@@ -59,20 +67,30 @@ class Feedback:
 
     def markdown(self, title: str) -> str:
         """The same for a person, as a section of a Markdown document."""
-        parts = [f"## {_escaped(title)}"]
+        parts = [f"## {_escaped(plain_line(title))}"]
         for section in self.sections:
+            heading = _escaped(section.title)
             if section.verbatim:
-                fence = "```" if not any("```" in line for line in section.lines) else "~~~~~~"
-                parts.append("\n".join([f"**{section.title}**", "", f"{fence}text", *section.lines, fence]))
+                fence = _fence(section.lines)
+                parts.append("\n".join([f"**{heading}**", "", f"{fence}text", *section.lines, fence]))
             elif len(section.lines) == 1:
-                parts.append(f"**{section.title}:** {_escaped(section.lines[0])}")
+                parts.append(f"**{heading}:** {_escaped(section.lines[0])}")
             else:
-                parts.append("\n".join([f"**{section.title}:**", "", *(f"- {_escaped(line)}" for line in section.lines)]))
+                parts.append("\n".join([f"**{heading}:**", "", *(f"- {_escaped(line)}" for line in section.lines)]))
         return "\n\n".join(parts) + "\n"
 
 
 def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
-    """What there is to say about a result of `code`, which begins on line `first_line` of what was handed in."""
+    """What there is to say about a result of `code`, which begins on line `first_line` of what was handed in; nothing where that fails:
+    it is read from what submissions write, and whoever asks has other results to tell of."""
+    try:
+        return _feedback(result, code, first_line)
+    except Exception:
+        log.exception("the feedback on %s is left empty", plain_line(result.submission))
+        return Feedback(None, ())
+
+
+def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     line = line_of(result, code, first_line)
     found = [Section("verdict", (f"{result.status.value}/{result.category.value}",)), *_cause(result)]
     if line is not None:
@@ -86,7 +104,10 @@ def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
 
 
 def _clean(section: Section) -> Section:
-    return Section(section.title, tuple(cut_middle(without_paths(line), MAX_LINE_CHARS) for line in section.lines), section.verbatim)
+    """Each line on one line, of limited length, without folders and without what a terminal would act on; code keeps its indent."""
+    lines = (line.expandtabs(TAB_WIDTH) if section.verbatim else line for line in section.lines)
+    shown = tuple(cut_middle(without_paths(plain_line(line)), MAX_LINE_CHARS) for line in lines)
+    return Section(cut_middle(plain_line(section.title), MAX_TITLE_CHARS), shown, section.verbatim)
 
 
 def _cause(result: Result) -> Iterator[Section]:
@@ -205,5 +226,11 @@ def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown takes for nothing but text; the backticks around names stay."""
-    return "".join(f"\\{character}" if character in "\\*_[]<>#|" else character for character in text)
+    """One line that Markdown takes for nothing but text; the backticks around names stay."""
+    return "".join(f"\\{character}" if character in "\\*_[]<>#|&~" else character for character in text)
+
+
+def _fence(lines: tuple[str, ...]) -> str:
+    """Backticks that close no sooner than they should: more than any of the lines has in a row."""
+    runs = (len(run) for line in lines for run in re.findall("`+", line))
+    return "`" * max(3, 1 + max(runs, default=0))

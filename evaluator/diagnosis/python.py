@@ -4,12 +4,17 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from evaluator.diagnosis import cpp
 from evaluator.source import parse
 
 _QUOTES = re.compile(r"""^[rRbBuUfF]{0,2}(?P<quote>"{3}|'{3})""")
 _CPP = re.compile(r"__global__|#include\b|torch::|at::|PYBIND11_MODULE|extern \"C\"|data_ptr")
+MAX_CODE_CHARS = 256 << 10
+"""Longer code is not read."""
+MAX_SOURCES = 64
+"""Strings that are read as C++."""
 MAX_LINE_CHARS = 2000
 """In a longer line, strings are taken as they are, without the lines that they stand on."""
 BUILDERS = frozenset(("load_inline", "load"))
@@ -45,7 +50,9 @@ class Script:
 
 
 def read(code: str) -> Script | None:
-    """What a submission's text shows; None where it does not parse."""
+    """What a submission's text shows; None where it does not parse, or is too long to be read."""
+    if len(code) > MAX_CODE_CHARS:
+        return None
     try:
         tree = parse(code)
     except SyntaxError:
@@ -55,20 +62,27 @@ def read(code: str) -> Script | None:
     used |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     lines = code.split("\n")
     return Script(
-        sources=tuple(cpp.read(text, line) for text, line in _strings(tree, lines) if _CPP.search(text)),
+        sources=tuple(_sources(_strings(tree, lines))),
         forward=tuple(call for method in _methods(tree) for call in _calls(method)),
         calls=tuple(_calls(tree)),
         functions=tuple(_functions(nodes)),
         used=frozenset(used),
         extensions=frozenset(_extensions(nodes)),
-        triton=any(
-            "triton" in ast.dump(decorator) for node in nodes if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list
-        ),
+        triton=any(_is_triton(decorator) for node in nodes if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list),
     )
 
 
 def _is_triton(decorator: ast.expr) -> bool:
     return "triton" in _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
+def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp.Source]:
+    """Those that read like C++, up to MAX_SOURCES, and up to cpp.MAX_TOKENS of all of them together."""
+    room = cpp.MAX_TOKENS
+    for text, line in islice(((text, line) for text, line in strings if _CPP.search(text)), MAX_SOURCES):
+        source = cpp.read(text, line, room)
+        room -= len(source.tokens)
+        yield source
 
 
 def _strings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[str, int]]:
@@ -125,4 +139,6 @@ def _functions(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
         for keyword in node.keywords:
             values = keyword.value.elts if isinstance(keyword.value, ast.List | ast.Tuple) else [keyword.value]
             if keyword.arg == "functions":
-                yield from ((str(value.value), value.lineno) for value in values if isinstance(value, ast.Constant))
+                yield from (
+                    (value.value, value.lineno) for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)
+                )

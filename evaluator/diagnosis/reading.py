@@ -1,6 +1,8 @@
 """Notes from reading a submission without running it: advisory, shown beside the evidence, and never a reason for a verdict."""
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
@@ -8,8 +10,8 @@ from evaluator.diagnosis import cpp, python
 
 MAX_NOTES = 12
 MAX_OF_A_KIND = 3
-MAX_CODE_CHARS = 256 << 10
-"""Longer code is not read."""
+MAX_DIM3_TOKENS = 16
+"""Longer arguments are no plain numbers."""
 LEAST_SIZE = 17
 """Smaller numbers are tile widths and the like more often than sizes of a problem."""
 MAX_THREADS = 1024
@@ -76,13 +78,17 @@ Finder = Callable[[Subject], Iterator[Note]]
 
 def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), own_launches: int | None = None) -> tuple[Note, ...]:
     """What strikes a reader of `code`, which begins on line `first_line` of its file; the most telling first."""
-    script = python.read(code) if len(code) <= MAX_CODE_CHARS else None
+    script = python.read(code)
     if script is None:
         return ()
     subject = Subject(script, frozenset(size for size in sizes if size >= LEAST_SIZE), own_launches)
     found: list[Note] = []
     for finder in FINDERS:
-        of_a_kind = list(dict.fromkeys(finder(subject)))[:MAX_OF_A_KIND]
+        of_a_kind: dict[Note, None] = {}
+        for note in finder(subject):
+            of_a_kind[note] = None
+            if len(of_a_kind) == MAX_OF_A_KIND:
+                break
         found += [Note(note.line and note.line + first_line - 1, note.text) for note in of_a_kind]
     return tuple(found[:MAX_NOTES])
 
@@ -94,12 +100,11 @@ def _no_kernel(subject: Subject) -> Iterator[Note]:
 
 
 def _never_launched(subject: Subject) -> Iterator[Note]:
-    for source in subject.script.sources:
-        for kernel in source.kernels:
-            mentions = sum(token.text == kernel.name for other in subject.script.sources for token in other.tokens)
-            declared = sum(other.name == kernel.name for each in subject.script.sources for other in each.kernels)
-            if kernel.body and mentions <= declared:
-                yield Note(kernel.line, f"kernel `{kernel.name}` is defined and never launched")
+    mentions = Counter(token.text for source in subject.script.sources for token in source.tokens)
+    declared = Counter(kernel.name for source in subject.script.sources for kernel in source.kernels)
+    for kernel in subject.kernels:
+        if mentions[kernel.name] <= declared[kernel.name]:
+            yield Note(kernel.line, f"kernel `{kernel.name}` is defined and never launched")
 
 
 def _never_called(subject: Subject) -> Iterator[Note]:
@@ -127,22 +132,24 @@ def _barrier_in_branch(subject: Subject) -> Iterator[Note]:
 
 
 def _barriers_under_threads(body: tuple[cpp.Token, ...]) -> Iterator[int]:
+    """Lines of the first few barriers below each condition."""
+    ends = cpp.closings(body)
+    threads, barriers = ([position for position, token in enumerate(body) if token.text == text] for text in ("threadIdx", "__syncthreads"))
     for position, token in enumerate(body):
         if token.text not in ("if", "for", "while") or position + 1 >= len(body) or body[position + 1].text != "(":
             continue
-        end = cpp.closing(body, position + 1)
-        condition = body[position + 1 : end]
-        if not any(part.text == "threadIdx" for part in condition) or end + 1 >= len(body):
+        end = ends[position + 1]
+        # For a loop that is one whose threads can go round a different number of times.
+        if not _within(threads, position + 1, end) or end + 1 >= len(body):
             continue
-        if token.text == "for" and not _is_uneven(condition):
-            continue
-        after = body[end + 1 : cpp.closing(body, end + 1)] if body[end + 1].text == "{" else body[end + 1 : end + 4]
-        yield from (part.line for part in after if part.text == "__syncthreads")
+        after = ends[end + 1] if body[end + 1].text == "{" else end + 4
+        yield from (body[place].line for place in _within(barriers, end + 1, after))
 
 
-def _is_uneven(condition: tuple[cpp.Token, ...]) -> bool:
-    """Whether a loop's start depends on the thread, so that threads can go round a different number of times."""
-    return any(part.text == "threadIdx" for part in condition)
+def _within(positions: list[int], start: int, end: int) -> list[int]:
+    """The first of those, of `positions` in order, that are from `start` on and before `end`."""
+    first = bisect_left(positions, start)
+    return [position for position in positions[first : first + MAX_OF_A_KIND] if position < end]
 
 
 def _early_return(subject: Subject) -> Iterator[Note]:
@@ -184,7 +191,10 @@ def _oversized_dim3(source: cpp.Source) -> Iterator[Note]:
     for position, token in enumerate(source.tokens[:-2]):
         name, opening = source.tokens[position + 1], source.tokens[position + 2]
         if token.text == "dim3" and name.text in blocks and opening.text == "(":
-            inside = source.tokens[position + 3 : cpp.closing(source.tokens, position + 2)]
+            end = source.ends[position + 2]
+            if end - position > MAX_DIM3_TOKENS:
+                continue
+            inside = source.tokens[position + 3 : end]
             threads = _product(f"dim3({''.join(part.text for part in inside)})")
             if threads is not None and threads > MAX_THREADS:
                 yield Note(token.line, f"`{name.text}` has {threads} threads; a block may have {MAX_THREADS}")

@@ -21,11 +21,28 @@ def without_paths(text: str) -> str:
 
 def plain_name(kernel: str) -> str:
     """`softmax` for `void detail::softmax<float, 4>(float const*, float*)`: without return type, template arguments and parameters."""
-    without = kernel
-    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", without)) != without:
-        without = shorter
-    words = without.split()
+    words = _without_brackets(kernel).split()
     return words[-1].rsplit("::", 1)[-1] if words else kernel
+
+
+def _without_brackets(text: str) -> str:
+    """The text without `<…>` and `(…)` and what is in them. Of two that cross, the round ones count; those without a partner stay."""
+    kept: list[str] = []
+    opened: list[tuple[str, int]] = []
+    round_ones = 0
+    for character in text:
+        kept.append(character)
+        if character in "<(":
+            opened.append((character, len(kept) - 1))
+            round_ones += character == "("
+        elif character == ">" and opened and opened[-1][0] == "<":
+            del kept[opened.pop()[1] :]
+        elif character == ")" and round_ones:
+            while opened[-1][0] == "<":
+                opened.pop()
+            del kept[opened.pop()[1] :]
+            round_ones -= 1
+    return "".join(kept)
 
 
 def extent(size: tuple[int, int, int]) -> str:

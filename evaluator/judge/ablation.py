@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.judge.answer import MismatchError, form_of, match, read_claim, tensors_of
+from evaluator.judge.answer import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.distributions import changed
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory
@@ -67,12 +67,16 @@ def answer_without(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Me
     synchronize(memory.device)
     worker.request("call", deadline_s, set=0)
     others = [plan.distribution for plan in plan_rounds(case, first, form) if plan.distribution != "own"]
+    del first
     for distribution in ("own", *others[:1]):
         seed = fresh_seed()
         arguments = changed(case.inputs(seed, memory.device), distribution, seed)
         inputs.fill(arguments)
         worker.request("inputs", deadline_s, sets=[inputs.tree(arguments)])
-        answer = _asked(worker, case, oracle, arguments, outputs, memory, deadline_s)
+        if has_plain_values(form):
+            form = form_of(oracle.expected(arguments))
+        answer = _asked(worker, case, oracle, arguments, form, outputs, memory, deadline_s)
+        del arguments
         if answer.category is not None and (answer.informative or distribution == "own"):
             return answer
     return Judgement(None, "")
@@ -83,12 +87,12 @@ def _asked(
     case: ProblemCase,
     oracle: Oracle,
     arguments: list[Any],
+    form: Any,
     outputs: list[Allocation],
     memory: Memory,
     deadline_s: float,
 ) -> Judgement:
     """The answer to these arguments, which the worker has been given; its free memory is filled first."""
-    form = form_of(oracle.expected(arguments))
     worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
     synchronize(memory.device)
     claimed, count = read_claim(worker.request("call", deadline_s, set=0))
@@ -97,7 +101,7 @@ def _asked(
     except MismatchError as error:
         return Judgement(error.category, str(error))
     shapes = [tensor for _, tensor in tensors_of(form)]
-    ask_to_reveal(worker, outputs, claims, count, shapes, deadline_s)
+    ask_to_reveal(worker, outputs, claims, count, shapes, deadline_s, release=True)
     candidate = snapshot(outputs, claims, shapes)
     if sample := Sampler(arguments, shapes, case.rows_independent).draw():  # most are wrong everywhere
         some = judge_values(case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample)

@@ -111,10 +111,10 @@ def form_of(value: Any) -> Any:
 
 
 def has_plain_values(form: Any) -> bool:
-    """Whether there is anything else than tensors in a nested value."""
+    """Whether there is anything in a nested value that matters and is no tensor."""
     if isinstance(form, dict | tuple | list):
         return any(has_plain_values(item) for item in (form.values() if isinstance(form, dict) else form))
-    return not isinstance(form, torch.Tensor)
+    return form is not None and not isinstance(form, torch.Tensor)
 
 
 def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:

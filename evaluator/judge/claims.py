@@ -135,4 +135,5 @@ def _lower_quartile(times_ms: Sequence[float]) -> float:
 
 
 def _upper_quartile(times_ms: Sequence[float]) -> float:
-    return sorted(times_ms)[(len(times_ms) * 3 - 1) // 4]
+    """Of few, the median: the most of them is anything."""
+    return sorted(times_ms)[(len(times_ms) * 3 - 1) // 4] if len(times_ms) >= 4 else statistics.median(times_ms)

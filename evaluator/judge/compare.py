@@ -19,9 +19,7 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge import fused
-from evaluator.judge.error_map import ErrorMapper
-from evaluator.judge.layout import Layout
-from evaluator.judge.likeness import Likeness
+from evaluator.judge.portrait import Portrait
 from evaluator.result import ErrorFigures, WrongElement
 
 FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
@@ -91,7 +89,7 @@ class Comparison:
         self._slips = self._reference_slips = 0
         """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
         self._excused = False
-        self._layout, self._map, self._likeness = Layout(self._shape), ErrorMapper(self._shape), Likeness(dtype)
+        self._portrait = Portrait(self._shape, dtype)
         self._examples: list[WrongElement] = []
         self._worst: tuple[float, WrongElement] | None = None
 
@@ -168,9 +166,7 @@ class Comparison:
             error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
             wrong = error > self.tolerance
             self._wrong += int(wrong.sum())
-            self._layout.add(start, wrong)
-            self._map.add(start, error / self.tolerance if self.tolerance else torch.where(wrong, error + 1, 0.0))
-            self._likeness.add(candidate.flatten(), oracle.flatten(), wrong)
+            self._portrait.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):
                 continue
             for position in wrong.nonzero().flatten()[: MAX_EXAMPLES - len(self._examples)].tolist():
@@ -200,11 +196,11 @@ class Comparison:
             first_index=first.index if first else None,
             first_value=first.value if first else None,
             first_expected=first.expected if first else None,
-            pattern=self._layout.describe(),
+            pattern=self._portrait.pattern(),
             nonfinite_mismatch=self._nonfinite_mismatch,
-            likeness=self._likeness.describe(),
+            likeness=self._portrait.likeness(),
             examples=tuple({element.index: element for element in (*self._examples, *([worst] if worst else []))}.values()),
-            error_map=self._map.record(),
+            error_map=self._portrait.error_map(),
         )
 
     def _candidate_errors(

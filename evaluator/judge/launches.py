@@ -14,7 +14,7 @@ from evaluator.worker.origin import installed_folders, is_own
 
 CAPACITY = 512
 _TABLE = struct.Struct("=QQ")
-_RECORD = struct.Struct("=QQQQ9IiI5iII32s256s256s")
+_RECORD = struct.Struct("=QQQQ9IiI5i8IQQ32s256s256s")
 """record_t of evaluator/worker/launch_recorder.c."""
 
 BUILT_PREFIX = "/proc/self/fd/"
@@ -49,25 +49,13 @@ class LaunchTable:
 
 
 def _record(snapshot: bytes, offset: int) -> LaunchRecord:
-    (
-        count,
-        first,
-        last,
-        shared_bytes,
-        *shape,
-        code,
-        side_stream,
-        registers,
-        static,
-        local,
-        threads,
-        dynamic,
-        pending,
-        _,
-        api,
-        kernel,
-        path,
-    ) = _RECORD.unpack_from(snapshot, offset)
+    fields = _RECORD.unpack_from(snapshot, offset)
+    count, first, last, shared_bytes = fields[:4]
+    grid, block, cluster = fields[4:7], fields[7:10], fields[10:13]
+    code, side_stream, registers, static, local, threads, dynamic, pending = fields[13:21]
+    api, kernel, path = fields[-3:]
+    if pending:  # the launch that has not come back is the one to tell of
+        grid, block, (first, shared_bytes) = fields[21:24], fields[24:27], fields[28:30]
     where, name = _text(path), _text(kernel)
     return LaunchRecord(
         api=_text(api),
@@ -75,9 +63,9 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
         object="extension" if where.startswith(BUILT_PREFIX) else where.rsplit("/", 1)[-1],
         own=is_own(where, INSTALLED) and not GENERATED.match(name),
         count=count,
-        grid=(shape[0], shape[1], shape[2]),
-        block=(shape[3], shape[4], shape[5]),
-        cluster=(shape[6], shape[7], shape[8]) if any(shape[6:9]) else None,
+        grid=grid,
+        block=block,
+        cluster=cluster if any(cluster) else None,
         shared_bytes=shared_bytes,
         code=code,
         first=first,

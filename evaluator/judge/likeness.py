@@ -82,14 +82,16 @@ class _Moments:
             return
         mean, count = float(values.mean()), len(values)
         squares = float((values - mean).square().sum())
-        total = self._count + count
-        self._squares += squares + (mean - self._mean) ** 2 * self._count * count / total
-        self._mean += (mean - self._mean) * count / total
+        total, apart = self._count + count, mean - self._mean
+        # A product overflows to infinity, where a power of Python's would raise.
+        self._squares += squares + apart * apart * self._count * count / total
+        self._mean += apart * count / total
         self._count = total
 
     def constant(self) -> float | None:
-        """The number that all are, within CONSTANT_SPREAD; None where they differ, or are 0, or 1 as a ratio of right values would be."""
-        if self._count < LEAST_ELEMENTS or not math.isfinite(self._mean) or abs(self._mean) < 1e-12:
+        """The number that all are, within CONSTANT_SPREAD; None where they differ, or are 0, or 1 as a ratio of right values would be, or
+        too large to tell."""
+        if self._count < LEAST_ELEMENTS or not math.isfinite(self._mean + self._squares) or abs(self._mean) < 1e-12:
             return None
         spread = math.sqrt(self._squares / self._count)
         return self._mean if spread <= CONSTANT_SPREAD * abs(self._mean) and abs(self._mean - 1) > CONSTANT_SPREAD else None

@@ -18,7 +18,7 @@ from evaluator.judge.compare import Comparison, is_exact
 from evaluator.judge.distributions import DISTRIBUTIONS, changed
 from evaluator.judge.inputs import InputSet, fresh_seed, same_bytes
 from evaluator.judge.memory import Allocation, Memory, describe
-from evaluator.judge.oracle import Oracle
+from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rows import Sample, mapped
 from evaluator.judge.session import Worker
 from evaluator.problem import ProblemCase
@@ -28,6 +28,8 @@ MIN_ROUNDS = 5
 MAX_SIZES = 64
 """Kept of the sizes of the inputs' dimensions."""
 CHUNK_ELEMENTS = 1 << 26
+LARGE_BYTES = 1 << 30
+"""Of answers beyond this, no worker keeps memory for the next one: the judge's copies take its place."""
 
 
 @dataclass(frozen=True)
@@ -187,15 +189,22 @@ class Rounds:
         try:
             claims = list(match(claimed, self.form, self._memory.device.type))
         except MismatchError as error:
+            self._require_form(arguments)
             return Judgement(error.category, str(error)), []
         shapes = [tensor for _, tensor in tensors_of(self.form)]
-        ask_to_reveal(self._worker, self._outputs, claims, count, shapes, self._deadline_s)
+        ask_to_reveal(self._worker, self._outputs, claims, count, shapes, self._deadline_s, release=True)
         if known is not None:
             if self._is_revealed(known[1], claims):
                 return known
             known[1].clear()  # there is no memory for both
         values = snapshot(self._outputs, claims, shapes)
         return judge_values(self._case, self._oracle, arguments, values, self.form, pattern), values
+
+    def _require_form(self, arguments: Sequence[Any]) -> None:
+        """Raises ReferenceFailedError where the reference's own answer to these is not like the first one."""
+        sizes = [[tensor.shape for _, tensor in tensors_of(value)] for value in (self._oracle.expected(arguments), self.form)]
+        if sizes[0] != sizes[1]:
+            raise ReferenceFailedError("the shapes of the reference's answer change with the inputs' values")
 
     def _is_revealed(self, values: Sequence[torch.Tensor], claims: Sequence[ClaimedTensor]) -> bool:
         """Whether just these values have been revealed."""
@@ -218,12 +227,17 @@ def ask_to_reveal(
     shapes: Sequence[torch.Tensor],
     deadline_s: float,
     spin_s: float = 0.0,
+    release: bool = False,
 ) -> None:
-    """Have the worker copy its last answer into `outputs`, and wait until it says that it has; for the first spin_s seconds awake."""
+    """Have the worker copy its last answer into `outputs`, and wait until it says that it has; for the first spin_s seconds awake.
+
+    With `release` it gives memory for large answers back.
+    """
     views = views_into(outputs, claims, count, shapes)
     if outputs:
         synchronize(outputs[0].bytes.device)
-    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views)
+    release = release and sum(allocation.nbytes for allocation in outputs) > LARGE_BYTES
+    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views, release=release)
 
 
 def views_into(
@@ -268,8 +282,8 @@ def judge_values(
     """
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
-    for position, tensor in enumerate(candidate):
-        candidate[position] = tensor.contiguous()  # in its place: there is no memory for both of each
+    for position in range(len(candidate)):
+        candidate[position] = candidate[position].contiguous()  # in its place: there is no memory for both of each
     comparisons = [
         Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance)
         for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.answer import tensors_of
-from evaluator.judge.compare import has_row_scale
+from evaluator.judge.compare import has_row_scale, is_exact
 
 SAMPLE_ELEMENTS = 1 << 26
 """Of a tensor with more elements than this, rows with as many are drawn."""
@@ -23,8 +23,7 @@ def common_rows(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int |
     """How many rows all tensors have, one at the least; None where that differs."""
     tensors = [tensor for _, tensor in tensors_of(list(inputs))]
     rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
-    count = rows.pop()
-    return None if rows or count < 1 else count
+    return None if len(rows) != 1 or min(rows) < 1 else rows.pop()
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -59,11 +58,15 @@ class Sample:
 
 
 class Sampler:
-    """Draws rows to compare. All rows are, where there are few, or where an output is judged on the scale of all its rows."""
+    """Draws rows to compare.
+
+    All rows are, where there are few, or where an output is judged on the scale of all of them, or by how many of its elements differ.
+    """
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows_independent: bool) -> None:
         """For inputs and outputs of these shapes."""
-        rows = common_rows(inputs, outputs) if all(has_row_scale(output.shape, rows_independent) for output in outputs) else None
+        apart = all(has_row_scale(output.shape, rows_independent) and not is_exact(output.dtype) for output in outputs)
+        rows = common_rows(inputs, outputs) if outputs and apart else None
         largest = max((tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), default=0)
         self._blocks: list[range] = []
         if rows is not None and largest > SAMPLE_ELEMENTS:

@@ -300,9 +300,11 @@ class Timing:
                 self._reveal(alone, answer)
             else:
                 self._watch(alone)
+            del answer
             self._look()
         if bursts:
             self._call(alone)
+            self._arguments = []
             bursts.run_idle(alone, self._candidate)
         return alone
 

@@ -25,8 +25,9 @@ typedef struct {
     int32_t code;
     uint32_t side_stream; /* whether any of the launches named another stream than the default one */
     int32_t registers, static_shared_bytes, local_bytes, max_threads, max_shared_bytes; /* of own kernels; registers 0: not known */
-    uint32_t pending; /* whether a launch has not come back, where launches wait for their kernels (CUDA_LAUNCH_BLOCKING) */
-    uint32_t unused;
+    /* Launches that have not come back, where launches wait for their kernels (CUDA_LAUNCH_BLOCKING), and what the latest of them asked. */
+    uint32_t pending, pending_grid[3], pending_block[3], unused;
+    uint64_t pending_position, pending_shared_bytes;
     char api[32], kernel[256], object[256];
 } record_t;
 
@@ -108,15 +109,57 @@ static lookup_t real_dlsym(void) {
     return real;
 }
 
+static const char UNNAMED[] = "?";
+
 static void copy(char *to, size_t size, const char *from) {
-    strncpy(to, from ? from : "?", size - 1);
+    strncpy(to, from ? from : UNNAMED, size - 1);
+}
+
+/* A function of the driver's, which the runtime loads for itself alone. */
+static void *driver_symbol(const char *name) {
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return real_dlsym()(library ? library : RTLD_DEFAULT, name);
+}
+
+/* Kernels of libraries (CUkernel), which launches take in place of functions, and nothing else does: those that were handed out here. */
+enum { KERNELS = 4096 };
+typedef struct { const void *kernel, *library; } known_kernel_t;
+static known_kernel_t kernels[KERNELS];
+static unsigned kernel_count;
+static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void remember_kernel(const void *kernel, const void *library) {
+    pthread_mutex_lock(&kernels_lock);
+    unsigned at = 0;
+    while (at < kernel_count && kernels[at].kernel != kernel) ++at;
+    if (kernel && at < KERNELS) kernels[at] = (known_kernel_t){kernel, library};
+    if (kernel && at == kernel_count && at < KERNELS) ++kernel_count;
+    pthread_mutex_unlock(&kernels_lock);
+}
+
+/* Its addresses may become those of functions. */
+static void forget_kernels(const void *library) {
+    pthread_mutex_lock(&kernels_lock);
+    unsigned kept = 0;
+    for (unsigned at = 0; at < kernel_count; ++at)
+        if (kernels[at].library != library) kernels[kept++] = kernels[at];
+    kernel_count = kept;
+    pthread_mutex_unlock(&kernels_lock);
+}
+
+static int is_library_kernel(const void *function) {
+    pthread_mutex_lock(&kernels_lock);
+    unsigned at = 0;
+    while (at < kernel_count && kernels[at].kernel != function) ++at;
+    int known = at < kernel_count;
+    pthread_mutex_unlock(&kernels_lock);
+    return known;
 }
 
 static const char *mangled_name(const void *kernel, int driver_api) {
     typedef int (*get_name_t)(const char **, const void *);
-    /* The driver is loaded by the runtime for itself alone. */
-    void *library = driver_api ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : RTLD_DEFAULT;
-    get_name_t get_name = (get_name_t)real_dlsym()(library ? library : RTLD_DEFAULT, driver_api ? "cuFuncGetName" : "cudaFuncGetName");
+    get_name_t get_name = driver_api ? (get_name_t)driver_symbol(is_library_kernel(kernel) ? "cuKernelGetName" : "cuFuncGetName")
+                                     : (get_name_t)real_dlsym()(RTLD_DEFAULT, "cudaFuncGetName");
     const char *name = NULL;
     return get_name && get_name(&name, kernel) == 0 ? name : NULL;
 }
@@ -132,14 +175,15 @@ static demangle_t demangler(void) {
 static void name_kernel(record_t *record, const void *kernel, int driver_api) {
     demangle_t demangle = demangler();
     const char *name = mangled_name(kernel, driver_api);
+    if (!name) return;
     int status = -1;
-    char *readable = name && demangle ? demangle(name, NULL, NULL, &status) : NULL;
+    char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
     copy(record->kernel, sizeof record->kernel, status == 0 ? readable : name);
     free(readable);
 }
 
-/* The record of this kernel and caller, made where there is none; NULL where the table is full. */
-static record_t *find(const char *api, const void *kernel, const void *caller, int driver_api) {
+/* The record of this kernel and caller, made where there is none, without a name yet; NULL where the table is full. */
+static record_t *find(const char *api, const void *kernel, const void *caller) {
     uintptr_t at = ((uintptr_t)kernel >> 4) * 31 + ((uintptr_t)caller >> 2);
     for (int probe = 0; probe < SLOTS; ++probe) {
         slot_t *slot = &slots[(at + probe) % SLOTS];
@@ -151,7 +195,7 @@ static record_t *find(const char *api, const void *kernel, const void *caller, i
         dladdr(caller, &who);
         copy(record->api, sizeof record->api, api);
         copy(record->object, sizeof record->object, who.dli_fname);
-        name_kernel(record, kernel, driver_api);
+        copy(record->kernel, sizeof record->kernel, NULL);
         *slot = (slot_t){kernel, caller, record};
         return record;
     }
@@ -187,11 +231,16 @@ static void read_limits(record_t *record, const void *kernel, int driver_api) {
     typedef int (*error_t)(void);
     attributes_t found = {0};
     if (driver_api) {
-        void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-        driver_attribute_t get = library ? (driver_attribute_t)real_dlsym()(library, "cuFuncGetAttribute") : NULL;
+        if (is_library_kernel(kernel)) {
+            typedef int (*function_of_t)(const void **, const void *);
+            function_of_t function_of = (function_of_t)driver_symbol("cuKernelGetFunction");
+            if (!function_of || function_of(&kernel, kernel) != 0) return;
+        }
+        driver_attribute_t get = (driver_attribute_t)driver_symbol("cuFuncGetAttribute");
         int values[9] = {0}; /* CU_FUNC_ATTRIBUTE_…: 0 threads, 1 shared, 3 local, 4 registers, 8 dynamic shared */
         for (int attribute = 0; get && attribute < 9; ++attribute)
             if (get(&values[attribute], attribute, kernel) != 0) return;
+        if (!get) return;
         found = (attributes_t){.shared_bytes = values[1], .local_bytes = values[3], .max_threads = values[0], .registers = values[4]};
         found.max_shared_bytes = values[8];
     } else {
@@ -215,27 +264,28 @@ static void read_limits(record_t *record, const void *kernel, int driver_api) {
 static void begin(const asked_t *asked) {
     if (!table || !blocking) return;
     pthread_mutex_lock(&lock);
-    record_t *record = find(asked->api, asked->kernel, asked->caller, asked->driver_api);
+    record_t *record = find(asked->api, asked->kernel, asked->caller);
+    int is_new = record && record->count == 0 && record->pending == 0;
     if (record) {
-        record->pending = 1;
-        if (record->count == 0) {
-            memcpy(record->grid, &asked->grid, sizeof asked->grid);
-            memcpy(record->block, &asked->block, sizeof asked->block);
-            record->shared_bytes = asked->shared_bytes;
-        }
+        record->pending++;
+        record->pending_position = table->total;
+        record->pending_shared_bytes = asked->shared_bytes;
+        memcpy(record->pending_grid, &asked->grid, sizeof asked->grid);
+        memcpy(record->pending_block, &asked->block, sizeof asked->block);
     }
     pthread_mutex_unlock(&lock);
+    if (is_new) name_kernel(record, asked->kernel, asked->driver_api);
 }
 
 static void note(const asked_t *asked, int code) {
     if (!table) return;
     pthread_mutex_lock(&lock);
     uint64_t position = table->total++;
-    record_t *record = find(asked->api, asked->kernel, asked->caller, asked->driver_api);
+    record_t *record = find(asked->api, asked->kernel, asked->caller);
     int is_new = record && record->count == 0;
     if (record) {
         record->last = position;
-        record->pending = 0;
+        if (record->pending) record->pending--;
         if (asked->stream > PER_THREAD_STREAM) record->side_stream = 1;
     }
     /* The first launch stands for all, unless a later one is the first to be refused. */
@@ -248,7 +298,8 @@ static void note(const asked_t *asked, int code) {
         record->code = code;
     }
     pthread_mutex_unlock(&lock);
-    /* The runtime may launch or load under locks of its own, so that it is not asked under this one. */
+    /* CUDA may launch or load under locks of its own, so that it is asked nothing under this one. */
+    if (is_new && strcmp(record->kernel, UNNAMED) == 0) name_kernel(record, asked->kernel, asked->driver_api);
     if (is_new && is_own(asked->caller)) read_limits(record, asked->kernel, asked->driver_api);
 }
 
@@ -345,7 +396,45 @@ int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **argumen
     return code;
 }
 
-/* The launch here, in place of the driver's that was `found`, which it forwards to. */
+static void *driver_get_kernel, *driver_enumerate_kernels, *driver_unload; /* likewise */
+
+int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
+    typedef int (*get_t)(void **, void *, const char *);
+    get_t get = (get_t)next(&driver_get_kernel, "cuLibraryGetKernel");
+    int code = get ? get(kernel, library, name) : NOT_FOUND;
+    if (code == 0 && kernel) remember_kernel(*kernel, library);
+    return code;
+}
+
+int cuLibraryEnumerateKernels(void **found, unsigned count, void *library) {
+    typedef int (*enumerate_t)(void **, unsigned, void *);
+    typedef int (*count_t)(unsigned *, void *);
+    enumerate_t enumerate = (enumerate_t)next(&driver_enumerate_kernels, "cuLibraryEnumerateKernels");
+    count_t count_of = (count_t)driver_symbol("cuLibraryGetKernelCount");
+    int code = enumerate ? enumerate(found, count, library) : NOT_FOUND;
+    unsigned there = 0;
+    if (code != 0 || !count_of || count_of(&there, library) != 0) return code;
+    for (unsigned i = 0; found && i < count && i < there; ++i) remember_kernel(found[i], library);
+    return code;
+}
+
+int cuLibraryUnload(void *library) {
+    typedef int (*unload_t)(void *);
+    unload_t unload = (unload_t)next(&driver_unload, "cuLibraryUnload");
+    forget_kernels(library);
+    return unload ? unload(library) : NOT_FOUND;
+}
+
+/* What is seen also where it is asked for by name, and where the driver's own is kept that it forwards to. */
+static const struct { const char *name; void *here, **driver; } seen[] = {
+    {"cuLaunchKernel", (void *)cuLaunchKernel, &driver_launch},
+    {"cuLaunchKernelEx", (void *)cuLaunchKernelEx, &driver_launch_ex},
+    {"cuLibraryGetKernel", (void *)cuLibraryGetKernel, &driver_get_kernel},
+    {"cuLibraryEnumerateKernels", (void *)cuLibraryEnumerateKernels, &driver_enumerate_kernels},
+    {"cuLibraryUnload", (void *)cuLibraryUnload, &driver_unload},
+};
+
+/* The function here, in place of the driver's that was `found`, which it forwards to. */
 static void *instead(void *found, void **driver, void *here) {
     if (!found) return NULL;
     if (found != here) *driver = found;
@@ -353,7 +442,8 @@ static void *instead(void *found, void **driver, void *here) {
 }
 
 void *dlsym(void *library, const char *name) {
-    if (strcmp(name, "cuLaunchKernel") == 0) return instead(real_dlsym()(library, name), &driver_launch, (void *)cuLaunchKernel);
-    if (strcmp(name, "cuLaunchKernelEx") == 0) return instead(real_dlsym()(library, name), &driver_launch_ex, (void *)cuLaunchKernelEx);
+    if (name[0] == 'c' && name[1] == 'u' && name[2] == 'L')
+        for (size_t i = 0; i < sizeof seen / sizeof *seen; ++i)
+            if (strcmp(name, seen[i].name) == 0) return instead(real_dlsym()(library, name), seen[i].driver, seen[i].here);
     return real_dlsym()(library, name); /* a jump: what RTLD_NEXT means depends on who calls */
 }

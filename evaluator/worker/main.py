@@ -29,8 +29,6 @@ from evaluator.worker.protocol import Channel, ChannelClosedError, Message, Prot
 
 MODULE_NAME = "submission"
 MAX_MESSAGE_CHARS = 20_000
-MOST_POISONED_TWICE = 1 << 30
-"""Bytes of an answer up to which memory for two is filled: for what is computed on the way to it, too."""
 SPIN_S = 0.005
 """How long the next request is waited for awake: being woken takes the kernel up to half a millisecond, in which the clock runs."""
 
@@ -200,16 +198,21 @@ class Worker:
 
     def _describe(self, tensor: torch.Tensor) -> Message:
         self._output.append(tensor)
+        return self._description(tensor)
+
+    def _description(self, tensor: torch.Tensor) -> Message:
         described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
         order = memory_order(tensor)
         return {**described, "order": order} if order else described
 
     def _reveal(self, request: Message, _: Sequence[int]) -> Message:
-        """Copy the outputs of the last call into the judge's memory."""
+        """Copy the outputs of the last call into the judge's memory; to `release`, give all free memory of the device back."""
         with torch.no_grad():
             self._copy_out(request["outputs"])
         self._output = []
         synchronize(self._device)
+        if request["release"] and self.on_device:
+            torch.cuda.empty_cache()
         return {}
 
     def _copy_out(self, views: Sequence[Any]) -> None:
@@ -226,9 +229,7 @@ class Worker:
         pattern = request["pattern"]
         _fill_allocations(pattern)
         if pattern is not None:
-            sizes = request["sizes"]
-            sizes = [*sizes, *sizes] if sum(sizes) <= MOST_POISONED_TWICE else sizes
-            blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=self._device) for size in sizes]
+            blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=self._device) for size in request["sizes"] for _ in "ab"]
             del blocks
         elif self.on_device:
             torch.cuda.empty_cache()  # the blocks that were filled are no doing of the submission's
@@ -272,6 +273,7 @@ class Worker:
                     structure.encode(self._model(*self._sets[position]), self._describe)
                 elif request["waits"]:
                     synchronize(self._device)
+                    structure.encode(self._output, self._description)
                 if views is not None:
                     self._copy_out(views)
         if value is not None:

@@ -1,10 +1,14 @@
 """What is said to whoever repairs a submission."""
 
+import logging
+import re
+
 import pytest
+from markdown_it import MarkdownIt
 
 from evaluator.category import CATEGORIES, Category
 from evaluator.diagnosis.advice import advice_on
-from evaluator.diagnosis.feedback import MAX_CHARS, feedback
+from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
 from evaluator.result import (
     BuildEvidence,
     ConditionsEvidence,
@@ -21,6 +25,7 @@ from evaluator.result import (
     WrongElement,
 )
 from tests.db.samples import result
+from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.diagnosis.test_reading import KERNEL, submission
 from tests.diagnosis.test_rules import floor, timing
 
@@ -243,3 +248,80 @@ def test_every_category_has_something_to_be_said(category: Category) -> None:
 def test_messages_that_come_up_again_and_again_get_advice(message: str, advice: str) -> None:
     assert advice in feedback(failing(Category.CUDA_COMPILE_ERROR, message), CODE).text
     assert advice_on("nothing of the kind") is None
+
+
+HOSTILE = "a\n```\n~~~~~~\n~~~\n<script>alert(1)</script>\n\x1b[31mred\x1b]0;title\x07 \u202e\u2028\x85\n# Heading **correct/ok**\n````\n[x](http://y)"
+
+
+def hostile() -> Feedback:
+    figures = ErrorFigures(
+        output=f"[{HOSTILE}]",
+        elements=2,
+        wrong=1,
+        max_error=1.0,
+        rms_error=1.0,
+        tolerance=1e-5,
+        reference_error=0.0,
+        pattern=HOSTILE,
+        likeness=HOSTILE,
+    )
+    evidence = {
+        "exception": ExceptionEvidence(stage="load", type="E", message=HOSTILE, traceback=HOSTILE, line=3),
+        "rounds": (RoundEvidence(index=1, seed=1, passed=False, category=Category.WRONG_VALUES, outputs=(figures,)),),
+        "launches": (launch(HOSTILE),),
+    }
+    code = submission().replace("\n\n", "\nx = '\x1b]0;owned\x07\x1b[2J \u202e' # ``` ~~~\n", 1)
+    return feedback(failing(Category.PYTHON_EXCEPTION, HOSTILE, **evidence), code)
+
+
+def test_nothing_that_a_terminal_obeys_is_said() -> None:
+    told = hostile()
+    assert len(told.sections) >= 7 and "owned" in told.text and "red" in told.text
+    for text in (told.text, told.markdown(HOSTILE)):
+        assert re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]", text) == []
+    assert [line for section in told.sections for line in (section.title, *section.lines) if "\n" in line] == []
+
+
+def test_hostile_text_leaves_no_fence_and_adds_no_heading() -> None:
+    told = hostile()
+    tokens = MarkdownIt("commonmark").parse(told.markdown(HOSTILE))
+    assert sum(token.type == "heading_open" for token in tokens) == 1
+    assert not [token for token in tokens if token.type == "html_block"]
+    inside = [token for token in tokens for token in token.children or () if token.type in ("html_inline", "link_open")]
+    assert inside == []
+    fences = [token.content.splitlines() for token in tokens if token.type == "fence"]
+    assert fences == [list(section.lines) for section in told.sections if section.verbatim]
+
+
+@pytest.mark.parametrize(
+    "code", ["load(functions=[0x" + "f" * 4000 + "])\n", "@(" + "+".join(["a"] * 1500) + ")\ndef f(): pass\n"], ids=["number", "decorator"]
+)
+def test_strange_code_gets_its_feedback(code: str) -> None:
+    assert "verdict: run_failed/python_exception" in feedback(failing(Category.PYTHON_EXCEPTION), code).text
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), ValueError("odd"), MemoryError()], ids=repr)
+def test_a_feedback_that_fails_is_empty_and_told_of(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("evaluator.diagnosis.feedback.notes", fail)
+    with caplog.at_level(logging.ERROR):
+        told = feedback(failing(Category.PYTHON_EXCEPTION), CODE)
+    assert told == Feedback(None, ()) and (told.text, told.markdown("a")) == ("", "## a\n")
+    assert caplog.records[0].exc_info is not None
+
+
+def test_code_that_is_too_long_is_not_read_for_the_line_of_a_launch() -> None:
+    refused = failing(Category.OVERSIZED_BLOCK, launches=(launch(code=1, threads=4096),), exception=None)
+    assert feedback(refused, CODE).line == 11
+    assert feedback(refused, CODE + "#" * (256 << 10)).line is None
+
+
+def test_a_feedback_takes_time_that_grows_with_the_code_alone() -> None:
+    refused = failing(Category.OVERSIZED_BLOCK, launches=(launch(code=1, threads=4096),), exception=None)
+    assert growth(lambda code: feedback(refused, code), lambda size: submission(KERNEL + "__global__ void k() {" + "if(" * size), 1500) < (
+        GROWS_LIKE_ITSELF
+    )

@@ -2,12 +2,14 @@
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evaluator.diagnosis import cpp, python
 from evaluator.diagnosis.reading import FINDERS, notes
+from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.shipped import FOLDER
 
 KERNEL = """
@@ -179,3 +181,72 @@ def test_anything_can_be_read_in_no_time(text: str) -> None:
     notes("x = [" + "'torch::'," * 20_000 + "]\nclass ModelNew: ...\n")
     notes("x" + ".y" * 50_000 + "()\nclass ModelNew: ...\n")
     assert time.monotonic() - start < 10
+
+
+LAUNCHED = "k<<<1, b>>>();"
+BOMBS: dict[str, Callable[[int], str]] = {
+    "conditions": lambda size: submission("__global__ void k() {" + "if(" * size),
+    "conditions on threads": lambda size: submission("__global__ void k() {" + "if (threadIdx.x) { __syncthreads();" * size),
+    "barriers": lambda size: submission("__global__ void k() {" + "if (threadIdx.x) {" * size + "__syncthreads();" * size),
+    "blocks": lambda size: submission(f"__global__ void k() {{}} {LAUNCHED}" + "dim3 b(" * size),
+    "nested bounds": lambda size: submission("__global__ __launch_bounds__(" * size),
+    "bounds": lambda size: submission("__global__ __launch_bounds__(1) " * size),
+    "calls": lambda size: submission("__global__ void k() {} " + "cudaLaunchKernel((" * size),
+    "sources": lambda size: "".join(f"s = '__global__ k{number}() {{ x; }}'\n" for number in range(size)) + submission(),
+    "decorators": lambda size: f"@a{'.x' * size}\ndef f(): pass\n" + submission(),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_reading_takes_time_that_grows_with_the_code_alone(name: str) -> None:
+    made = BOMBS[name]
+    assert growth(notes, made, 1500) < GROWS_LIKE_ITSELF
+
+
+def test_what_is_read_of_all_sources_together_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpp, "MAX_TOKENS", 1000)
+    many = python.read("".join("s = 'torch::empty()'\n" for _ in range(900)))
+    assert many is not None and len(many.sources) == python.MAX_SOURCES
+    large = python.read(("s = '" + "torch::x " * 150 + "'\n") * 20)
+    assert large is not None and sum(len(source.tokens) for source in large.sources) == 1000
+    assert python.read("x = 1\n" * python.MAX_CODE_CHARS) is None
+
+
+def test_no_kernel_reaches_into_the_next() -> None:
+    source = cpp.read("__global__ void f(int a) { if (a) { __global__ void g(int b, __global__ void h() { x; } }")
+    assert [(kernel.name, len(kernel.parameters), len(kernel.body)) for kernel in source.kernels] == [("f", 2, 5), ("g", 3, 0), ("h", 0, 2)]
+    nested = cpp.read("__global__ void f() {" * 60 + "x;" * 1000)
+    assert len(nested.kernels) == 60 and sum(len(kernel.body) for kernel in nested.kernels) < len(nested.tokens)
+
+
+@pytest.mark.parametrize("text", ["__global__ alignas(4) alignas;", "__global__ __launch_bounds__(", "__global__ alignas(4) alignas(4"])
+def test_specifiers_without_a_name_make_no_kernel(text: str) -> None:
+    assert cpp.read(text).kernels == ()
+
+
+def test_brackets_are_matched_by_kind() -> None:
+    found = tuple(cpp.tokens("( { ( ) ] [ } ) ) ( ["))
+    assert cpp.closings(found) == (7, 6, 3, 11, 11, 11, 11, 11, 11, 11, 11)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"@({'+'.join(['a'] * 1500)})\ndef f(): pass\n",
+        f"@a{'.x' * 1500}\ndef f(): pass\n",
+        f"load(functions=[0x{'f' * 4000}])\n",
+        "load(functions=[1.5, b'x', None, ...])\n",
+        f"x = {'-' * 900}1\n",
+    ],
+    ids=["deep decorator", "long decorator", "giant number", "no names", "deep expression"],
+)
+def test_strange_python_is_read(code: str) -> None:
+    script = python.read(code)
+    assert script is not None and (script.functions, script.triton) == ((), False)
+    assert isinstance(notes(code), tuple)
+
+
+@pytest.mark.parametrize("decorator", ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])"])
+def test_triton_functions_are_seen(decorator: str) -> None:
+    script = python.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")
+    assert script is not None and script.triton

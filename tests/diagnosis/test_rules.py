@@ -21,6 +21,7 @@ from evaluator.result import (
     TimingSide,
     WrongTimedAnswer,
 )
+from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 
 
 def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool = True, side_stream: bool = False) -> LaunchRecord:
@@ -562,3 +563,42 @@ def test_messages_have_an_end() -> None:
 def test_figures_that_are_not_finite_do_no_harm(unexplained_ms: float) -> None:
     found = diagnose(Evidence(**{**GPU, "launches": (launch(),), "timing": timing(unexplained_ms=unexplained_ms)}))
     assert found.category is (Category.TIMING_TAMPERING if not unexplained_ms < 0 else Category.OK)
+
+
+ASSERTED = "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n"
+
+
+def broken(stderr: str) -> Evidence:
+    return Evidence(
+        exception=ExceptionEvidence(stage="rounds", type="AcceleratorError", message="CUDA error", line=2, cuda_error=710), stderr=stderr
+    )
+
+
+def test_an_assertion_is_found_among_other_output() -> None:
+    assert "`i < n` in `k`, cuda.cu:12, block [0,0,0]" in diagnose(broken("x" * 300_000 + "\n" + ASSERTED + "more\n")).message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a:1: f: block: [0,0,0], thread: [0,0,0] Assertion `",
+        "a:1: : Assertion ",
+        "a:1: (: block: [0,0,0], thread: [0,0,0] Assertion `x` failed.",
+        "(",
+    ],
+)
+@pytest.mark.parametrize("exit_", [None, ExitEvidence(stage="rounds", signal="SIGABRT")])
+def test_output_is_read_in_time_that_grows_with_it_alone(line: str, exit_: ExitEvidence | None) -> None:
+    assert (
+        growth(lambda stderr: diagnose(broken(stderr).model_copy(update={"exit": exit_})), lambda size: line * size + "\n", 1000)
+        < GROWS_LIKE_ITSELF
+    )
+    nested = "a:1: " + "(" * 10_000 + ")" * 10_000 + ": block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n"
+    assert growth(lambda stderr: diagnose(broken(stderr)), lambda size: nested * (size // 1000), 1000) < GROWS_LIKE_ITSELF
+
+
+def test_the_last_words_may_be_long() -> None:
+    exit_ = ExitEvidence(stage="rounds", signal="SIGABRT")
+    said = "  what():  " + "x" * 5000 + " the end\n"
+    message = diagnose(Evidence(exit=exit_, stderr=said)).message
+    assert "what():" in message and "the end" in message and len(message) < 600

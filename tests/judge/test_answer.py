@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 
 from evaluator.category import Category
-from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, match, read_claim, tensors_of
+from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.worker import structure
 from evaluator.worker.main import memory_order
 from evaluator.worker.protocol import ProtocolError
@@ -60,6 +60,17 @@ def test_the_same_form_matches(value: Any) -> None:
     assert count == len(matched) == len(expected)
     assert [one.shape for one in matched] == [tuple(tensor.shape) for tensor in expected]
     assert [one.number for one in matched] == list(range(count))
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [((torch.zeros(2), None), False), ({"a": [torch.zeros(2)]}, False), ((torch.zeros(2), 1.5), True), ([torch.zeros(2), "x"], True)],
+)
+def test_a_form_has_the_shapes_without_the_memory_and_tells_of_plain_values(value: Any, plain: bool) -> None:
+    form = form_of(value)
+    assert has_plain_values(form) is plain
+    pairs = list(zip(tensors_of(form), tensors_of(value), strict=True))
+    assert pairs and all(one.is_meta and (name, one.shape) == (other_name, other.shape) for (name, one), (other_name, other) in pairs)
 
 
 def test_a_dict_in_another_order_is_matched_by_its_keys() -> None:

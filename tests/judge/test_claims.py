@@ -146,6 +146,11 @@ def test_answers_that_are_delayed_on_both_sides_are_not_charged() -> None:
     assert on_device(delayed).deferred_ms > 3.0, "where nothing delays the baseline"
 
 
+def test_one_late_reveal_of_two_hides_nothing() -> None:
+    late = side().model_copy(update={"reveal_ms": (5.0,) * 4})
+    assert on_device(late, IDLE.model_copy(update={"reveal_ms": (0.9, 5.0)})).deferred_ms == pytest.approx(2.05)
+
+
 def test_processor_time_around_a_call_is_charged() -> None:
     busy, idle = side(ahead_ms=(0.3, 0.5, 0.4), background_ms=(0.9, 1.1)), side(ahead_ms=(0.1,) * 3, background_ms=(0.0, 0.0))
     timing = compare(busy, side(), idle, on_device=False)

@@ -1,5 +1,6 @@
 """How far an output may be from the oracle, checked by figures computed by hand."""
 
+import logging
 import math
 
 import pytest
@@ -8,6 +9,9 @@ import torch
 from evaluator.category import Category
 from evaluator.judge import compare
 from evaluator.judge.compare import Comparison, Piece
+from evaluator.judge.error_map import ErrorMapper
+from evaluator.judge.layout import Layout
+from evaluator.judge.likeness import Likeness
 from evaluator.result import ErrorFigures
 
 F64 = torch.float64
@@ -332,3 +336,46 @@ def test_chunks_change_no_figure(monkeypatch: pytest.MonkeyPatch, rows: bool, dt
     assert in_chunks[1].max_error == pytest.approx(whole[1].max_error, rel=1e-12)
     assert whole[1].first_index is not None
     assert whole[1].first_index[:2] == (4, 5)
+
+
+@pytest.mark.parametrize("pieces", [1, 4])
+@pytest.mark.parametrize("value", [1e200, 1e308, math.inf, math.nan])
+def test_a_wrong_answer_however_large_is_a_wrong_answer(value: float, pieces: int) -> None:
+    oracle = torch.rand(64, 256, dtype=F64, generator=torch.Generator().manual_seed(2)) + 1e-120
+    for candidate in (torch.full_like(oracle, value), torch.where(torch.arange(256) == 5, value, oracle), oracle * value):
+        category, figures = compared(candidate, oracle, rows=True, pieces=pieces)
+        assert category is (Category.WRONG_VALUES if math.isfinite(value) else Category.NAN_OR_INF)
+        assert figures.wrong and figures.pattern and figures.error_map is not None
+
+
+def test_a_large_answer_to_a_tiny_one_is_told_apart() -> None:
+    oracle = torch.rand(64, 256, dtype=F64, generator=torch.Generator().manual_seed(3)) * 1e-170
+    category, figures = compared(torch.full((64, 256), 3e38), oracle, oracle.float(), rows=True)
+    assert (category, figures.likeness) == (Category.WRONG_VALUES, "all of them are 3e+38")
+
+
+@pytest.mark.parametrize(
+    ("part", "error"),
+    [
+        ((Layout, "add"), ValueError("no")),
+        ((Layout, "describe"), OverflowError("no")),
+        ((ErrorMapper, "add"), torch.OutOfMemoryError("CUDA out of memory")),
+        ((ErrorMapper, "record"), ValueError("no")),
+        ((Likeness, "add"), torch.OutOfMemoryError("CUDA out of memory")),
+        ((Likeness, "describe"), RuntimeError("no")),
+    ],
+    ids=str,
+)
+def test_the_picture_of_a_wrong_answer_decides_nothing(
+    part: tuple[type, str], error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(*part, fail)
+    with caplog.at_level(logging.ERROR):
+        category, figures = compared(torch.zeros(64, 256), torch.ones(64, 256, dtype=F64), rows=True, pieces=4)
+    assert (category, figures.wrong) == (Category.WRONG_VALUES, 64 * 256)
+    shown = {Layout: bool(figures.pattern), ErrorMapper: figures.error_map is not None, Likeness: bool(figures.likeness)}
+    assert [owner for owner, there in shown.items() if not there] == [part[0]]
+    assert len(caplog.records) == 1 and caplog.records[0].exc_info is not None

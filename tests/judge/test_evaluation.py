@@ -222,6 +222,15 @@ def test_the_candidate_is_called_for_evaluation_and_without_gradients(judge: Jud
     assert judge(forward(body)).category is Category.NO_CUSTOM_KERNEL
 
 
+def test_a_reference_whose_answer_changes_its_shape_is_nobodys_fault(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "ragged.py"
+    body = "import torch\nclass {name}(torch.nn.Module):\n    def forward(self, x):\n        return x[x > 0]\n"
+    rest = "def get_inputs():\n    return [torch.randn(500)]\ndef get_init_inputs():\n    return []\n"
+    path.write_text(body.format(name="Model") + rest)
+    result = judge(body.format(name="ModelNew"), "ragged", problem_path=path)
+    assert (result.category, "change with the inputs' values" in result.message) == (Category.INFRASTRUCTURE_ERROR, True), result.message
+
+
 def test_a_model_that_is_no_module_is_judged_too(judge: Judge) -> None:
     code = "import torch\nclass ModelNew:\n    def __call__(self, x):\n        return torch.softmax(x, 1)\n"
     assert judge(code).category is Category.NO_CUSTOM_KERNEL

@@ -14,7 +14,7 @@ from evaluator.judge.launches import CAPACITY, LaunchTable
 from evaluator.result import Evidence, KernelLimits
 
 HEADER = struct.Struct("=QQ")
-RECORD = struct.Struct("=QQQQ9IiI5iII32s256s256s")
+RECORD = struct.Struct("=QQQQ9IiI5i8IQQ32s256s256s")
 
 
 @pytest.fixture
@@ -29,8 +29,9 @@ def record(
 ) -> bytes:
     api = more.get("api", b"cudaLaunchKernel")
     limits = more.get("limits", (0, 0, 0, 0, 0))
+    asked = more.get("asked", (0, 0, 0, 0, 0, 0, 0, 0, 0, 0))  # pending, grid, block, unused, position, shared memory
     return RECORD.pack(
-        count, first, 11, 4096, 2, 3, 1, 256, 1, 1, *more.get("cluster", (0, 0, 0)), code, 0, *limits, 0, 0, api, kernel, path
+        count, first, 11, 4096, 2, 3, 1, 256, 1, 1, *more.get("cluster", (0, 0, 0)), code, 0, *limits, *asked, api, kernel, path
     )
 
 
@@ -39,7 +40,7 @@ def write(table: LaunchTable, used: int, *records: bytes) -> None:
 
 
 def test_the_layout_is_the_recorders() -> None:
-    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 18 * 4 + 32 + 256 + 256)
+    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 2 * 8 + 32 + 256 + 256)
 
 
 def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
@@ -58,6 +59,13 @@ def test_limits_and_clusters_are_read_where_they_are_known(table: LaunchTable) -
     assert launch.limits == KernelLimits(
         registers=40, static_shared_bytes=1024, local_bytes=16, max_threads=512, max_dynamic_shared_bytes=49152
     )
+
+
+def test_a_launch_that_is_waited_for_is_told_of_instead_of_the_first(table: LaunchTable) -> None:
+    write(table, 1, record(3, 1, asked=(1, 9, 8, 7, 32, 2, 1, 0, 41, 512)))
+    (launch,) = table.read()
+    assert (launch.pending, launch.count, launch.first, launch.last) == (True, 3, 41, 11)
+    assert (launch.grid, launch.block, launch.shared_bytes) == ((9, 8, 7), (32, 2, 1), 512)
 
 
 @pytest.mark.parametrize("path", [b"/tmp/torch_extensions/a.so", b"/dev/shm/a.so", b"/memfd:a (deleted)", b"/proc/self/fd/12"])

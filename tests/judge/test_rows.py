@@ -32,6 +32,8 @@ def test_all_rows_are_taken_where_there_are_few_or_one_output_has_a_scale_of_the
     assert Sampler(inputs, [rows, sums], rows_independent=True).draw() is None
     assert Sampler(inputs, [rows], rows_independent=False).draw() is None
     assert Sampler([torch.randn(59, 20)], [rows], rows_independent=True).draw() is None
+    assert Sampler(inputs, [rows, rows.long()], rows_independent=True).draw() is None
+    assert Sampler(inputs, [], rows_independent=False).draw() is Sampler([], [], rows_independent=True).draw() is None
 
 
 @pytest.mark.parametrize(

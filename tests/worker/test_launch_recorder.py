@@ -164,9 +164,11 @@ int cudaLaunchKernelExC(const void *c, const void *k, void **a) { return 0; }
 """
 
 
-def recorded(folder: Path, recorder: Path, runtime: str, **environment: str) -> tuple[int, str, list[LaunchRecord]]:
+def recorded(
+    folder: Path, recorder: Path, runtime: str, launcher: str = LAUNCHER, **environment: str
+) -> tuple[int, str, list[LaunchRecord]]:
     """Exit code, output, and records by position of the first launch, of a process that launches with this runtime."""
-    for name, source, more in (("limited", runtime + LIMITED, []), ("launcher", LAUNCHER, [str(folder / "limited.so")])):
+    for name, source, more in (("limited", runtime, []), ("launcher", launcher, [str(folder / "limited.so")])):
         (folder / f"{name}.c").write_text(source)
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", *more, "-o", f"{name}.so", "-ldl"], cwd=folder, check=True)
     table = LaunchTable()
@@ -183,6 +185,7 @@ print(ctypes.CDLL("{folder}/launcher.so").launch_limited())
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
         pass_fds=[table.descriptor],
     )
     records = list(table.read())
@@ -191,7 +194,7 @@ print(ctypes.CDLL("{folder}/launcher.so").launch_limited())
 
 
 def test_limits_clusters_and_the_last_launch_are_recorded(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    code, said, (known, unknown, clustered) = recorded(tmp_path, parts[0], RUNTIME)
+    code, said, (known, unknown, clustered) = recorded(tmp_path, parts[0], RUNTIME + LIMITED)
     assert (code, said) == (0, "28"), said  # four refusals with 7, and no error of the recorder's own
     assert known.limits == KernelLimits(
         registers=90, static_shared_bytes=1024, local_bytes=48, max_threads=640, max_dynamic_shared_bytes=49152
@@ -202,8 +205,115 @@ def test_limits_clusters_and_the_last_launch_are_recorded(parts: tuple[Path, Pat
 
 
 def test_a_launch_that_does_not_come_back_is_pending_where_launches_wait(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    code, _, records = recorded(tmp_path, parts[0], HANGING, CUDA_LAUNCH_BLOCKING="1")
+    code, _, records = recorded(tmp_path, parts[0], HANGING + LIMITED, CUDA_LAUNCH_BLOCKING="1")
     assert code == 3
     assert [(item.kernel, item.count, item.block) for item in records if item.pending] == [("?", 0, (128, 1, 1))]
-    code, _, records = recorded(tmp_path, parts[0], HANGING)
+    code, _, records = recorded(tmp_path, parts[0], HANGING + LIMITED)
     assert (code, {item.pending for item in records}) == (3, {False})
+
+
+HANGING_LATER = """
+#include <unistd.h>
+typedef struct { unsigned x, y, z; } extent_t;
+int cudaLaunchKernel(const char *k, extent_t g, extent_t b, void **a, unsigned long s, void *t) { if (g.x == 3) _exit(3); return 0; }
+"""
+LAUNCHING_OFTEN = """
+#include <stddef.h>
+typedef struct { unsigned x, y, z; } extent_t;
+int cudaLaunchKernel(const void *, extent_t, extent_t, void **, size_t, void *);
+int launch_limited(void) {
+    volatile int codes = 0;
+    codes += cudaLaunchKernel("other", (extent_t){9, 9, 9}, (extent_t){8, 1, 1}, NULL, 0, NULL);
+    for (volatile unsigned i = 1; i < 5; ++i)
+        codes += cudaLaunchKernel("k", (extent_t){i, 1, 1}, (extent_t){32 * i, 1, 1}, NULL, 64 * i, NULL);
+    return codes;
+}
+"""
+
+
+def test_a_kernel_that_hangs_after_it_ran_is_told_of_by_its_last_launch(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, _, (other, hanging) = recorded(tmp_path, parts[0], HANGING_LATER, LAUNCHING_OFTEN, CUDA_LAUNCH_BLOCKING="1")
+    assert code == 3
+    assert (other.pending, other.first, other.grid) == (False, 0, (9, 9, 9))
+    assert (hanging.pending, hanging.count, hanging.first, hanging.last) == (True, 2, 3, 2)
+    assert (hanging.grid, hanging.block, hanging.shared_bytes) == ((3, 1, 1), (96, 1, 1), 192)
+
+
+def test_launches_that_came_back_are_told_of_by_the_first(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    runtime = HANGING_LATER.replace("g.x == 3", "g.x == 99")
+    code, _, (_, returned) = recorded(tmp_path, parts[0], runtime, LAUNCHING_OFTEN, CUDA_LAUNCH_BLOCKING="1")
+    assert (code, returned.pending, returned.count, returned.first, returned.last) == (0, False, 4, 1, 4)
+    assert (returned.grid, returned.block, returned.shared_bytes) == ((1, 1, 1), (32, 1, 1), 64)
+
+
+LOADING = """
+#include <dlfcn.h>
+#include <stddef.h>
+typedef struct { unsigned x, y, z; } extent_t;
+int cudaLaunchKernel(const char *k, extent_t g, extent_t b, void **a, unsigned long s, void *t) { return 0; }
+int cudaFuncGetName(const char **name, const char *kernel) {  /* loads the kernel's module, and launches what initialises it */
+    static int loaded;
+    int (*launch)(const char *, extent_t, extent_t, void **, size_t, void *) = dlsym(RTLD_DEFAULT, "cudaLaunchKernel");
+    *name = kernel;
+    return loaded++ ? 0 : launch("initialises", (extent_t){1, 1, 1}, (extent_t){1, 1, 1}, NULL, 0, NULL);
+}
+"""
+
+
+@pytest.mark.parametrize("environment", [{}, {"CUDA_LAUNCH_BLOCKING": "1"}], ids=["launches return", "launches wait"])
+def test_cuda_may_launch_while_it_is_asked_for_a_name(environment: dict[str, str], parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, said, records = recorded(tmp_path, parts[0], LOADING, LAUNCHING_OFTEN, **environment)
+    assert code == 0, said
+    assert {item.kernel: item.count for item in records} == {"other": 1, "k": 4, "initialises": 1}
+
+
+DRIVER = """
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* A kernel of a library begins with L; whoever takes it for a function goes down, and the other way round. */
+static char kernel[16] = "Lone", function[16] = "Fone";
+int cuLaunchKernel(const char *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s, void *t,
+                   void **a, void **e) { return 0; }
+int cuLibraryGetKernel(char **found, void *library, const char *name) { *found = kernel; return *name == 'o' ? 0 : 500; }
+int cuLibraryGetKernelCount(unsigned *count, void *library) { *count = 1; return 0; }
+int cuLibraryEnumerateKernels(char **found, unsigned count, void *library) { *found = kernel; return 0; }
+int cuLibraryUnload(void *library) { memcpy(kernel, "Ftwo", 4); return 0; }
+int cuKernelGetFunction(char **found, const char *k) { if (*k != 'L') abort(); *found = function; return 0; }
+int cuKernelGetName(const char **name, const char *k) { if (*k != 'L') abort(); *name = "of_a_library"; return 0; }
+int cuFuncGetName(const char **name, const char *f) { if (*f != 'F') abort(); *name = f; return 0; }
+int cuFuncGetAttribute(int *value, int attribute, const char *f) { if (*f != 'F') abort(); *value = 10 * attribute + 1; return 0; }
+"""
+LIBRARY_LAUNCHER = """
+#include <dlfcn.h>
+#include <stddef.h>
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+int cuLibraryGetKernel(void **, void *, const char *);
+int cuLibraryEnumerateKernels(void **, unsigned, void *);
+int cuLibraryUnload(void *);
+int launch_limited(void) {
+    void *found[4] = {NULL, "not a kernel", NULL, NULL};
+    volatile int codes = GET;
+    codes += cuLaunchKernel(found[0], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    codes += cuLibraryUnload("library");
+    codes += cuLaunchKernel(found[0], 2, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    return codes;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "get",
+    [
+        'cuLibraryGetKernel(found, "library", "one")',
+        'cuLibraryEnumerateKernels(found, 4, "library")',
+        '((int (*)(void **, void *, const char *))dlsym(RTLD_DEFAULT, "cuLibraryGetKernel"))(found, "library", "one")',
+    ],
+    ids=["linked", "enumerated", "by name"],
+)
+def test_a_kernel_of_a_library_is_not_taken_for_a_function(get: str, parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, said, (kernel, function) = recorded(tmp_path, parts[0], DRIVER, LIBRARY_LAUNCHER.replace("GET", get))
+    assert (code, said) == (0, "0"), said
+    assert (kernel.kernel, function.kernel) == ("of_a_library", "Ftwo")
+    limits = KernelLimits(registers=41, static_shared_bytes=11, local_bytes=31, max_threads=1, max_dynamic_shared_bytes=81)
+    assert kernel.limits == function.limits == limits

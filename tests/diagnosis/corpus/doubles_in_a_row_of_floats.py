@@ -11,7 +11,7 @@ __global__ void leaky(const float* in, float* out, long n) {  // HERE
     const long i = blockIdx.x * 256L + threadIdx.x;
     if (i + 1 >= n) return;
     const double both = *reinterpret_cast<const double*>(in + i);
-    out[i] = __int_as_float(__double2loint(both));
+    out[i] = (float)(both * 0.01);
 }
 torch::Tensor run(torch::Tensor x) {
     auto y = torch::empty_like(x);

@@ -1,0 +1,55 @@
+"""How the wrong elements of an output lie and what they are like: shown beside a verdict, and never a reason for one."""
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+from evaluator.judge.error_map import ErrorMapper
+from evaluator.judge.layout import Layout
+from evaluator.judge.likeness import Likeness
+from evaluator.result import ErrorMap
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Portrait:
+    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, be it for want of memory, stays empty."""
+
+    def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
+        self._layout, self._map, self._likeness = Layout(shape), ErrorMapper(shape), Likeness(dtype)
+        self._failed: set[str] = set()
+
+    def add(
+        self, start: int, candidate: torch.Tensor, oracle: torch.Tensor, error: torch.Tensor, wrong: torch.Tensor, tolerance: float
+    ) -> None:
+        """The elements from position `start` on, all of shape (n,): values in float64 or int64, `error` in float64, `wrong` bool."""
+        self._part("pattern", lambda: self._layout.add(start, wrong), None)
+        self._part("error map", lambda: self._map.add(start, _ratio(error, wrong, tolerance)), None)
+        self._part("likeness", lambda: self._likeness.add(candidate, oracle, wrong), None)
+
+    def pattern(self) -> str:
+        return self._part("pattern", self._layout.describe, "")
+
+    def error_map(self) -> ErrorMap | None:
+        return self._part("error map", self._map.record, None)
+
+    def likeness(self) -> str:
+        return self._part("likeness", self._likeness.describe, "")
+
+    def _part(self, name: str, work: Callable[[], T], empty: T) -> T:
+        if name in self._failed:
+            return empty
+        try:
+            return work()
+        except Exception:  # whatever it is, the verdict stands without a picture
+            log.exception("the %s of a wrong output is left empty", name)
+            self._failed.add(name)
+            return empty
+
+
+def _ratio(error: torch.Tensor, wrong: torch.Tensor, tolerance: float) -> torch.Tensor:
+    return error / tolerance if tolerance else torch.where(wrong, error + 1, 0.0)
