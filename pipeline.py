@@ -355,6 +355,7 @@ class Session:
             raise UsageError(f"{option} {name}: {error.strerror}; the results so far are in the database") from error
 
     def _engine_options(self) -> Any:
+        from db.calibrations import newest
         from evaluator.build.cache import default_root
         from evaluator.engine.capacity import of_this_machine
         from evaluator.engine.options import EngineOptions
@@ -371,6 +372,7 @@ class Session:
             level=level,
             build_slots=fits.build_slots,
             slot_bytes=fits.slot_bytes,
+            calibrations=newest(self.store, [device.unique_id for device in self.devices]),
         )
 
 

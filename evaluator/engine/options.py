@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator.build.native import compile_native
+from evaluator.calibration import Calibration
 from evaluator.devices import Device
 from evaluator.sandbox import Level
 
@@ -27,6 +28,8 @@ class EngineOptions:
     """Compilers that run at once; None for as many as judges ask for."""
     slot_bytes: int = 1 << 30
     """Memory that a compiler may use with one slot."""
+    calibrations: tuple[Calibration, ...] = ()
+    """All that is known of the devices, newest first."""
 
     @property
     def devices(self) -> tuple[Device, ...]:

@@ -1,6 +1,7 @@
 """Results to store."""
 
 import hashlib
+from datetime import UTC, datetime
 from typing import Any
 
 from evaluator.category import Category, Status
@@ -8,6 +9,7 @@ from evaluator.result import (
     AblationEvidence,
     BuildAttempt,
     BuildEvidence,
+    ConditionsEvidence,
     DeviceState,
     Diagnostic,
     Environment,
@@ -20,6 +22,7 @@ from evaluator.result import (
     FloorEvidence,
     KernelLimits,
     LaunchRecord,
+    LightEvidence,
     Result,
     RoundEvidence,
     TimingEvidence,
@@ -141,7 +144,29 @@ def full_evidence(text: str = "") -> Evidence:
         ),
         fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
         sizes=(17, 1021),
-        device_states=(DeviceState(stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, other_processes=0),),
+        device_states=(
+            DeviceState(
+                stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, throttled=f"sw_power_cap{text}", other_processes=0, at_s=0.125
+            ),
+            DeviceState(stage="after"),
+        ),
+        conditions=ConditionsEvidence(
+            shared=True, throttled="hw_thermal_slowdown", repeated=True, first_runtime_ms=2.5, first_baseline_ms=4.5
+        ),
+        light=LightEvidence(
+            read_bytes=1 << 30,
+            written_bytes=1 << 30,
+            moved_bytes=2 << 30,
+            operations=1e9,
+            arithmetic="3 × tf32",
+            bytes_per_s=4.25e12,
+            operations_per_s=1.25e14,
+            light_ms=0.5,
+            bound="memory",
+            uncertainty=0.01,
+            calibrated_at=datetime(2026, 5, 1, 12, tzinfo=UTC),
+            declared=False,
+        ),
         rounds=(
             RoundEvidence(
                 index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)
