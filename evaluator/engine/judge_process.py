@@ -74,6 +74,7 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
         environment=describe_environment(options.device, toolchain),
         recorder=launch_recorder(options),
         readonly=module_folders(),
+        sanitizer=options.sanitizer,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from evaluator.build.native import compile_native
 from evaluator.devices import Device
 from evaluator.sandbox import Level
+from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class EngineOptions:
     """Compilers that run at once; None for as many as judges ask for."""
     slot_bytes: int = 1 << 30
     """Memory that a compiler may use with one slot."""
+    sanitizer: Sanitizer | None = None
+    """What submissions are to be sanitized with; None where that was not asked for."""
 
     @property
     def devices(self) -> tuple[Device, ...]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +14,7 @@ import torch
 from evaluator.category import Category, Status
 from evaluator.devices import Device, cpu_count
 from evaluator.diagnosis import Verdict, diagnose
+from evaluator.judge import sanitizing
 from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.floor import find_floor
@@ -28,6 +30,7 @@ from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
+from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
@@ -91,7 +94,32 @@ class Attempt:
         if is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
             verdict = self._diagnose()
+        sanitizer = self._bench.sanitizer
+        if sanitizer is not None and sanitizing.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
+            self._sanitize(sanitizer)
         return verdict
+
+    def _sanitize(self, sanitizer: Sanitizer) -> None:
+        """Have the submission watched by compute-sanitizer; the verdict stands, whatever comes of it."""
+        start = time.monotonic()
+        try:
+            self._make_room()
+            self._note(sanitizer=self._sanitizing().run(sanitizer))
+        except (ProblemError, SandboxUnavailable, RuntimeError) as error:
+            log.info("%s was not sanitized: %s", self._job.submission, error)
+        self._note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
+
+    def _sanitizing(self) -> sanitizing.Sanitizing:
+        return sanitizing.Sanitizing(
+            bench=self._bench,
+            job=self._job,
+            problem=self._problem,
+            case_name=self._case.name,
+            lock=self._lock,
+            environment=_worker_environment(self._bench.device),
+            readonly=tuple(_without(self._bench.readonly, self._job.problem_path)),
+            report=self._report,
+        )
 
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
@@ -109,11 +137,15 @@ class Attempt:
         ) as error:
             log.info("the second run of %s shows nothing: %s", self._job.submission, error)
 
-    def _second_run(self) -> FaultEvidence | None:
+    def _make_room(self) -> None:
+        """End all workers, and leave the device to others."""
         for other in (*self._workers, self._baseline):
             if other is not None:
                 other.end()
         self._leave_device()
+
+    def _second_run(self) -> FaultEvidence | None:
+        self._make_room()
         stages_s = self.evidence.stages_s
         call_s = min(self._job.timeout_s, SECOND_S + SECOND_FACTOR * stages_s.get("rounds", 0.0))
         worker = self._fork(ENVIRONMENT)
@@ -354,10 +386,7 @@ class Attempt:
         While it starts and loads, others may have the device.
         """
         with candidate.spending("reload"):
-            for other in (*self._workers, self._baseline):
-                if other is not None:
-                    other.end()
-            self._leave_device()
+            self._make_room()
             worker = self._start("ablation")
 
         def prepare() -> None:

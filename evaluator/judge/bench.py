@@ -7,6 +7,7 @@ from evaluator.build.builder import Builder
 from evaluator.devices import Device
 from evaluator.result import Environment
 from evaluator.sandbox import Limits, Zygote
+from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,5 @@ class Bench:
     readonly: tuple[str, ...] = ()
     """Folders that workers need to see besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)
+    sanitizer: Sanitizer | None = None
+    """None where compute-sanitizer was not asked for."""
