@@ -128,13 +128,14 @@ class Sanitizing:
         start = time.monotonic()
         builds = LineBuilds(self.bench.builder)
         try:
-            conversation = _Conversation(self, case, limit_s, builds)
+            conversation = Conversation(self, case, limit_s, builds)
             text = conversation.hold(words, readonly)
         except (SandboxUnavailable, ProblemError, OSError, RuntimeError) as error:
             log.info("%s could not be run over %s: %s", tool, self.job.submission, error)
             return SanitizerRun(tool=tool, outcome="failed", duration_s=_since(start), remark=_cut(str(error))), ()
         finally:
             self.lock.release()
+        log.debug("%s wrote of %s:\n%s", tool, self.job.submission, text)
         written = read(text)
         sources = Sources(builds.requests, self.job.code, self.job.first_line, MODULE_FILE)
         outcome, remark = conversation.outcome, conversation.remark
@@ -150,7 +151,7 @@ class Sanitizing:
         return run, findings(tool, written.reports, sources)
 
 
-class _Conversation:
+class Conversation:
     """The judge's talk with one worker under a tool, from its start to what the tool wrote."""
 
     def __init__(self, plan: Sanitizing, case: ProblemCase, limit_s: float, builds: LineBuilds) -> None:

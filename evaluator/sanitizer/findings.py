@@ -7,7 +7,7 @@ from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis.source_map import MAX_EXCERPT_CHARS, SourceMap
 from evaluator.diagnosis.words import plain_name
 from evaluator.result import SanitizerFinding, SanitizerPlace
-from evaluator.sanitizer.log import Place, Report
+from evaluator.sanitizer.log import CALLED, Place, Report
 
 MAX_FINDINGS = 20
 """Kept of one tool."""
@@ -72,17 +72,20 @@ def findings(tool: str, reports: Iterable[Report], sources: Sources) -> tuple[Sa
 
 def _finding(tool: str, group: Sequence[Report], sources: Sources) -> SanitizerFinding:
     first = group[0]
-    located = sources.locate(first.place)
-    others = tuple(_other(place, sources) for place in first.others[:MAX_OTHERS])
+    frames = [first.place, *(place for place in first.others if place.role == CALLED)]
+    places = [(place, sources.locate(place)) for place in frames]
+    # A barrier, or a function of a header's, is reported where it is defined: what is wrong is the line that asked for it.
+    place, located = next(((place, located) for place, located in places if located.source_line is not None), places[0])
+    others = tuple(_other(other, sources) for other in first.others[:MAX_OTHERS] if other != place)
     return SanitizerFinding(
         tool=tool,
         severity=first.severity,
         message=first.message,
         count=len(group),
-        kernel=first.place.kernel,
-        own=located.own or any(other.source_line for other in others),
-        file=first.place.file,
-        line=first.place.line,
+        kernel=frames[-1].kernel,
+        own=any(found.own for _, found in places) or any(other.source_line for other in others),
+        file=place.file,
+        line=place.line,
         source_line=located.source_line,
         excerpt=located.excerpt,
         detail="; ".join(first.details),

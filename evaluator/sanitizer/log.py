@@ -15,6 +15,8 @@ MAX_LINE_CHARS = 2000
 MAX_TEXT_CHARS = 400
 MAX_DETAILS = 4
 PREFIX = "========="
+CALLED = "called"
+"""Role of a place that the one before it was called from."""
 
 _PLACES = (
     re.compile(r"(?P<kernel>\S.*?)\+(?P<offset>0x[0-9a-f]{1,16}|\d{1,9})(?: in (?P<file>\S.*?):(?P<line>\d{1,9}))?"),
@@ -52,7 +54,7 @@ class Report:
     """One report of a tool."""
 
     severity: str
-    """error or warning."""
+    """error, warning or info."""
     message: str
     place: Place
     others: tuple[Place, ...] = ()
@@ -144,7 +146,7 @@ def _read_more(lines: list[str]) -> tuple[Place | None, list[Place], list[str]]:
         elif thread := _HAZARD_THREAD.match(line):
             others.append(_place(_clean(thread["role"]), thread["place"]))
         elif frame := _FRAME.match(line):
-            others.append(_place("called here", frame["place"]))
+            others.append(_place(CALLED, frame["place"]))
         elif not _BACKTRACE.match(line):
             details.append(_clean(line))
     return place, others, details

@@ -11,6 +11,8 @@ from pathlib import Path
 
 PROGRAM = "compute-sanitizer"
 ALL, AUTO = "all", "auto"
+TOOLKIT = "/usr/local/cuda"
+"""Where it is looked for last."""
 _VERSION_WITHIN_S = 60.0
 _VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
 _LIBRARY = "libsanitizer-collection.so"
@@ -74,7 +76,7 @@ def find(wish: Wish) -> Sanitizer:
     program = next(_candidates(), None)
     if program is None:
         raise SanitizerMissingError(
-            f"--sanitize needs {PROGRAM}, which is neither on the PATH nor in the bin folder of CUDA_HOME or /usr/local/cuda: "
+            f"--sanitize needs {PROGRAM}, which is neither on the PATH nor in the bin folder of CUDA_HOME or {TOOLKIT}: "
             "set CUDA_HOME to a CUDA toolkit that has it, or leave --sanitize out"
         )
     try:
@@ -91,7 +93,7 @@ def find(wish: Wish) -> Sanitizer:
 def _candidates() -> Iterator[str]:
     if on_path := shutil.which(PROGRAM):
         yield str(Path(on_path).absolute())
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), TOOLKIT]
     for home in filter(None, homes):
         for folder in ("bin", PROGRAM):
             if found := shutil.which(PROGRAM, path=str(Path(home).absolute() / folder)):
