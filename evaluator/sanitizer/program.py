@@ -34,7 +34,7 @@ _PORTS = range(20_000, 60_000)
 _PACKAGES = ("evaluator/sandbox", "evaluator/worker", "evaluator/sanitizer/inside.py", "evaluator/sanitizer/__init__.py")
 _INSIDE = (
     "import sys; sys.path.insert(0, '/proc/self/fd/{code}'); from evaluator.sanitizer.inside import main; "
-    "sys.exit(main({channel}, {remains}, ({log}, {code})))"
+    "sys.exit(main({channel}, {remains}, {log}))"
 )
 _OF_TOOL: dict[Tool, tuple[str, ...]] = {
     # PyTorch asks for functions of the driver that an older one may not have, and goes on without: no fault of anybody's.
