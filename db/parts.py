@@ -32,10 +32,17 @@ _AXES = "xyz"
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
 _NO_FIELD = ("evaluation_id", "position", "more", "round", "build", "side")
-_BOOLEANS = {RoundRow: ("passed",), BuildRow: ("ok", "cached", "uses_cuda"), BuildAttemptRow: ("ok",), LaunchRow: ("own", "side_stream"), FindingRow: ("own",)}
+_BOOLEANS = {
+    RoundRow: ("passed",),
+    BuildRow: ("ok", "cached", "uses_cuda"),
+    BuildAttemptRow: ("ok",),
+    LaunchRow: ("own", "side_stream"),
+    FindingRow: ("own",),
+}
 # In the order in which they can be written.
 _MODELS: tuple[type[Base], ...] = (
-    *(RoundRow, ErrorRow, TimingRow, SampleRow, BaselineRow, BuildRow, BuildAttemptRow, DiagnosticRow, LaunchRow, LogRow, DeviceStateRow, FindingRow),
+    *(RoundRow, ErrorRow, TimingRow, SampleRow, BaselineRow, BuildRow, BuildAttemptRow, DiagnosticRow, LaunchRow, FindingRow),
+    *(LogRow, DeviceStateRow),
 )
 
 

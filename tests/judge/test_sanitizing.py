@@ -1,8 +1,9 @@
-"""Workers under a tool, at every level; where the tool itself matters, a program stands in for it that is late or writes what it should not."""
+"""Workers under a tool, at every level. Where the tool is late, or writes what it should not, a program stands in for it."""
 
 import os
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +25,7 @@ from evaluator.result import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Limits, Zygote
 from evaluator.sandbox.probe import try_level
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
-from tests.judge.conftest import make_job, own_cpu
+from tests.judge.conftest import Judge, make_job, own_cpu
 
 HEAD = "import os, socket, time\nimport torch\nclass ModelNew(torch.nn.Module):\n    calls = 0\n    def forward(self, x):\n"
 RIGHT = HEAD + "        return torch.softmax(x, 1)\n"
@@ -65,6 +66,15 @@ def level_bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 
 @pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Where every user can run programs: paths are the machine's at level `landlock`, those above them too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture
 def conversation(bench: Bench) -> Iterator[Conversation]:
     made = plan(bench, SECOND_CALL)
     yield Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(bench.builder))
@@ -79,9 +89,9 @@ def run(bench: Bench, code: str, words: tuple[str, ...], limit_s: float = 120.0)
         made.lock.close()
 
 
-def stand_in(tmp_path: Path, script: str) -> tuple[str, ...]:
+def stand_in(open_folder: Path, script: str) -> tuple[str, ...]:
     """A program in place of compute-sanitizer: the words after its name are what it is to run, the log is descriptor 4."""
-    path = tmp_path / "stand_in"
+    path = open_folder / "stand_in"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)
     return (str(path),)
@@ -99,8 +109,8 @@ def test_a_cold_worker_answers_both_calls_at_every_level(level_bench: Bench) -> 
     made.lock.close()
 
 
-def test_what_the_tool_writes_is_read_at_every_level(level_bench: Bench, tmp_path: Path) -> None:
-    ended, (finding,) = run(level_bench, RIGHT, stand_in(tmp_path, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
+def test_what_the_tool_writes_is_read_at_every_level(level_bench: Bench, open_folder: Path) -> None:
+    ended, (finding,) = run(level_bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
     assert (ended.outcome, ended.reports, ended.remark) == ("ended", 1, "")
     assert (finding.kernel, finding.own) == ("k()", False)
 
@@ -117,25 +127,25 @@ def test_a_build_is_served_and_remembered(bench: Bench) -> None:
     made.lock.close()
 
 
-def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: Bench, tmp_path: Path) -> None:
+def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: Bench, open_folder: Path) -> None:
     start = time.monotonic()
-    ended, found = run(bench, ENDLESS, stand_in(tmp_path, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=8.0)
+    ended, found = run(bench, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=8.0)
     assert time.monotonic() - start < 20
     assert (ended.outcome, ended.reports, len(found)) == ("deadline", 1, 1)
     assert "8 s" in ended.remark
 
 
-def test_a_tool_that_never_starts_its_child_is_killed(bench: Bench, tmp_path: Path) -> None:
+def test_a_tool_that_never_starts_its_child_is_killed(bench: Bench, open_folder: Path) -> None:
     start = time.monotonic()
-    ended, found = run(bench, RIGHT, stand_in(tmp_path, f"{REPORT}\nsleep 600"), limit_s=2.0)
+    ended, found = run(bench, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=2.0)
     assert time.monotonic() - start < 20
     assert (ended.outcome, len(found)) == ("deadline", 1)
 
 
-def test_a_tool_that_does_not_end_after_its_child_is_killed(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_does_not_end_after_its_child_is_killed(bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizing.GRACE_S", 1.0)
     start = time.monotonic()
-    ended, found = run(bench, RIGHT, stand_in(tmp_path, f'{REPORT}\n"$@"\nsleep 600'))
+    ended, found = run(bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
     assert time.monotonic() - start < 60
     assert (ended.outcome, len(found)) == ("failed", 1)
 
@@ -153,8 +163,8 @@ def test_a_tool_that_does_not_end_after_its_child_is_killed(bench: Bench, tmp_pa
         "echo not a frame >&3; sleep 600",
     ],
 )
-def test_a_tool_that_writes_anything_else_comes_to_nothing(bench: Bench, tmp_path: Path, script: str) -> None:
-    ended, found = run(bench, RIGHT, stand_in(tmp_path, script), limit_s=10.0)
+def test_a_tool_that_writes_anything_else_comes_to_nothing(bench: Bench, open_folder: Path, script: str) -> None:
+    ended, found = run(bench, RIGHT, stand_in(open_folder, script), limit_s=10.0)
     assert ended.outcome in ("failed", "deadline") or ended.reports is not None
     assert len(found) <= 20 and len(ended.remark) <= 400
 
@@ -165,27 +175,41 @@ def test_a_missing_program_says_so(bench: Bench) -> None:
     assert "no-such-tool" in ended.remark
 
 
-def test_the_log_is_read_up_to_a_limit(conversation: Conversation, tmp_path: Path) -> None:
-    words = stand_in(tmp_path, "head -c 9000000 /dev/zero | tr '\\0' x > /proc/self/fd/4")
+def test_the_log_is_read_up_to_a_limit(conversation: Conversation, open_folder: Path) -> None:
+    words = stand_in(open_folder, "head -c 9000000 /dev/zero | tr '\\0' x > /proc/self/fd/4")
     assert len(conversation.hold(words, words)) == 4 << 20
 
 
-def test_memory_is_limited_as_everywhere(bench: Bench, tmp_path: Path) -> None:
+def test_memory_is_limited_as_everywhere(bench: Bench, open_folder: Path) -> None:
     code = HEAD + "        self.kept = torch.ones(1 << 30)\n        return x\n"
     small = replace(bench, limits=Limits(memory_bytes=2 << 30))
-    ended, _ = run(small, code, stand_in(tmp_path, '"$@"'))
+    ended, _ = run(small, code, stand_in(open_folder, '"$@"'))
     assert ended.outcome == "failed"
 
 
-def test_all_tools_share_one_budget(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tools_share_one_budget(bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizing.BUDGET_S", 16.0)
     monkeypatch.setattr("evaluator.judge.sanitizing.TOOL_S", 4.0)
     made = plan(bench, ENDLESS)
-    evidence = made.run(Sanitizer(*stand_in(tmp_path, "sleep 600"), version="1", wish=Wish(tuple(Tool))))
+    evidence = made.run(Sanitizer(stand_in(open_folder, "sleep 600")[0], "1", Wish(tuple(Tool))))
     assert [item.outcome for item in evidence.runs] == ["deadline"] * 4
     assert evidence.runs[0].duration_s >= 4 and evidence.runs[-1].duration_s == 0
     assert evidence.case == "small" and "took all the time" in evidence.runs[-1].remark
     made.lock.close()
+
+
+def test_an_evaluation_keeps_its_verdict_and_what_was_found(
+    judge: Judge, bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator.judge.sanitizing.is_wanted", lambda *_: True)  # on the CPU no kernel is seen to be launched
+    program = stand_in(open_folder, f'while [ "$1" != no ]; do shift; done; {REPORT}; {SUMMARY}')[0]
+    watching = replace(bench, sanitizer=Sanitizer(program, "1", Wish((Tool.RACECHECK,))))
+    zeros = HEAD + "        return torch.zeros_like(x)\n"
+    result, plain = judge(zeros, bench=watching), judge(zeros)
+    assert (result.status, result.category) == (plain.status, plain.category)
+    assert plain.evidence.sanitizer is None and result.evidence.sanitizer is not None
+    assert [finding.kernel for finding in result.evidence.sanitizer.findings] == ["k()"]
+    assert result.evidence.stages_s["sanitize"] > 0
 
 
 def launched(**more: object) -> LaunchRecord:

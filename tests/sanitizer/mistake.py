@@ -1,7 +1,7 @@
 """Submissions with a mistake for each tool: corpus/.
 
-The header of each names the problem, the tool that finds the mistake, the beginning of what it says, and the kernel; lines that end with HERE are
-those that have to be named, the first of them as the finding's own.
+The header of each names the problem, the tool that finds the mistake, what it says in part, and the kernel; lines that end with HERE are
+those that have to be named.
 """
 
 import re
@@ -32,7 +32,7 @@ def read(path: Path) -> Mistake:
     """The mistake in a file. Raises KeyError where its header lacks something."""
     code = path.read_text(encoding="utf-8")
     lines = code.splitlines()
-    fields = dict(match.groups() for line in lines[:4] if (match := _FIELD.match(line)))
+    fields = {match[1]: match[2] for line in lines[:4] if (match := _FIELD.match(line))}
     marked = tuple(number for number, line in enumerate(lines, 1) if line.endswith("HERE"))
     return Mistake(path.name, code, fields["problem"], Tool(fields["tool"]), fields["finds"], fields["kernel"], marked)
 

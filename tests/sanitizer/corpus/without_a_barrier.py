@@ -1,6 +1,6 @@
 # problem: leaky_relu
 # tool: racecheck
-# finds: race
+# finds: that races
 # kernel: mirrored
 """Leaky ReLU over a tile that is read before all of it has been written."""
 
