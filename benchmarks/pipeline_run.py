@@ -19,8 +19,9 @@ from evaluator.result import Result
 ROOT = Path(__file__).resolve().parents[1]
 FREE_STAGES = ("start", "load", "queue", "build", "wait")
 """Stages of an evaluation before it has the device: it neither holds nor slows it."""
-LATER_STAGES = ("reload",)
-"""Stages without the device, between two with it: the worker without own kernels starts, and waits for it."""
+LATER_STAGES = ("reload", "second_run")
+"""Stages in which another worker starts, waits for the device, and has it for a while: the one without own kernels, and the one that looks
+for the kernel at fault."""
 HELD_STAGES = ("construct", "rounds", "baseline", "timing", "ablation")
 """Stages in which an evaluation holds the device's lock. What it spends on builds meanwhile is in `build`, when others have the device."""
 ALL_JUDGED = (0, 1)

@@ -1,10 +1,8 @@
 """Rules over the timing: work that was put off, done ahead or hidden from the clock, and times that can't be."""
 
-import statistics
-
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.result import Evidence, TimingEvidence, TimingSide
+from evaluator.result import Evidence, TimingEvidence
 
 UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25
@@ -41,11 +39,10 @@ def deferred(evidence: Evidence) -> Verdict | None:
         return None
     if min(len(side.reveal_ms) for side in (timing.candidate, timing.alone)) < 2:
         return None
-    late_ms = _usual(timing.candidate) - _usual(timing.alone)
     took_ms = timing.candidate.work_ms
-    if late_ms <= DEFERRED_FACTOR * took_ms + DEFERRED_MS:
+    if timing.deferred_ms <= DEFERRED_FACTOR * took_ms + DEFERRED_MS:
         return None
-    message = f"an answer takes {took_ms:.3g} ms, and then {late_ms:.3g} ms longer to arrive than the baseline's"
+    message = f"an answer takes {took_ms:.3g} ms, and then {timing.deferred_ms:.3g} ms longer to arrive than the baseline's"
     return Verdict(Category.DEFERRED_WORK, message)
 
 
@@ -72,12 +69,6 @@ def background(evidence: Evidence) -> Verdict | None:
 def _much(processor_ms: float, timing: TimingEvidence) -> bool:
     """Whether so much processor time outside of a call can't be bookkeeping."""
     return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
-
-
-def _usual(side: TimingSide) -> float:
-    """How long an answer of this side takes to arrive, in ms: processor time at the median, or by a clock, which others on the machine
-    delay and never hasten, at the lower quartile."""
-    return statistics.median(side.reveal_ms) if side.busy_ms else statistics.quantiles(side.reveal_ms, n=4)[0]
 
 
 def unexplained_time(evidence: Evidence) -> Verdict | None:

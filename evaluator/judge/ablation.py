@@ -10,12 +10,13 @@ from typing import Any
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.judge.answer import MismatchError, match, read_claim
+from evaluator.judge.answer import MismatchError, form_of, match, read_claim, tensors_of
 from evaluator.judge.distributions import changed
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import Judgement, allocate_outputs, judge_values, plan_rounds, reveal, synchronize
+from evaluator.judge.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
+from evaluator.judge.rows import Sampler
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.problem import ProblemCase
 from evaluator.result import AblationEvidence, Evidence
@@ -59,13 +60,13 @@ def answer_without(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Me
     was to write. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
     """
     first = case.inputs(fresh_seed(), memory.device)
-    expected = oracle.expected(first)
-    inputs, outputs = InputSet(memory, first), allocate_outputs(memory, expected)
+    form = form_of(oracle.expected(first))
+    inputs, outputs = InputSet(memory, first), allocate_outputs(memory, form)
     worker.hand_over([*inputs.allocations, *outputs], deadline_s)
     worker.request("inputs", deadline_s, sets=[inputs.tree(first)])
     synchronize(memory.device)
     worker.request("call", deadline_s, set=0)
-    others = [plan.distribution for plan in plan_rounds(case, first, expected) if plan.distribution != "own"]
+    others = [plan.distribution for plan in plan_rounds(case, first, form) if plan.distribution != "own"]
     for distribution in ("own", *others[:1]):
         seed = fresh_seed()
         arguments = changed(case.inputs(seed, memory.device), distribution, seed)
@@ -87,13 +88,19 @@ def _asked(
     deadline_s: float,
 ) -> Judgement:
     """The answer to these arguments, which the worker has been given; its free memory is filled first."""
-    expected = oracle.expected(arguments)
+    form = form_of(oracle.expected(arguments))
     worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
     synchronize(memory.device)
     claimed, count = read_claim(worker.request("call", deadline_s, set=0))
     try:
-        claims = list(match(claimed, expected, memory.device.type))
+        claims = list(match(claimed, form, memory.device.type))
     except MismatchError as error:
         return Judgement(error.category, str(error))
-    candidate = reveal(worker, outputs, claims, count, expected, deadline_s)
-    return judge_values(case, oracle, arguments, candidate, expected)
+    shapes = [tensor for _, tensor in tensors_of(form)]
+    ask_to_reveal(worker, outputs, claims, count, shapes, deadline_s)
+    candidate = snapshot(outputs, claims, shapes)
+    if sample := Sampler(arguments, shapes, case.rows_independent).draw():  # most are wrong everywhere
+        some = judge_values(case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample)
+        if some.category is not None:
+            return some
+    return judge_values(case, oracle, arguments, candidate, form)

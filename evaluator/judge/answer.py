@@ -98,6 +98,25 @@ def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]
             yield from tensors_of(item, f"{path}[{number}]")
 
 
+def form_of(value: Any) -> Any:
+    """What a nested value looks like: its tensors without memory, contiguous, and everything else as it is."""
+    if isinstance(value, torch.Tensor):
+        return torch.empty_like(value, device="meta", memory_format=torch.contiguous_format)
+    if isinstance(value, dict):
+        return {key: form_of(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [form_of(item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
+def has_plain_values(form: Any) -> bool:
+    """Whether there is anything else than tensors in a nested value."""
+    if isinstance(form, dict | tuple | list):
+        return any(has_plain_values(item) for item in (form.values() if isinstance(form, dict) else form))
+    return not isinstance(form, torch.Tensor)
+
+
 def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:
     """The claimed tensor for each tensor of the reference's answer, in the order of `tensors_of(expected)`.
 

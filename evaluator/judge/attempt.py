@@ -23,7 +23,7 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import Judgement, Rounds
-from evaluator.judge.second_run import ENVIRONMENT, SECOND_FACTOR, SECOND_S, culprit, is_wanted
+from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
@@ -69,6 +69,8 @@ class Attempt:
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
+        self._form: Any = None
+        """What an answer looks like, once the rounds have been passed."""
         self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
@@ -105,8 +107,8 @@ class Attempt:
         try:
             self._make_room()
             self._note(sanitizer=self._sanitizing().run(sanitizer))
-        except (ProblemError, SandboxUnavailable, RuntimeError) as error:
-            log.info("%s was not sanitized: %s", self._job.submission, error)
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not sanitized: %s", self._job.submission, error, exc_info=True)
         self._note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
 
     def _sanitizing(self) -> sanitizing.Sanitizing:
@@ -124,18 +126,12 @@ class Attempt:
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
         self._report("second run")
+        start = time.monotonic()
         try:
             self._note(fault=self._second_run())
-        except (
-            WorkerError,
-            ProtocolError,
-            NeedsDeviceError,
-            ProblemError,
-            ReferenceFailedError,
-            SandboxUnavailable,
-            RuntimeError,
-        ) as error:
-            log.info("the second run of %s shows nothing: %s", self._job.submission, error)
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("the second run of %s shows nothing: %s", self._job.submission, error, exc_info=True)
+        self._note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
     def _make_room(self) -> None:
         """End all workers, and leave the device to others."""
@@ -146,8 +142,7 @@ class Attempt:
 
     def _second_run(self) -> FaultEvidence | None:
         self._make_room()
-        stages_s = self.evidence.stages_s
-        call_s = min(self._job.timeout_s, SECOND_S + SECOND_FACTOR * stages_s.get("rounds", 0.0))
+        call_s = deadline_s(self.evidence, self._job.timeout_s)
         worker = self._fork(ENVIRONMENT)
         self._workers.append(worker)
         self._greet(worker)
@@ -155,10 +150,9 @@ class Attempt:
             self._load(worker, self._job.code, "ModelNew", threads=self._threads)
             self._lock.acquire()
             arguments, model = self._case.init_inputs(self._seed), self._case.model(self._seed, self._device)
-            self._construct(worker, arguments, model)
+            self._construct(worker, arguments, model, call_s)
             rounds = Rounds(worker, self._case, Oracle(model, self._case.rows_independent), self._memory, call_s)
-            for _ in rounds.run():
-                pass
+            rounds.provoke(len(self._rounds) + 1)
         except WorkerError:
             pass  # as in the first run; its record says where
         worker.end()
@@ -180,10 +174,12 @@ class Attempt:
             worker.close()
         if self._ready is None or self._ready.done():
             self._close_baseline()
-        self._leave_device()
-        self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
-        self._close_baseline()
-        self._lock.close()
+        try:
+            self._leave_device()
+        finally:
+            self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+            self._close_baseline()
+            self._lock.close()
 
     def _close_baseline(self) -> None:
         if self._baseline:
@@ -191,10 +187,12 @@ class Attempt:
             self._baseline = None
 
     def _leave_device(self) -> None:
-        """Free what was allocated, and let others have the device."""
-        self._memory.close()
-        self._empty_cache()
-        self._lock.release()
+        """Free what was allocated, and let others have the device, also where it is lost."""
+        try:
+            self._memory.close()
+            self._empty_cache()
+        finally:
+            self._lock.release()
 
     def _empty_cache(self) -> None:
         """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
@@ -339,8 +337,8 @@ class Attempt:
             ablate=ablate,
         )
 
-    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module) -> None:
-        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, LOAD_S)
+    def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float = LOAD_S) -> None:
+        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, deadline_s)
 
     def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
@@ -350,6 +348,7 @@ class Attempt:
             self._require_cpu_submission(candidate)
         if not self._rounds[-1].passed:
             return False
+        self._form = rounds.form
         rounds.close()
         self._empty_cache()
         return True
@@ -362,7 +361,7 @@ class Attempt:
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
             self._construct(baseline, arguments, model)
-            timing = Timing(candidate, baseline, self._case, oracle, self._memory, self._job.timeout_s)
+            timing = Timing(candidate, baseline, self._case, oracle, self._form, self._memory, self._job.timeout_s)
             self._note(timing=timing.run())
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)

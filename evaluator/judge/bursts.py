@@ -10,6 +10,7 @@ import secrets
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,11 +19,12 @@ from evaluator.judge.claims import least, single_slack_ms
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.rounds import snapshot, synchronize, views_into
+from evaluator.judge.rows import Sample
 from evaluator.judge.side import Side
 
 SINGLES = 15
 LEAST_SINGLES = 3
-SINGLES_S = 0.5
+SINGLES_S = 0.3
 """With LEAST_SINGLES done, slow calls are repeated no longer than this."""
 BURSTS = 15
 LEAST_BURSTS = 5
@@ -38,7 +40,16 @@ _random = secrets.SystemRandom()
 
 log = logging.getLogger(__name__)
 
-Check = Callable[[list[torch.Tensor], InputSet, list[Any]], None]
+
+@dataclass(frozen=True)
+class Taken:
+    """The judge's own copy of an answer, or of a sample of its rows."""
+
+    values: list[torch.Tensor]
+    sample: Sample | None
+
+
+Check = Callable[[Taken, InputSet, list[Any]], None]
 """Compares the answer to these inputs with the reference's, and raises where it is wrong."""
 
 
@@ -52,14 +63,17 @@ class Bursts:
         outputs: Sequence[Allocation],
         shapes: Sequence[torch.Tensor],
         draw: Callable[[], list[Any]],
+        draw_sample: Callable[[], Sample | None],
         areas: int,
     ) -> None:
-        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs; so many calls in a row can each have a flush.
+        """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs, `draw_sample` says which rows are compared; so
+        many calls in a row can each have a flush.
 
         How many there are in a row is a matter of sizes, and not of what the candidate leaves of the memory. Raises RuntimeError where
         there is none.
         """
-        self._device, self._sets, self._shapes, self._draw = memory.device, sets, shapes, draw
+        self._device, self._sets, self._shapes = memory.device, sets, shapes
+        self._draw, self._draw_sample = draw, draw_sample
         length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
         more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
         self.places: list[list[Allocation]] = [list(outputs), *more]
@@ -145,21 +159,24 @@ class Bursts:
         drawn = self._drawn(places)
         answers, late_ms = self._land(side, drawn)  # before anything else gives the worker time
         side.unflushed_bursts += not side.is_flushed()
-        for number, values in answers.items():
-            check(values, *given[number])
+        for number, taken in answers.items():
+            check(taken, *given[number])
         return took_ms, late_ms
 
     def _drawn(self, places: Sequence[Sequence[Allocation]]) -> dict[int, Sequence[Allocation]]:
         """Some of these places, by their number."""
         return {number: places[number] for number in _random.sample(range(len(places)), min(CHECKED, len(places)))}
 
-    def _land(self, side: Side, drawn: dict[int, Sequence[Allocation]]) -> tuple[dict[int, list[torch.Tensor]], float]:
+    def _land(self, side: Side, drawn: dict[int, Sequence[Allocation]]) -> tuple[dict[int, Taken], float]:
         """The answers in these places, as they are now, and how long it took to make them the judge's own, in ms.
 
         A worker may say too early that it is done.
         """
+        samples = {number: self._draw_sample() for number in drawn}
         start = time.perf_counter()
-        answers = {number: snapshot(place, side.claims, self._shapes) for number, place in drawn.items()}
+        answers = {
+            number: Taken(snapshot(place, side.claims, self._shapes, samples[number]), samples[number]) for number, place in drawn.items()
+        }
         synchronize(self._device)
         return answers, (time.perf_counter() - start) * 1e3
 

@@ -17,15 +17,16 @@ PROCESSOR_SLACK_MS = 0.1
 SINGLE_SLACK_MS = 0.15
 """How far a claim may fall short of the judge's clock over single requests before the clock's figure stands: how far the overhead of a
 request differs between two workers on a busy machine, which is more than its spread in either."""
-BURST_SLACK_MS = 0.02
-"""The same over bursts, and no more than the claim; but at least a call's share of the slack above, for they share a request's overhead."""
+BURST_SLACK_MS = 0.1
+BURST_SLACK_SHARE = 0.25
+"""The same over a burst, whose calls share it, as the second least of many bursts differs between two workers; and no more than this
+share of the claim, for nobody gets a short call for half of what it takes."""
 SLACK_SHARE = 0.05
-"""The same, of the claim."""
+"""The same of any witness, as a share of the claim."""
 TALK_SLACK_MS = 0.3
 """The same over whole requests, with the talk in the clock, and where the clock runs until the answer is in the judge's own memory."""
 UNGATED_SLACK_MS = 0.25
-UNGATED_BURST_SLACK_MS = 0.05
-"""The same over single requests and over bursts where calls were not behind the gate, and the host's time is in the clock."""
+"""The same over single requests where calls were not behind the gate, and the host's time is in the clock."""
 
 
 def compare(
@@ -50,12 +51,12 @@ def compare(
 
 
 def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) -> float:
-    """How much later the candidate's answers arrive than the baseline's; 0 within the slack. By processor time at the median, or by the
-    clock, which others on the machine delay and never hasten, at the lower quartile."""
-    usual = _lower_quartile if on_device else statistics.median
+    """How much later the candidate's answers arrive than the baseline's; 0 within the slack. By processor time at the median; by the clock,
+    which others on the machine delay and never hasten, the candidate's lower quartile beyond the baseline's upper one."""
+    late_of, usual_of = (_lower_quartile, _upper_quartile) if on_device else (statistics.median, statistics.median)
     least_slack_ms = max(TALK_SLACK_MS, SLACK_SHARE * candidate.median_ms) if on_device else REVEAL_SLACK_MS
-    baseline_ms = usual(alone.reveal_ms)
-    late_ms = usual(candidate.reveal_ms) - baseline_ms
+    baseline_ms = usual_of(alone.reveal_ms)
+    late_ms = late_of(candidate.reveal_ms) - baseline_ms
     return late_ms if late_ms > max(least_slack_ms, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
 
@@ -81,7 +82,7 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
     talking_ms = _talking_ms(candidate, baseline, alone)
     witnesses = (
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
-        (burst_ms, _burst_slack_ms(claim_ms, gated=gated, in_a_row=in_a_row)),
+        (burst_ms, _burst_slack_ms(claim_ms, in_a_row)),
         (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
     )
     return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
@@ -100,9 +101,8 @@ def _beside_ms(side: TimingSide) -> float:
     return _lowest_decile(side.wall_ms) - side.median_ms
 
 
-def _burst_slack_ms(claim_ms: float, *, gated: bool, in_a_row: int) -> float:
-    single_ms, burst_ms = (SINGLE_SLACK_MS, BURST_SLACK_MS) if gated else (UNGATED_SLACK_MS, UNGATED_BURST_SLACK_MS)
-    return max(min(burst_ms, claim_ms), single_ms / max(in_a_row, 1), SLACK_SHARE * claim_ms)
+def _burst_slack_ms(claim_ms: float, in_a_row: int) -> float:
+    return max(min(BURST_SLACK_MS / max(in_a_row, 1), BURST_SLACK_SHARE * claim_ms), SLACK_SHARE * claim_ms)
 
 
 def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
@@ -132,3 +132,7 @@ def _lowest_decile(times_ms: Sequence[float]) -> float:
 
 def _lower_quartile(times_ms: Sequence[float]) -> float:
     return sorted(times_ms)[len(times_ms) // 4]
+
+
+def _upper_quartile(times_ms: Sequence[float]) -> float:
+    return sorted(times_ms)[(len(times_ms) * 3 - 1) // 4]

@@ -56,7 +56,7 @@ class InputSet:
         """Whether the shared memory still holds these values, bit for bit."""
         originals = [tensor for _, tensor in tensors_of(list(arguments))]
         return all(
-            _same_bytes(allocation.view(tensor.shape, tensor.dtype), tensor)
+            same_bytes(allocation.view(tensor.shape, tensor.dtype), tensor)
             for allocation, tensor in zip(self.allocations, originals, strict=True)
         )
 
@@ -88,7 +88,8 @@ def filling(given: Given) -> Callable[[], None]:
     return copy
 
 
-def _same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
+def same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two contiguous tensors of one size hold the same, bit for bit."""
     mine, theirs = raw_bytes(left), raw_bytes(right)
     pairs = zip(torch.split(mine, COMPARE_BYTES), torch.split(theirs, COMPARE_BYTES), strict=True)
     return all(_same_words(one, other) for one, other in pairs)

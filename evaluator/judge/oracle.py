@@ -1,12 +1,10 @@
 """The reference: in its own dtype for what is expected, in float64 for what is right.
 
-The float64 pass is the costly one: where the problem declares its rows independent it runs in chunks of rows, so that no more than a
-chunk of the oracle exists at a time.
+Where the problem declares its rows independent both run in chunks of rows, so that no more than a chunk of either exists at a time.
 """
 
 import copy
-import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -14,12 +12,10 @@ import torch
 
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.compare import CHUNK_ELEMENTS, Piece, has_row_scale
+from evaluator.judge.rows import common_rows, mapped
 
 WIDE = (torch.float64, torch.float32)
 """Types in which the oracle is tried, widest first; some operators have no float64 form."""
-
-
-_random = secrets.SystemRandom()
 
 
 class ReferenceFailedError(Exception):
@@ -48,48 +44,40 @@ class Oracle:
         self,
         inputs: Sequence[Any],
         candidate: Sequence[torch.Tensor],
-        reference: Sequence[torch.Tensor],
+        reference: Sequence[torch.Tensor] | None = None,
         nudge: torch.Generator | None = None,
-        only: Collection[int] | None = None,
     ) -> Iterator[tuple[int, Piece]]:
-        """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding;
-        with `only`, those that `sample` named.
+        """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding.
 
-        `candidate` and `reference` are the outputs' tensors in order. An output that is judged on its rows' own scale comes in chunks of
-        rows; any other comes whole. Raises ReferenceFailedError.
+        `candidate` and `reference` are the outputs' tensors in order; the reference's are found anew where they are not given. An output
+        that is judged on its rows' own scale comes in chunks of rows; any other comes whole. Raises ReferenceFailedError.
         """
-        late: dict[int, list[torch.Tensor]] = {}
-        for position, (start, chunk) in enumerate(self._chunks(inputs, reference)):
-            if only is not None and position not in only:
-                continue
-            for number, oracle in enumerate(self._run(chunk, nudge)):
-                if has_row_scale(reference[number].shape, self._rows_independent):
-                    rows = slice(start, start + len(oracle))
-                    yield number, Piece(start, candidate[number][rows], reference[number][rows], oracle)
+        late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        for rows, chunk in self._chunks(inputs, candidate):
+            known = self._outputs(chunk) if reference is None else [_part(tensor, rows) for tensor in reference]
+            for number, (oracle, expected) in enumerate(zip(self._run(chunk, nudge), known, strict=True)):
+                if has_row_scale(candidate[number].shape, self._rows_independent):
+                    start = rows.start if rows else 0
+                    yield number, Piece(start, _part(candidate[number], rows), expected, oracle)
                 else:
-                    late.setdefault(number, []).append(oracle)
-        for number, oracles in late.items():
-            oracle = oracles[0] if len(oracles) == 1 else torch.cat(oracles)
-            yield number, Piece(0, candidate[number], reference[number], oracle)
+                    late.setdefault(number, []).append((expected, oracle))
+        for number, parts in late.items():
+            expected, oracle = parts[0] if len(parts) == 1 else (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+            yield number, Piece(0, candidate[number], expected, oracle)
 
-    def sample(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], most: int) -> Collection[int] | None:
-        """No more than so many chunks of rows, drawn anew, for `pieces`; None, for all, where there are no more, or an output's scale is
-        that of all its rows."""
-        if not all(has_row_scale(output.shape, self._rows_independent) for output in outputs):
-            return None
-        count = sum(1 for _ in self._chunks(inputs, outputs))
-        return None if count <= most else _random.sample(range(count), most)
+    def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        return [tensor for _, tensor in tensors_of(self.expected(inputs))]
 
-    def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, list[Any]]]:
-        tensors = [tensor for _, tensor in tensors_of(list(inputs))]
-        rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
-        if not self._rows_independent or len(rows) != 1 or min(rows) < 1:
-            yield 0, list(inputs)
+    def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[slice | None, list[Any]]]:
+        """Chunks of rows of the inputs, after which they are; or everything."""
+        count = common_rows(inputs, outputs) if self._rows_independent else None
+        if count is None:
+            yield None, list(inputs)
             return
-        count = rows.pop()
-        step = max(CHUNK_ELEMENTS * count // max(tensor.numel() for tensor in (*tensors, *outputs)), 1)
+        step = max(CHUNK_ELEMENTS * count // max(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
         for start in range(0, count, step):
-            yield start, [_mapped(value, itemgetter(slice(start, start + step))) for value in inputs]
+            rows = slice(start, min(start + step, count))
+            yield rows, [mapped(value, itemgetter(rows)) for value in inputs]
 
     def _run(self, inputs: Sequence[Any], nudge: torch.Generator | None = None) -> list[torch.Tensor]:
         failure: Exception | None = None
@@ -120,7 +108,7 @@ def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None
         moves = torch.rand(wide.shape, dtype=dtype, device=wide.device, generator=nudge).sub_(0.5)
         return moves.mul_(_units(wide, torch.finfo(tensor.dtype).eps)).add_(wide)
 
-    return _mapped(value, widen)
+    return mapped(value, widen)
 
 
 def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
@@ -131,13 +119,5 @@ def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
     return torch.exp2(exponents.to(wide.dtype)).mul_(eps / 2)
 
 
-def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The nested value with every tensor in it changed."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [_mapped(item, change) for item in value]
-        return tuple(items) if isinstance(value, tuple) else items
-    return value
+def _part(tensor: torch.Tensor, rows: slice | None) -> torch.Tensor:
+    return tensor if rows is None else tensor[rows]

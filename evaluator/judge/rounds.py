@@ -13,12 +13,13 @@ import torch
 
 from evaluator.category import Category
 from evaluator.judge.ambiguity import is_excused
-from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
+from evaluator.judge.answer import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.compare import Comparison, is_exact
 from evaluator.judge.distributions import DISTRIBUTIONS, changed
-from evaluator.judge.inputs import InputSet, fresh_seed
+from evaluator.judge.inputs import InputSet, fresh_seed, same_bytes
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.oracle import Oracle
+from evaluator.judge.rows import Sample, mapped
 from evaluator.judge.session import Worker
 from evaluator.problem import ProblemCase
 from evaluator.result import ErrorFigures, RoundEvidence
@@ -70,23 +71,37 @@ class Rounds:
         self._deadline_s = deadline_s
         self._inputs: InputSet | None = None
         self._outputs: list[Allocation] = []
+        self.form: Any = None
+        """What an answer looks like."""
         self.sizes: tuple[int, ...] = ()
         """Sizes of the dimensions of the inputs, once a round has been run."""
 
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
-        example = self._case.inputs(fresh_seed(), self._memory.device)
-        expected = self._oracle.expected(example)
-        plans = plan_rounds(self._case, example, expected)
-        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
-        self._outputs = allocate_outputs(self._memory, expected)
-        self._worker.hand_over(self._outputs, self._deadline_s)
-        del example, expected
-        for index, plan in enumerate(plans):
+        for index, plan in enumerate(self._prepare()):
             evidence = self._round(index, plan)
             yield evidence
             if not evidence.passed:
                 return
+
+    def provoke(self, count: int) -> None:
+        """The calls of the first `count` rounds, whose answers nobody looks at. Raises WorkerError, ProtocolError, ProblemError,
+        ReferenceFailedError."""
+        for plan in self._prepare()[:count]:
+            seed = fresh_seed()
+            self._fill(changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed))
+            for _ in range(1 + plan.twice):
+                self._poison(secrets.choice(range(1, 255)))
+                self._call()
+
+    def _prepare(self) -> list[RoundPlan]:
+        """Memory for answers, and the rounds."""
+        example = self._case.inputs(fresh_seed(), self._memory.device)
+        self.form = form_of(self._oracle.expected(example))
+        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
+        self._outputs = allocate_outputs(self._memory, self.form)
+        self._worker.hand_over(self._outputs, self._deadline_s)
+        return plan_rounds(self._case, example, self.form)
 
     def close(self) -> None:
         """Take all memory back from the worker, and leave its free memory alone."""
@@ -102,11 +117,12 @@ class Rounds:
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
         claim = self._call()
-        expected = self._oracle.expected(arguments)
-        answer = self._judge(claim, arguments, expected, pattern)
+        if has_plain_values(self.form):
+            self.form = form_of(self._oracle.expected(arguments))
+        answer, values = self._judge(claim, arguments, pattern)
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
-            answer = self._mutation(self._again(answer, arguments, expected), arguments)
+            answer = self._mutation(self._again(answer, values, arguments), arguments)
         if not answer.informative and plan.distribution != "own":
             answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
         return RoundEvidence(
@@ -125,11 +141,14 @@ class Rounds:
             return answer
         return Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
 
-    def _again(self, first: Judgement, arguments: Sequence[Any], expected: Any) -> Judgement:
-        """Ask for the same input once more, after the worker's free memory has been filled; the verdict on both answers."""
+    def _again(self, first: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> Judgement:
+        """Ask for the same input once more, after the worker's free memory has been filled; the verdict on both answers.
+
+        `values` are those of the first, and given up where the second's are others.
+        """
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
-        second = self._judge(self._call(), arguments, expected, pattern)
+        second, _ = self._judge(self._call(), arguments, pattern, (first, values))
         if second.category is Category.UNWRITTEN_OUTPUT:
             return second
         if first.category is None and second.category is not None:
@@ -156,14 +175,34 @@ class Rounds:
         synchronize(self._memory.device)
         return read_claim(self._worker.request("call", self._deadline_s, set=0))
 
-    def _judge(self, claim: tuple[Any, int], arguments: Sequence[Any], expected: Any, pattern: int) -> Judgement:
+    def _judge(
+        self,
+        claim: tuple[Any, int],
+        arguments: Sequence[Any],
+        pattern: int,
+        known: tuple[Judgement, list[torch.Tensor]] | None = None,
+    ) -> tuple[Judgement, list[torch.Tensor]]:
+        """Have an answer revealed; the verdict on it, and its values. That on the same values, bit for bit, where it is `known`."""
         claimed, count = claim
         try:
-            claims = list(match(claimed, expected, self._memory.device.type))
+            claims = list(match(claimed, self.form, self._memory.device.type))
         except MismatchError as error:
-            return Judgement(error.category, str(error))
-        candidate = reveal(self._worker, self._outputs, claims, count, expected, self._deadline_s)
-        return judge_values(self._case, self._oracle, arguments, candidate, expected, pattern)
+            return Judgement(error.category, str(error)), []
+        shapes = [tensor for _, tensor in tensors_of(self.form)]
+        ask_to_reveal(self._worker, self._outputs, claims, count, shapes, self._deadline_s)
+        if known is not None:
+            if self._is_revealed(known[1], claims):
+                return known
+            known[1].clear()  # there is no memory for both
+        values = snapshot(self._outputs, claims, shapes)
+        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern), values
+
+    def _is_revealed(self, values: Sequence[torch.Tensor], claims: Sequence[ClaimedTensor]) -> bool:
+        """Whether just these values have been revealed."""
+        return all(
+            claim.order is None and same_bytes(allocation.view(value.shape, value.dtype), value)
+            for claim, allocation, value in zip(claims, self._outputs, values, strict=True)
+        )
 
 
 def allocate_outputs(memory: Memory, expected: Any) -> list[Allocation]:
@@ -171,25 +210,20 @@ def allocate_outputs(memory: Memory, expected: Any) -> list[Allocation]:
     return [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(expected)]
 
 
-def reveal(
+def ask_to_reveal(
     worker: Worker,
     outputs: Sequence[Allocation],
     claims: Sequence[ClaimedTensor],
     count: int,
-    expected: Any,
+    shapes: Sequence[torch.Tensor],
     deadline_s: float,
     spin_s: float = 0.0,
-) -> list[torch.Tensor]:
-    """Have the worker copy its last answer into `outputs`; what is there when it says that it has, in the order of the reference's.
-
-    For the first spin_s seconds that is waited for awake.
-    """
-    shapes = [tensor for _, tensor in tensors_of(expected)]
+) -> None:
+    """Have the worker copy its last answer into `outputs`, and wait until it says that it has; for the first spin_s seconds awake."""
     views = views_into(outputs, claims, count, shapes)
     if outputs:
         synchronize(outputs[0].bytes.device)
     worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views)
-    return snapshot(outputs, claims, shapes)
 
 
 def views_into(
@@ -205,12 +239,18 @@ def views_into(
     return views
 
 
-def snapshot(outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """What is in `outputs` now, as tensors of these shapes and dtypes: the worker can go on writing there."""
+def snapshot(
+    outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor], sample: Sample | None = None
+) -> list[torch.Tensor]:
+    """What is in `outputs` now, or in a sample of their rows, as tensors of these shapes and dtypes: the worker can go on writing there."""
     return [
-        claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype)).clone()
+        _copied(claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype)), sample)
         for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True)
     ]
+
+
+def _copied(tensor: torch.Tensor, sample: Sample | None) -> torch.Tensor:
+    return tensor.clone() if sample is None else sample.of(tensor)
 
 
 def judge_values(
@@ -218,27 +258,31 @@ def judge_values(
     oracle: Oracle,
     arguments: Sequence[Any],
     candidate: list[torch.Tensor],
-    expected: Any,
+    form: Any,
     pattern: int | None = None,
-    most_chunks: int | None = None,
+    sample: Sample | None = None,
 ) -> Judgement:
-    """Compare an answer with the oracle. `pattern` is the byte that the worker's free memory was filled with; with `most_chunks`, rows of
-    that many chunks are compared, drawn anew, where rows are independent."""
-    named = list(tensors_of(expected))
-    reference = [tensor for _, tensor in named]
+    """Compare an answer, which is of this form, with the oracle; or a sample of its rows, where `candidate` holds no others.
+
+    `pattern` is the byte that the worker's free memory was filled with.
+    """
+    if sample is not None:
+        arguments = mapped(list(arguments), sample.of)
     for position, tensor in enumerate(candidate):
         candidate[position] = tensor.contiguous()  # in its place: there is no memory for both of each
-    comparisons = [Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance) for name, tensor in named]
-    only = oracle.sample(arguments, reference, most_chunks) if most_chunks else None
-    for number, piece in oracle.pieces(arguments, candidate, reference, only=only):
+    comparisons = [
+        Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance)
+        for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)
+    ]
+    for number, piece in oracle.pieces(arguments, candidate):
         comparisons[number].measure(piece)
     for number, comparison in enumerate(comparisons):
-        exact = is_exact(reference[number].dtype)
-        if exact and not comparison.passed and is_excused(oracle, arguments, candidate, reference, number, fresh_seed()):
+        exact = is_exact(candidate[number].dtype)
+        if exact and not comparison.passed and is_excused(oracle, arguments, candidate, number, fresh_seed()):
             comparison.excuse()
     failed = {number for number, comparison in enumerate(comparisons) if not comparison.passed}
     if failed:
-        for number, piece in oracle.pieces(arguments, candidate, reference, only=only):
+        for number, piece in oracle.pieces(arguments, candidate):
             if number in failed:
                 comparisons[number].locate(piece)
     figures = tuple(comparison.figures() for comparison in comparisons)
@@ -246,7 +290,7 @@ def judge_values(
     if not failed:
         return Judgement(None, "", figures, informative)
     number = min(failed, key=lambda number: (comparisons[number].category.severity, number))
-    category, message = comparisons[number].category, describe_error(figures[number])
+    category, message = comparisons[number].category, describe_error(figures[number], sample)
     unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
     if unwritten and unwritten * 2 >= figures[number].wrong:
         category = Category.UNWRITTEN_OUTPUT
@@ -271,15 +315,16 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def describe_error(figures: ErrorFigures) -> str:
-    """The error figures of one wrong output in a sentence."""
+def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:
+    """The error figures of one wrong output, or of a sample of its rows, in a sentence."""
     where = f"output{figures.output}" if figures.output else "the output"
-    text = f"{figures.wrong} of {figures.elements} elements of {where} are wrong"
+    rows = f"{len(sample)} rows of " if sample else ""
+    text = f"{figures.wrong} of {figures.elements} elements of {rows}{where} are wrong"
     if figures.pattern:
         text += f" ({figures.pattern})"
     if figures.likeness:
         text += f", {figures.likeness}"
     if figures.first_index is not None:
-        index = ", ".join(map(str, figures.first_index))
+        index = ", ".join(map(str, sample.original(figures.first_index) if sample else figures.first_index))
         text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"
     return f"{text}; largest relative error {figures.max_error:.3g}, allowed {figures.tolerance:.3g}"

@@ -8,13 +8,21 @@ from collections.abc import Sequence
 
 from evaluator.category import Category
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
-from evaluator.result import ExceptionEvidence, FaultEvidence, LaunchRecord
+from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
-SECOND_S = 10.0
+SECOND_S = 3.0
 SECOND_FACTOR = 5
-"""Deadline of a call in the second run: so long, and so many times what all rounds took; a kernel without an end takes it all."""
+"""Deadline of a call in the second run: so long, and so many times what all that ended took in the first; a kernel without an end takes it
+all, and the device with it."""
+
+
+def deadline_s(evidence: Evidence, timeout_s: float) -> float:
+    """How long a call of the second run may take, and no longer than one of the first."""
+    hung_s = (evidence.exit.deadline_s or 0.0) if evidence.exit else 0.0
+    took_s = sum(evidence.stages_s.get(stage, 0.0) for stage in ("construct", "rounds"))
+    return min(timeout_s, SECOND_S + SECOND_FACTOR * max(took_s - hung_s, 0.0))
 
 
 def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) -> bool:

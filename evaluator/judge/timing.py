@@ -16,17 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from evaluator.category import Category
-from evaluator.judge.answer import ClaimedTensor, MismatchError, match, read_claim, tensors_of
-from evaluator.judge.bursts import Bursts, room_bytes
+from evaluator.judge.answer import ClaimedTensor, MismatchError, has_plain_values, match, read_claim, tensors_of
+from evaluator.judge.bursts import Bursts, Taken, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import allocate_outputs, judge_values, reveal
+from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, judge_values, snapshot
+from evaluator.judge.rows import Sampler
 from evaluator.judge.session import Worker
 from evaluator.judge.side import SPIN_S, Flush, Side
 from evaluator.problem import ProblemCase
@@ -44,10 +43,8 @@ REVEAL_SHARE = 0.5
 """Of the candidate's calls: how often the answer is copied out, by the clock, so that work put off is paid for."""
 CHECKS = 6
 """Answers compared of each candidate at the least, on average, whatever the number of calls."""
-CHECKS_S = 0.5
-"""As many more are compared as fit into this time."""
-CHECKED_CHUNKS = 8
-"""Of an answer whose rows are independent, so many chunks of rows are compared, drawn anew: the rounds have compared all rows."""
+CHECKS_S = 0.2
+"""As many more are compared as fit into this time. Of large answers it is rows drawn anew: the rounds have compared all rows."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
@@ -57,7 +54,7 @@ MAX_SETS = 16
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_CALLS = 16
-ALONE_S = 0.5
+ALONE_S = 0.25
 """With LEAST_CALLS done, the baseline alone is called no longer than this."""
 
 _random = secrets.SystemRandom()
@@ -91,18 +88,20 @@ class Answer:
 class Timing:
     """The timing of one candidate against its baseline."""
 
-    def __init__(self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
+    def __init__(
+        self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, form: Any, memory: Memory, deadline_s: float
+    ) -> None:
+        """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
         self._on_device = memory.device.type == "cuda"
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
         """What the candidate was given last. The baseline is given the same after it, and so shows it nothing in the memory of both."""
-        expected = oracle.expected(self._arguments)
-        self._form = _form_of(expected)
-        """What an answer looks like, its tensors without memory."""
+        self._form, self._shapes = form, [tensor for _, tensor in tensors_of(form)]
+        self._sampler = Sampler(self._arguments, self._shapes, case.rows_independent)
         self._sets = self._make_sets()
         self._flush = Flush(memory, room_bytes(memory.device), len(self._sets)) if self._on_device else None
         self._candidate, self._baseline = self._sides = self._make_side(candidate), self._make_side(baseline)
-        self._outputs = allocate_outputs(memory, expected)
+        self._outputs = allocate_outputs(memory, self._form)
         """Memory for revealed answers. The baseline gets it once the candidate, who could find answers there, is gone."""
         candidate.hand_over(self._outputs, deadline_s)
         self._calls = 0
@@ -124,6 +123,7 @@ class Timing:
         bursts = self._make_bursts()
         if bursts:
             self._in_bursts = True
+            self._arguments = []  # bursts draw their own, and there may be no memory for more
             bursts.run(self._candidate, self._compare, WrongAnswerError)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
@@ -153,8 +153,7 @@ class Timing:
         """The judge's own witness on a GPU; on the CPU all of the time is the judge's."""
         if self._flush is None:
             return None
-        shapes = [tensor for _, tensor in tensors_of(self._form)]
-        bursts = Bursts(self._memory, self._sets, self._outputs, shapes, self._draw, self._flush.areas)
+        bursts = Bursts(self._memory, self._sets, self._outputs, self._shapes, self._draw, self._sampler.draw, self._flush.areas)
         self._candidate.worker.hand_over(bursts.allocations[len(self._outputs) :], self._deadline_s)
         return bursts
 
@@ -236,11 +235,13 @@ class Timing:
         """
         claims = self._match(side, answer)
         side.claims, side.described = claims, answer.described
+        sample = self._sampler.draw()
         with side.revealing():
             spin_s = SPIN_S if self._on_device else 0.0
-            values = reveal(side.worker, self._outputs, claims, answer.described, self._form, self._deadline_s, spin_s)
+            ask_to_reveal(side.worker, self._outputs, claims, answer.described, self._shapes, self._deadline_s, spin_s)
+            values = snapshot(self._outputs, claims, self._shapes, sample)
         if side is self._candidate and (check or _random.random() < self._check_share()):
-            self._check(values, answer)
+            self._check(Taken(values, sample), answer)
 
     def _match(self, side: Side, answer: Answer) -> list[ClaimedTensor]:
         """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at."""
@@ -256,21 +257,20 @@ class Timing:
         reveals = REVEAL_SHARE * max(MIN_CALLS, self._calls)
         return max(CHECKS, CHECKS_S / max(self._check_s, 1e-6)) / reveals
 
-    def _check(self, values: list[torch.Tensor], answer: Answer) -> None:
+    def _check(self, taken: Taken, answer: Answer) -> None:
         """Compare an answer's tensors, and its plain numbers too. Raises WrongAnswerError."""
         start = time.monotonic()
-        expected = self._oracle.expected(answer.arguments)
-        try:
-            list(match(answer.claimed, expected, self._memory.device.type))
-        except MismatchError as error:
-            raise WrongAnswerError(answer.call, str(error)) from error
-        self._compare(values, answer.inputs, answer.arguments, expected)
+        if has_plain_values(self._form):
+            try:
+                list(match(answer.claimed, self._oracle.expected(answer.arguments), self._memory.device.type))
+            except MismatchError as error:
+                raise WrongAnswerError(answer.call, str(error)) from error
+        self._compare(taken, answer.inputs, answer.arguments)
         self._check_s = time.monotonic() - start
 
-    def _compare(self, values: list[torch.Tensor], inputs: InputSet, arguments: list[Any], expected: Any = None) -> None:
+    def _compare(self, taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
         """Compare an answer's tensors. Raises WrongAnswerError."""
-        expected = self._oracle.expected(arguments) if expected is None else expected
-        judged = judge_values(self._case, self._oracle, arguments, values, expected, most_chunks=CHECKED_CHUNKS)
+        judged = judge_values(self._case, self._oracle, arguments, taken.values, self._form, sample=taken.sample)
         if judged.category is not None:
             raise WrongAnswerError(self._calls, judged.message, back_to_back=self._in_bursts)
         if not inputs.unchanged(arguments):
@@ -299,14 +299,3 @@ class Timing:
 def _working_gate(memory: Memory) -> Gate | None:
     gate = Gate(memory)
     return gate if gate.works() else None
-
-
-def _form_of(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return torch.empty_like(value, device="meta", memory_format=torch.contiguous_format)
-    if isinstance(value, dict):
-        return {key: _form_of(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        items = [_form_of(item) for item in value]
-        return tuple(items) if isinstance(value, tuple) else items
-    return value

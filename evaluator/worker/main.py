@@ -29,6 +29,8 @@ from evaluator.worker.protocol import Channel, ChannelClosedError, Message, Prot
 
 MODULE_NAME = "submission"
 MAX_MESSAGE_CHARS = 20_000
+MOST_POISONED_TWICE = 1 << 30
+"""Bytes of an answer up to which memory for two is filled: for what is computed on the way to it, too."""
 SPIN_S = 0.005
 """How long the next request is waited for awake: being woken takes the kernel up to half a millisecond, in which the clock runs."""
 
@@ -228,7 +230,9 @@ class Worker:
         pattern = request["pattern"]
         _fill_allocations(pattern)
         if pattern is not None:
-            blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=self._device) for size in request["sizes"] for _ in "ab"]
+            sizes = request["sizes"]
+            sizes = [*sizes, *sizes] if sum(sizes) <= MOST_POISONED_TWICE else sizes
+            blocks = [torch.full((size,), pattern, dtype=torch.uint8, device=self._device) for size in sizes]
             del blocks
         elif self.on_device:
             torch.cuda.empty_cache()  # the blocks that were filled are no doing of the submission's

@@ -32,12 +32,12 @@ Records = dict[str, dict[str, Any]]
 
 
 def judge(names: list[str], folder: Path, *options: str) -> Records:
-    """Run the pipeline over copies of these, at a deadline of 10 s a call; exactly one record for each."""
+    """Run the pipeline over copies of these at the small case, at a deadline of 10 s a call; exactly one record for each."""
     place = folder / "faults"
     place.mkdir()
     for name in names:
         (place / name).write_bytes(FAULTS[name].data)
-    command = [sys.executable, str(PROJECT / "pipeline.py"), "faults", "--timeout", "10", "--db", "sqlite:///faults.db"]
+    command = [sys.executable, str(PROJECT / "pipeline.py"), "faults", "--case", "small", "--timeout", "10", "--db", "sqlite:///faults.db"]
     done = subprocess.run(
         [*command, "--json", "results.jsonl", *options],
         cwd=folder,

@@ -10,7 +10,7 @@ import torch
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.attempt import START_S
 from evaluator.judge.bench import Bench
-from evaluator.judge.bursts import BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts
+from evaluator.judge.bursts import BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
 from evaluator.judge.side import Flush, Side
@@ -74,8 +74,12 @@ class WrongError(Exception):
     """An answer was wrong."""
 
 
-def check(values: list[torch.Tensor], inputs: InputSet, arguments: list[Any]) -> None:
-    if not torch.equal(values[0], arguments[0] + 1) or not inputs.unchanged(arguments):
+def everything() -> None:
+    """No sample: all rows are compared."""
+
+
+def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
+    if not torch.equal(taken.values[0], arguments[0] + 1) or not inputs.unchanged(arguments):
         raise WrongError
 
 
@@ -87,7 +91,7 @@ def bursts_of(bench: Bench, source: str, monkeypatch: pytest.MonkeyPatch, sets: 
         side.flush = Flush(memory, 1 << 30, sets)
         side.claims, side.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         outputs = [memory.allocate(20)]
-        bursts = Bursts(memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], side.flush.areas)
+        bursts = Bursts(memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], everything, side.flush.areas)
         side.worker.hand_over([*side.flush.allocations, *bursts.allocations], START_S)
         yield bursts, side
 
@@ -145,7 +149,7 @@ def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(mon
     memory = Memory(torch.device("cpu"))
     sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(4)]
     outputs, made = [memory.allocate(20)], memory.allocate
-    assert len(Bursts(memory, sets, outputs, [torch.empty(5)], list, areas=3).places) == 3
+    assert len(Bursts(memory, sets, outputs, [torch.empty(5)], list, everything, areas=3).places) == 3
     left = iter([True])
 
     def allocate(nbytes: int) -> Any:
@@ -155,5 +159,5 @@ def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(mon
 
     monkeypatch.setattr(memory, "allocate", allocate)
     with pytest.raises(RuntimeError):
-        Bursts(memory, sets, outputs, [torch.empty(5)], list, areas=4)
+        Bursts(memory, sets, outputs, [torch.empty(5)], list, everything, areas=4)
     memory.close()

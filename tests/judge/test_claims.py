@@ -94,19 +94,21 @@ def test_claims_within_the_slack_stand(short_ms: float, charged: bool) -> None:
     assert (on_device(side(call_ms=0.1, single_ms=0.3 + short_ms, burst_ms=0.4)).unclaimed_ms > 0) is charged
 
 
-@pytest.mark.parametrize(("short_ms", "charged"), [(0.009, False), (0.011, True)])
-def test_in_bursts_a_short_claim_falls_short_by_no_more_than_itself_or_a_share_of_the_requests(short_ms: float, charged: bool) -> None:
+@pytest.mark.parametrize(("short_ms", "charged"), [(0.001, False), (0.0015, True)])
+def test_in_bursts_a_short_claim_falls_short_by_no_more_than_a_quarter(short_ms: float, charged: bool) -> None:
     assert (on_device(side(call_ms=0.005, single_ms=0.2, burst_ms=0.305 + short_ms), in_a_row=16).unclaimed_ms > 0) is charged
 
 
-@pytest.mark.parametrize(("in_a_row", "short_ms", "charged"), [(8, 0.018, False), (8, 0.022, True), (2, 0.07, False), (2, 0.08, True)])
-def test_bursts_of_few_calls_tell_less(in_a_row: int, short_ms: float, charged: bool) -> None:
+@pytest.mark.parametrize(("in_a_row", "short_ms", "charged"), [(16, 0.006, False), (16, 0.007, True), (8, 0.012, False), (8, 0.013, True)])
+def test_calls_of_a_burst_share_the_slack(in_a_row: int, short_ms: float, charged: bool) -> None:
     late = side(call_ms=0.1, single_ms=0.3, burst_ms=0.4 + short_ms)
     assert (on_device(late, in_a_row=in_a_row).unclaimed_ms > 0) is charged
 
 
-@pytest.mark.parametrize(("single_late_ms", "burst_late_ms", "charged"), [(0.24, 0.045, False), (0.26, 0.045, True), (0.24, 0.055, True)])
-def test_the_slack_is_wider_where_the_talk_is_in_the_clock(single_late_ms: float, burst_late_ms: float, charged: bool) -> None:
+@pytest.mark.parametrize(("single_late_ms", "burst_late_ms", "charged"), [(0.24, 0.012, False), (0.26, 0.012, True), (0.24, 0.013, True)])
+def test_the_slack_of_single_calls_is_wider_where_the_talk_is_in_the_clock(
+    single_late_ms: float, burst_late_ms: float, charged: bool
+) -> None:
     late = side(call_ms=0.1, single_ms=0.3 + single_late_ms, burst_ms=0.4 + burst_late_ms)
     timing = compare(late, side(), IDLE, on_device=True, gated=False, in_a_row=8)
     assert ((timing.unclaimed_ms > 0), timing.gated) == (charged, False)
@@ -135,6 +137,13 @@ def test_answers_that_arrive_late_are_charged(on_gpu: int, reveal_ms: float, lat
 def test_answers_that_others_on_the_machine_delay_are_not_charged() -> None:
     delayed = side().model_copy(update={"reveal_ms": (8.0, 0.5, 8.0, 0.5, 8.0, 8.0, 8.0)})
     assert on_device(delayed).deferred_ms == 0.0
+
+
+def test_answers_that_are_delayed_on_both_sides_are_not_charged() -> None:
+    delayed = side().model_copy(update={"reveal_ms": (0.6, 3.7, 3.8, 8.0, 8.0, 8.0, 8.1, 10.4)})
+    alone = IDLE.model_copy(update={"reveal_ms": (0.5, 0.6, 1.3, 1.4, 6.2, 6.3, 8.1)})
+    assert on_device(delayed, alone).deferred_ms == 0.0
+    assert on_device(delayed).deferred_ms > 3.0, "where nothing delays the baseline"
 
 
 def test_processor_time_around_a_call_is_charged() -> None:

@@ -214,7 +214,7 @@ def test_what_constructors_draw_is_the_same_on_both_sides(judge: Judge, tmp_path
     path.write_text(head.format(name="Model") + body + rest)
     assert judge(head.format(name="ModelNew") + body, "drawn", problem_path=path).category is Category.NO_CUSTOM_KERNEL
     other = head.format(name="ModelNew") + body.replace("1 +", "(1, numpy.random.rand(), random.random(), torch.rand(1))[0] +")
-    assert judge(other, "drawn", problem_path=path).category is Category.WRONG_VALUES
+    assert judge(other, "drawn", problem_path=path).status is Status.INCORRECT  # two draws may be close to each other
 
 
 def test_the_candidate_is_called_for_evaluation_and_without_gradients(judge: Judge) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.category import Category
 from evaluator.diagnosis import Verdict, diagnose
-from evaluator.judge.second_run import culprit, is_wanted
+from evaluator.judge.second_run import SECOND_S, culprit, deadline_s, is_wanted
 from evaluator.result import Evidence, ExceptionEvidence, ExitEvidence, FaultEvidence, LaunchRecord
 
 
@@ -56,6 +56,14 @@ def test_a_second_run_that_ends_otherwise_names_nobody(exception: ExceptionEvide
 )
 def test_when_a_second_run_is_wanted(category: Category, stage: str, own: bool, wanted: bool) -> None:
     assert is_wanted(Verdict(category, ""), (launch("k", 0, 0, own=own),), stage) is wanted
+
+
+def test_what_hung_in_the_first_run_gives_the_second_no_time() -> None:
+    hung = Evidence(exit=ExitEvidence(stage="rounds", deadline_s=30), stages_s={"construct": 0.5, "rounds": 30.2})
+    assert SECOND_S < deadline_s(hung, 30.0) < SECOND_S + 5
+    broke = Evidence(exception=BROKEN, stages_s={"rounds": 2.0})
+    assert deadline_s(broke, 30.0) == SECOND_S + 10
+    assert deadline_s(broke, 1.0) == 1.0
 
 
 def test_the_verdict_names_the_kernel_and_stays_what_it_is() -> None:

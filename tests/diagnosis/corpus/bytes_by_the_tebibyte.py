@@ -2,7 +2,7 @@
 # problem: sum_reduction
 # expect: cpu run_failed/out_of_memory
 # expect: cuda run_failed/out_of_memory
-# says: MemoryError
+# says: Allocate less
 import torch
 from torch import nn
 

@@ -1,0 +1,176 @@
+"""How long one evaluation holds the GPU, stage by stage, and how much of its memory it takes.
+
+    python -m benchmarks.hold [SUBMISSION …] [--case full] [--device cuda|cpu] [--repetitions 3] [--json FILE]
+
+The submissions are judged one after the other by one judge, as the pipeline does; the first time of each, in which it may be built, does
+not count. The device is held in the stages `construct`, `rounds`, `baseline`, `timing` and `ablation`. Memory is what the GPU has less of
+while that goes on than before, asked for every few milliseconds: tensors, and the CUDA contexts of the workers.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.pipeline_run import HELD_STAGES
+from evaluator.build.cache import default_root
+from evaluator.devices import choose
+from evaluator.engine.judge_process import make_bench
+from evaluator.engine.local import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.bench import Bench, Job
+from evaluator.judge.evaluation import evaluate
+from evaluator.judge.inputs import fresh_seed
+from evaluator.problem import SHIPPED, ProblemCase, load
+from evaluator.sandbox import Zygote
+
+DEFAULT = ("submissions/softmax/online.py",)
+SAMPLING_S = 0.004
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Held:
+    """One evaluation."""
+
+    submission: str
+    category: str
+    calls: int
+    """Timed calls of the candidate, and as many of the baseline."""
+    stages_s: dict[str, float]
+    peak_bytes: int | None
+    """None off the GPU."""
+    answer_bytes: int
+    """Inputs and four outputs."""
+
+    @property
+    def held_s(self) -> float:
+        return sum(self.stages_s.get(stage, 0.0) for stage in HELD_STAGES)
+
+
+class MemoryWatch(threading.Thread):
+    """Notes the most that the device's memory is filled."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._over = threading.Event()
+        self._before = _used_bytes()
+        self.peak_bytes = 0
+
+    def run(self) -> None:
+        while not self._over.wait(SAMPLING_S):
+            self.peak_bytes = max(self.peak_bytes, _used_bytes() - self._before)
+
+    def stop(self) -> int:
+        self._over.set()
+        self.join()
+        return self.peak_bytes
+
+
+def _used_bytes() -> int:
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+
+
+def measure(bench: Bench, path: Path, case: str) -> Held:
+    """Judge the submission in `path`, whose folder names its problem."""
+    problem_path = SHIPPED / f"{path.parent.name}.py"
+    code = path.read_text(encoding="utf-8")
+    job = Job(
+        submission=str(path),
+        block=None,
+        author=None,
+        sample_id=None,
+        code=code,
+        source_sha256=hashlib.sha256(code.encode()).hexdigest(),
+        problem=problem_path.stem,
+        problem_path=problem_path,
+        case=case,
+        note="",
+        timeout_s=TIMEOUT_S,
+    )
+    watch = MemoryWatch() if bench.device.kind == "cuda" else None
+    if watch:
+        watch.start()
+    result = evaluate(bench, job, lambda _: None)
+    peak_bytes = watch.stop() if watch else None
+    timing = result.evidence.timing
+    return Held(
+        str(path),
+        result.category.value,
+        timing.calls if timing else 0,
+        dict(result.evidence.stages_s),
+        peak_bytes,
+        _answer_bytes(load(problem_path).instance(case)),
+    )
+
+
+def _answer_bytes(case: ProblemCase) -> int:
+    """Inputs and four outputs, by their shapes on a device without memory."""
+    inputs = case.inputs(fresh_seed(), "meta")
+    with torch.no_grad():
+        answer = case.model(0, "meta")(*inputs)
+    return sum(tensor.nbytes for _, tensor in tensors_of(inputs)) + 4 * sum(tensor.nbytes for _, tensor in tensors_of(answer))
+
+
+@contextmanager
+def bench_of(spec: str) -> Iterator[Bench]:
+    """One judge's bench, with a warm parent like the engine's."""
+    device, _ = choose(spec)
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
+    recorder = launch_recorder(options)
+    with Zygote.start(modules=(WORKER_MODULE,), env=WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})) as zygote:
+        yield make_bench(options, zygote)
+
+
+def table_of(held: Sequence[Held]) -> Table:
+    """The medians of each submission's evaluations, with the least and the most of the sum."""
+    table = Table("submission", "verdict", "calls", *HELD_STAGES, "held s", "peak GiB", "of inputs + 4 outputs")
+    for name in dict.fromkeys(one.submission for one in held):
+        these = [one for one in held if one.submission == name]
+        sums = [one.held_s for one in these]
+        stages = (f"{statistics.median(one.stages_s.get(stage, 0.0) for one in these):.2f}" for stage in HELD_STAGES)
+        peak_bytes = max((one.peak_bytes or 0 for one in these), default=0)
+        table.add_row(
+            name,
+            these[0].category,
+            f"{statistics.median(one.calls for one in these):.0f}",
+            *stages,
+            f"{statistics.median(sums):.2f} ({min(sums):.2f} – {max(sums):.2f})",
+            f"{peak_bytes / 2**30:.1f}" if peak_bytes else "",
+            f"{peak_bytes / these[0].answer_bytes:.2f}" if peak_bytes else "",
+        )
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="How long an evaluation holds the GPU, and how much of its memory it takes.")
+    parser.add_argument("submissions", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
+    parser.add_argument("--case", default="full")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    held = []
+    with bench_of(options.device) as bench:
+        for path in options.submissions:
+            for number in range(options.repetitions + 1):
+                one = measure(bench, path, options.case)
+                held += [one] if number else []
+    Console(width=160).print(table_of(held))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(one) | {"held_s": one.held_s} for one in held], indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

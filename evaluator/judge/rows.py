@@ -1,0 +1,75 @@
+"""Rows of a problem whose rows are independent: some of them are a smaller instance of it, with inputs and an answer of its own."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import torch
+
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.compare import has_row_scale
+
+SAMPLE_ELEMENTS = 1 << 26
+"""Of a tensor with more elements than this, rows with as many are drawn."""
+BLOCKS = 8
+"""In so many blocks of neighbours."""
+
+_random = secrets.SystemRandom()
+
+
+def common_rows(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int | None:
+    """How many rows all tensors have, one at the least; None where that differs."""
+    tensors = [tensor for _, tensor in tensors_of(list(inputs))]
+    rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
+    count = rows.pop()
+    return None if rows or count < 1 else count
+
+
+def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The nested value with every tensor in it changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: mapped(item, change) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [mapped(item, change) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows, in blocks."""
+
+    blocks: tuple[range, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def original(self, index: tuple[int, ...]) -> tuple[int, ...]:
+        """Where an element of these rows is among all rows."""
+        row, *others = index
+        return (list(chain(*self.blocks))[row], *others)
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A copy of these rows."""
+        return torch.cat([tensor[block.start : block.stop] for block in self.blocks])
+
+
+class Sampler:
+    """Draws rows to compare. All rows are, where there are few, or where an output is judged on the scale of all its rows."""
+
+    def __init__(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows_independent: bool) -> None:
+        """For inputs and outputs of these shapes."""
+        rows = common_rows(inputs, outputs) if all(has_row_scale(output.shape, rows_independent) for output in outputs) else None
+        largest = max((tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), default=0)
+        self._blocks: list[range] = []
+        if rows is not None and largest > SAMPLE_ELEMENTS:
+            step = max(SAMPLE_ELEMENTS * rows // largest // BLOCKS, 1)
+            self._blocks = [range(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+    def draw(self) -> Sample | None:
+        """Rows that nobody knows before; None for all of them."""
+        return Sample(tuple(_random.sample(self._blocks, BLOCKS))) if len(self._blocks) > BLOCKS else None

@@ -1,0 +1,57 @@
+"""Some rows of an answer, drawn anew."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from evaluator.judge import rows as module
+from evaluator.judge.oracle import Oracle
+from evaluator.judge.rounds import judge_values
+from evaluator.judge.rows import BLOCKS, Sample, Sampler, common_rows
+from evaluator.problem import SHIPPED, load
+
+
+def test_rows_are_drawn_anew_in_blocks_and_any_row_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 16 * 20)
+    sampler = Sampler([torch.zeros(61, 20)], [torch.zeros(61, 20)], rows_independent=True)
+    drawn = [sampler.draw() for _ in range(200)]
+    rows = [list(range(61)) if sample is None else [row for block in sample.blocks for row in block] for sample in drawn]
+    assert all(sample is not None and len(sample.blocks) == BLOCKS for sample in drawn)
+    assert all(15 <= len(set(some)) == len(some) <= 16 for some in rows)
+    assert {row for some in rows for row in some} == set(range(61))
+
+
+def test_all_rows_are_taken_where_there_are_few_or_one_output_has_a_scale_of_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [torch.randn(60, 20)]
+    rows, sums = torch.zeros(60, 20), torch.zeros(60)
+    assert Sampler(inputs, [rows], rows_independent=True).draw() is None
+    monkeypatch.setattr(module, "SAMPLE_ELEMENTS", 40)
+    assert Sampler(inputs, [rows], rows_independent=True).draw() is not None
+    assert Sampler(inputs, [rows, sums], rows_independent=True).draw() is None
+    assert Sampler(inputs, [rows], rows_independent=False).draw() is None
+    assert Sampler([torch.randn(59, 20)], [rows], rows_independent=True).draw() is None
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"), [(((3, 4), (3,)), 3), (((3, 4), (4,)), None), (((3, 4), ()), None), (((0, 4), (0,)), None)]
+)
+def test_rows_that_all_tensors_have(shapes: tuple[tuple[int, ...], ...], expected: int | None) -> None:
+    first, *others = (torch.zeros(shape) for shape in shapes)
+    assert common_rows([first, 2.0], others) == expected
+
+
+def test_a_sample_is_judged_by_its_own_rows_and_named_by_their_numbers() -> None:
+    case = load(SHIPPED / "softmax.py").instance("small")
+    oracle = Oracle(nn.Softmax(dim=1), rows_independent=True)
+    arguments: list[Any] = [torch.randn(40, 30)]
+    answer = oracle.expected(arguments).clone()
+    answer[:5] = 0.0
+    answer[33, 7] += 1.0
+    right, wrong = Sample((range(5, 9), range(20, 22))), Sample((range(5, 9), range(32, 36)))
+    form = torch.empty(40, 30, device="meta")
+    assert judge_values(case, oracle, arguments, [right.of(answer)], form, sample=right).category is None
+    judged = judge_values(case, oracle, arguments, [wrong.of(answer)], form, sample=wrong)
+    assert judged.category is not None
+    assert "1 of 240 elements of 8 rows of the output" in judged.message and "first at (33, 7)" in judged.message
