@@ -129,10 +129,10 @@ def test_a_build_is_served_and_remembered(bench: Bench) -> None:
 
 def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: Bench, open_folder: Path) -> None:
     start = time.monotonic()
-    ended, found = run(bench, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=8.0)
-    assert time.monotonic() - start < 20
+    ended, found = run(bench, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=30.0)
+    assert time.monotonic() - start < 60
     assert (ended.outcome, ended.reports, len(found)) == ("deadline", 1, 1)
-    assert "8 s" in ended.remark
+    assert "30 s" in ended.remark
 
 
 def test_a_tool_that_never_starts_its_child_is_killed(bench: Bench, open_folder: Path) -> None:
