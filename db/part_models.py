@@ -187,6 +187,26 @@ class LaunchRow(_Part, Base):
     side_stream: Mapped[int | None]
 
 
+class FindingRow(_Part, Base):
+    """Reports of compute-sanitizer that say the same of the same place."""
+
+    __tablename__ = "findings"
+    __table_args__ = (CheckConstraint("own IN (0, 1)", name="own"),)
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    tool: Mapped[str | None] = mapped_column(AnyText)
+    severity: Mapped[str | None] = mapped_column(AnyText)
+    message: Mapped[str | None] = mapped_column(AnyText)
+    count: Mapped[int | None] = mapped_column(BigInteger)
+    kernel: Mapped[str | None] = mapped_column(AnyText)
+    own: Mapped[int]
+    file: Mapped[str | None] = mapped_column(AnyText)
+    line: Mapped[int | None] = mapped_column(BigInteger)
+    """Of the file that was compiled."""
+    source_line: Mapped[int | None] = mapped_column(BigInteger)
+    """Of what was handed in."""
+
+
 class LogRow(Base):
     """A text that was printed: `stdout` and `stderr` of the submission, `detail` of the judge, `build N` of the compilers."""
 

@@ -17,6 +17,7 @@ from db.part_models import (
     DeviceStateRow,
     DiagnosticRow,
     ErrorRow,
+    FindingRow,
     LaunchRow,
     LightRow,
     LogRow,
@@ -33,7 +34,13 @@ _AXES = "xyz"
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
 _NO_FIELD = ("evaluation_id", "position", "more", "round", "build", "side")
-_BOOLEANS = {RoundRow: ("passed",), BuildRow: ("ok", "cached", "uses_cuda"), BuildAttemptRow: ("ok",), LaunchRow: ("own", "side_stream")}
+_BOOLEANS = {
+    RoundRow: ("passed",),
+    BuildRow: ("ok", "cached", "uses_cuda"),
+    BuildAttemptRow: ("ok",),
+    LaunchRow: ("own", "side_stream"),
+    FindingRow: ("own",),
+}
 _DERIVED = (BaselineRow, LightRow)
 """Tables of what follows from the evidence and the times: written, for SQL to ask for, and not read again."""
 # In the order in which they can be written.
@@ -49,6 +56,7 @@ _MODELS: tuple[type[Base], ...] = (
         BuildAttemptRow,
         DiagnosticRow,
         LaunchRow,
+        FindingRow,
         LogRow,
         DeviceStateRow,
     ),
@@ -87,6 +95,9 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
         for name in ("grid", "block"):
             item |= {f"{name}_{axis}": size for axis, size in zip(_AXES, item.pop(name), strict=True)}
         rows[LaunchRow].append({"position": position, **_row(LaunchRow, item)})
+    if evidence["sanitizer"] is not None:
+        found = evidence["sanitizer"].pop("findings")
+        rows[FindingRow] += [{"position": position, **_row(FindingRow, item)} for position, item in enumerate(found)]
     for position, item in enumerate(evidence.pop("device_states")):
         rows[DeviceStateRow].append({"position": position, **_row(DeviceStateRow, item)})
     if evidence["timing"] is not None:
@@ -122,6 +133,8 @@ def join(connection: Connection, evaluation_id: int, rest: dict[str, Any]) -> di
         evidence["launches"] = [_launch(row) for row in found[LaunchRow]]
     if found[DeviceStateRow]:
         evidence["device_states"] = [_record(DeviceStateRow, row) for row in found[DeviceStateRow]]
+    if found[FindingRow]:
+        evidence["sanitizer"] = {**rest["sanitizer"], "findings": [_record(FindingRow, row) for row in found[FindingRow]]}
     if found[TimingRow]:
         evidence["timing"] = _timing(rest["timing"], found[TimingRow], found[SampleRow])
     return evidence | {name: logs[name] for name in _LOGS if name in logs}

@@ -26,6 +26,7 @@ from evaluator.result import (
     LightEvidence,
     Result,
     RoundEvidence,
+    SanitizerEvidence,
     TimingEvidence,
 )
 
@@ -110,6 +111,8 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.fault is not None:
         yield _heading("The kernel that broke the device or did not end, by a second run")
         yield _facts(dict(evidence.fault))
+    if evidence.sanitizer is not None:
+        yield from _sanitizer(evidence.sanitizer)
     if evidence.exception is not None:
         yield from _exception(evidence.exception)
     if evidence.exit is not None:
@@ -277,6 +280,24 @@ def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
         limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
         table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first)))
     yield table
+
+
+def _sanitizer(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:
+    yield _heading(f"compute-sanitizer {sanitizer.version}, on the case {sanitizer.case}")
+    runs = _table("tool", "outcome", "reports", "time", "remark")
+    for run in sanitizer.runs:
+        runs.add_row(*map(cell, (run.tool, run.outcome, run.reports, f"{run.duration_s:.1f} s", run.remark)))
+    yield runs
+    if not sanitizer.findings:
+        return
+    found = _table("tool", "line", "where", "kernel", "of", "severity", "reports", "message", "more")
+    for item in sanitizer.findings:
+        where = f"{item.file}:{item.line}" if item.line is not None else item.file
+        others = (f"{other.role}, line {other.source_line or f'{other.file}:{other.line}'}" for other in item.others)
+        more = "; ".join([*others, *([item.detail] if item.detail else [])])
+        origin = "own" if item.own else "library"
+        found.add_row(*map(cell, (item.tool, item.source_line, where, item.kernel, origin, item.severity, item.count, item.message, more)))
+    yield found
 
 
 def _exception(exception: ExceptionEvidence) -> Iterator[RenderableType]:

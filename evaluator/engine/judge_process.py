@@ -77,6 +77,7 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
         recorder=launch_recorder(options),
         readonly=module_folders(),
         calibration=next((each for each in options.calibrations if each.fits(*identity)), None),
+        sanitizer=options.sanitizer,
     )
 
 

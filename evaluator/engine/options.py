@@ -7,6 +7,7 @@ from evaluator.build.native import compile_native
 from evaluator.calibration import Calibration
 from evaluator.devices import Device
 from evaluator.sandbox import Level
+from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class EngineOptions:
     """Memory that a compiler may use with one slot."""
     calibrations: tuple[Calibration, ...] = ()
     """All that is known of the devices, newest first."""
+    sanitizer: Sanitizer | None = None
+    """What submissions are to be sanitized with; None where that was not asked for."""
 
     @property
     def devices(self) -> tuple[Device, ...]:

@@ -14,6 +14,7 @@ import torch
 from evaluator.category import Category, Status
 from evaluator.devices import Device, cpu_count
 from evaluator.diagnosis import Verdict, diagnose
+from evaluator.judge import sanitizing
 from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device_state import watch_of
@@ -31,6 +32,7 @@ from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
+from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
@@ -96,7 +98,32 @@ class Attempt:
         if is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
             verdict = self._diagnose()
+        sanitizer = self._bench.sanitizer
+        if sanitizer is not None and sanitizing.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
+            self._sanitize(sanitizer)
         return verdict
+
+    def _sanitize(self, sanitizer: Sanitizer) -> None:
+        """Have the submission watched by compute-sanitizer; the verdict stands, whatever comes of it."""
+        start = time.monotonic()
+        try:
+            self._make_room()
+            self._note(sanitizer=self._sanitizing().run(sanitizer))
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not sanitized: %s", self._job.submission, error, exc_info=True)
+        self._note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
+
+    def _sanitizing(self) -> sanitizing.Sanitizing:
+        return sanitizing.Sanitizing(
+            bench=self._bench,
+            job=self._job,
+            problem=self._problem,
+            case_name=self._case.name,
+            lock=self._lock,
+            environment=_worker_environment(self._bench.device),
+            readonly=tuple(_without(self._bench.readonly, self._job.problem_path)),
+            report=self._report,
+        )
 
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
@@ -108,9 +135,13 @@ class Attempt:
             log.info("the second run of %s shows nothing: %s", self._job.submission, error, exc_info=True)
         self._note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
-    def _second_run(self) -> FaultEvidence | None:
+    def _make_room(self) -> None:
+        """End all workers, and leave the device to others."""
         self._end_all()
         self._leave_device()
+
+    def _second_run(self) -> FaultEvidence | None:
+        self._make_room()
         call_s = deadline_s(self.evidence, self._job.timeout_s)
         worker = self._fork(ENVIRONMENT)
         self._workers.append(worker)
@@ -381,8 +412,7 @@ class Attempt:
 
     def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
         """While its workers start and load, others may have the device."""
-        self._end_all()
-        self._leave_device()
+        self._make_room()
         self._close_baseline()
         worker = self._fork()
         self._workers.append(worker)
@@ -421,8 +451,7 @@ class Attempt:
         While it starts and loads, others may have the device.
         """
         with candidate.spending("reload"):
-            self._end_all()
-            self._leave_device()
+            self._make_room()
             worker = self._start("ablation")
 
         def prepare() -> None:

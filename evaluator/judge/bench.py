@@ -8,6 +8,7 @@ from evaluator.calibration import Calibration
 from evaluator.devices import Device
 from evaluator.result import Environment
 from evaluator.sandbox import Limits, Zygote
+from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,5 @@ class Bench:
     limits: Limits = field(default_factory=Limits)
     calibration: Calibration | None = None
     """Of the device, under this driver and this PyTorch; None where there is none."""
+    sanitizer: Sanitizer | None = None
+    """None where compute-sanitizer was not asked for."""

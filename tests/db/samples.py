@@ -25,6 +25,10 @@ from evaluator.result import (
     LightEvidence,
     Result,
     RoundEvidence,
+    SanitizerEvidence,
+    SanitizerFinding,
+    SanitizerPlace,
+    SanitizerRun,
     TimingEvidence,
     TimingSide,
     WrongElement,
@@ -194,6 +198,27 @@ def full_evidence(text: str = "") -> Evidence:
             declared=True,
         ),
         ablation=AblationEvidence(still_right=False, category=Category.NAN_OR_INF, message=f"nothing left{text}"),
+        sanitizer=SanitizerEvidence(
+            version="2025.3.1.0",
+            case="small",
+            runs=(SanitizerRun(tool="racecheck", outcome="ended", reports=1, duration_s=12.5, remark=f"it raised{text}"),),
+            findings=(
+                SanitizerFinding(
+                    tool="racecheck",
+                    severity="warning",
+                    message=f"Write access that races{text}",
+                    count=3,
+                    kernel=f"softmax_kernel(float const*){text}",
+                    own=True,
+                    file=f"cuda.cu{text}",
+                    line=7,
+                    source_line=31,
+                    excerpt=f"tile[i] = x;{text}",
+                    detail=f"508 hazards{text}",
+                    others=(SanitizerPlace(role=f"Read access{text}", kernel="softmax_kernel", file="cuda.cu", line=9, source_line=33),),
+                ),
+            ),
+        ),
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),
