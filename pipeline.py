@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evaluator.judge.bench import Job
     from evaluator.problem import Problem
     from evaluator.result import Result
+    from evaluator.sanitizer.tools import Sanitizer, Wish
     from evaluator.submission import Found, Submission
 
 EXIT_ALL_EVALUATED, EXIT_SOME_NOT_EVALUATED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     from evaluator.devices import DeviceError
     from evaluator.problem import ProblemError
     from evaluator.sandbox import SandboxUnavailable
+    from evaluator.sanitizer.tools import SanitizerMissingError
     from evaluator.submission import InputError
 
     # Names of files and messages of submissions may hold what the terminal's encoding lacks.
@@ -57,7 +59,16 @@ def main(arguments: list[str] | None = None) -> int:
         # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_SOME_NOT_EVALUATED
-    except (UsageError, InputError, ProblemError, StoreError, DeviceError, SandboxUnavailable, NativeBuildError) as error:
+    except (
+        UsageError,
+        InputError,
+        ProblemError,
+        StoreError,
+        DeviceError,
+        SandboxUnavailable,
+        NativeBuildError,
+        SanitizerMissingError,
+    ) as error:
         print(f"pipeline.py: {error}", file=sys.stderr)  # noqa: T201
         return EXIT_USAGE
 
@@ -109,6 +120,13 @@ def parser() -> argparse.ArgumentParser:
     add("--author", metavar="NAME", help="author of every submission")
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
     add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
+    add(
+        "--sanitize",
+        type=_wish,
+        metavar="TOOLS",
+        help="watch submissions with compute-sanitizer after their verdict: memcheck, racecheck, initcheck, synccheck (with commas between "
+        "them), all, or auto: all of them, over what was wrong or crashed",
+    )
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(
         "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
@@ -122,6 +140,15 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return value
+
+
+def _wish(text: str) -> "Wish":
+    from evaluator.sanitizer.tools import read_wish
+
+    try:
+        return read_wish(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def run(options: argparse.Namespace) -> int:
@@ -142,6 +169,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
+    sanitizer = _sanitizer(options.sanitize, devices[0]) if options.sanitize else None
     feedback_name = options.feedback[1] if options.feedback else None
     with (
         Store.open(options.db) as store,
@@ -149,8 +177,17 @@ def run(options: argparse.Namespace) -> int:
         _output_file("--feedback markdown", feedback_name) as feedback_file,
     ):
         store.start_run(sys.argv)
-        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known))
+        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known), sanitizer)
         return session.judge(submissions)
+
+
+def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
+    """Raises UsageError, SanitizerMissingError."""
+    from evaluator.sanitizer.tools import find
+
+    if device.kind != "cuda":
+        raise UsageError("--sanitize needs an NVIDIA GPU, and this run judges on the CPU; leave it out there")
+    return find(wish)
 
 
 @dataclass
@@ -181,6 +218,7 @@ class Session:
     """Of one model, or the processor alone."""
     stands_in: bool
     problems: Problems
+    sanitizer: "Sanitizer | None" = None
     skipped: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -355,6 +393,7 @@ class Session:
             raise UsageError(f"{option} {name}: {error.strerror}; the results so far are in the database") from error
 
     def _engine_options(self) -> Any:
+        from db.calibrations import newest
         from evaluator.build.cache import default_root
         from evaluator.engine.capacity import of_this_machine
         from evaluator.engine.options import EngineOptions
@@ -371,6 +410,8 @@ class Session:
             level=level,
             build_slots=fits.build_slots,
             slot_bytes=fits.slot_bytes,
+            calibrations=newest(self.store, [device.unique_id for device in self.devices]),
+            sanitizer=self.sanitizer,
         )
 
 

@@ -19,9 +19,9 @@ from evaluator.result import Result
 ROOT = Path(__file__).resolve().parents[1]
 FREE_STAGES = ("start", "load", "queue", "build", "wait")
 """Stages of an evaluation before it has the device: it neither holds nor slows it."""
-LATER_STAGES = ("reload", "second_run")
+LATER_STAGES = ("reload", "second_run", "sanitize")
 """Stages in which another worker starts, waits for the device, and has it for a while: the one without own kernels, and the one that looks
-for the kernel at fault."""
+for the kernel at fault, and those that are watched by compute-sanitizer."""
 HELD_STAGES = ("construct", "rounds", "baseline", "timing", "ablation")
 """Stages in which an evaluation holds the device's lock. What it spends on builds meanwhile is in `build`, when others have the device."""
 ALL_JUDGED = (0, 1)

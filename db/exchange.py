@@ -40,6 +40,8 @@ COLUMNS: dict[str, str] = {
     "speedup": _NUMBER,
     "speedup_low": _NUMBER,
     "speedup_high": _NUMBER,
+    "speed_of_light": _NUMBER,
+    "baseline_speed_of_light": _NUMBER,
     "source_sha256": _TEXT,
     "started_at": _MOMENT,
     "duration_s": _NUMBER,

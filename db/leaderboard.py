@@ -9,6 +9,7 @@ from sqlalchemy import func, or_, select
 from db.boards import Filters, author_id, chunks, newest_boards, places
 from db.error import StoreError
 from db.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
+from db.part_models import LightRow
 from db.store import Store
 from evaluator.category import CATEGORIES, Category, Status
 
@@ -35,6 +36,9 @@ class LeaderboardRow:
     source_sha256: str
     evaluator_version: str
     started_at: datetime
+    speed_of_light: float | None
+    """The share of it that the submission has; None where it is not known."""
+    baseline_speed_of_light: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +160,10 @@ def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any,
     row = EvaluationRow
     query = (
         select(row.id, row.runtime_ms, row.baseline_ms, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id)
-        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at)
+        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at, LightRow.share, LightRow.baseline_share)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(SourceRow, SourceRow.id == row.source_id)
+        .outerjoin(LightRow, LightRow.evaluation_id == row.id)
     )
     return {item[0]: item[1:] for ids in chunks(evaluation_ids) for item in connection.execute(query.where(row.id.in_(ids)))}

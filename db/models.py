@@ -313,3 +313,39 @@ class TallyRow(Base):
     author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"), primary_key=True)
     category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
     count: Mapped[int]
+
+
+class CalibrationRow(Base):
+    """What one device was measured to reach under one driver and one PyTorch (`evaluator.calibration`)."""
+
+    __tablename__ = "calibrations"
+    __table_args__ = (
+        CheckConstraint("repetitions >= 1", name="repetitions"),
+        Index("ix_calibrations_device", "device_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    device_id: Mapped[str] = mapped_column(String(64))
+    """A GPU's UUID, or `cpu`."""
+    device_name: Mapped[str] = mapped_column(AnyText)
+    driver: Mapped[str | None] = mapped_column(AnyText)
+    torch: Mapped[str] = mapped_column(Text)
+    measured_at: Mapped[datetime] = mapped_column(UtcText)
+    repetitions: Mapped[int]
+
+
+class CeilingRow(Base):
+    """One ceiling of a calibration: bytes in a second (`copy`), or operations in one format of numbers."""
+
+    __tablename__ = "ceilings"
+    __table_args__ = (
+        CheckConstraint(f"per_s > 0 AND per_s < {MAX_FIGURE}", name="rate"),
+        CheckConstraint("uncertainty >= 0 AND uncertainty < 1", name="uncertainty"),
+    )
+
+    calibration_id: Mapped[int] = mapped_column(ForeignKey("calibrations.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(32), primary_key=True)
+    per_s: Mapped[float] = mapped_column(Double)
+    uncertainty: Mapped[float] = mapped_column(Double)
+    """How far the worst repetition fell behind the best, as a share."""

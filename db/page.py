@@ -15,6 +15,7 @@ from db.overall import OverallBoard, overall
 from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from db.store import Store
 from evaluator.category import CATEGORIES
+from evaluator.figures import light_text
 from evaluator.plain import plain_line
 
 _STYLE = """
@@ -83,7 +84,18 @@ def _boards(rows: Sequence[LeaderboardRow]) -> Iterable[str]:
         title = " · ".join(
             [problem, case or "no case", device or "unknown device", *([precision] if precision not in (None, "own") else [])]
         )
-        columns = [".rank", ".speedup", ".95 % interval", ".runtime ms", ".baseline ms", "author", "submission", ".block", ".evaluation"]
+        columns = [
+            ".rank",
+            ".speedup",
+            ".95 % interval",
+            ".runtime ms",
+            ".baseline ms",
+            ".of light (baseline)",
+            "author",
+            "submission",
+            ".block",
+            ".evaluation",
+        ]
         lines = [
             [
                 row.rank,
@@ -91,6 +103,7 @@ def _boards(rows: Sequence[LeaderboardRow]) -> Iterable[str]:
                 "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}",
                 f"{row.runtime_ms:.4g}",
                 f"{row.baseline_ms:.4g}",
+                light_text(row.speed_of_light, row.baseline_speed_of_light),
                 row.author,
                 row.submission,
                 row.block,

@@ -97,6 +97,24 @@ class BaselineRow(Base):
     speedup: Mapped[float] = mapped_column(Double)
 
 
+class LightRow(Base):
+    """What share of the speed of light the submission and its baseline have; what it rests on is in the evidence."""
+
+    __tablename__ = "speeds_of_light"
+    __table_args__ = (
+        CheckConstraint("light_ms > 0 AND share > 0 AND baseline_share > 0", name="positive"),
+        CheckConstraint(f"light_ms < {MAX_FIGURE} AND share < {MAX_FIGURE} AND baseline_share < {MAX_FIGURE}", name="finite"),
+    )
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    light_ms: Mapped[float] = mapped_column(Double)
+    """The time of a call at the speed of light."""
+    bound: Mapped[str] = mapped_column(String(32))
+    """What it is bound by: memory or arithmetic."""
+    share: Mapped[float] = mapped_column(Double)
+    baseline_share: Mapped[float] = mapped_column(Double)
+
+
 class BuildRow(_Part, Base):
     """One build that a worker asked for; what the compilers said is the log `build N`."""
 
@@ -169,6 +187,26 @@ class LaunchRow(_Part, Base):
     side_stream: Mapped[int | None]
 
 
+class FindingRow(_Part, Base):
+    """Reports of compute-sanitizer that say the same of the same place."""
+
+    __tablename__ = "findings"
+    __table_args__ = (CheckConstraint("own IN (0, 1)", name="own"),)
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    tool: Mapped[str | None] = mapped_column(AnyText)
+    severity: Mapped[str | None] = mapped_column(AnyText)
+    message: Mapped[str | None] = mapped_column(AnyText)
+    count: Mapped[int | None] = mapped_column(BigInteger)
+    kernel: Mapped[str | None] = mapped_column(AnyText)
+    own: Mapped[int]
+    file: Mapped[str | None] = mapped_column(AnyText)
+    line: Mapped[int | None] = mapped_column(BigInteger)
+    """Of the file that was compiled."""
+    source_line: Mapped[int | None] = mapped_column(BigInteger)
+    """Of what was handed in."""
+
+
 class LogRow(Base):
     """A text that was printed: `stdout` and `stderr` of the submission, `detail` of the judge, `build N` of the compilers."""
 
@@ -194,6 +232,8 @@ class DeviceStateRow(_Part, Base):
     temperature_c: Mapped[float | None] = mapped_column(Double)
     power_w: Mapped[float | None] = mapped_column(Double)
     throttled: Mapped[str | None] = mapped_column(AnyText)
-    """Reasons, as the driver names them, separated by commas; empty where it ran freely."""
+    """Reasons, as the driver names them, separated by commas; empty where it ran freely, null where that is not known."""
     other_processes: Mapped[int | None]
     """Processes of others on the device."""
+    at_s: Mapped[float | None] = mapped_column(Double)
+    """Seconds since the timing began."""

@@ -4,6 +4,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select
@@ -16,7 +17,9 @@ from db.part_models import (
     DeviceStateRow,
     DiagnosticRow,
     ErrorRow,
+    FindingRow,
     LaunchRow,
+    LightRow,
     LogRow,
     RoundRow,
     SampleRow,
@@ -31,10 +34,32 @@ _AXES = "xyz"
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
 _NO_FIELD = ("evaluation_id", "position", "more", "round", "build", "side")
-_BOOLEANS = {RoundRow: ("passed",), BuildRow: ("ok", "cached", "uses_cuda"), BuildAttemptRow: ("ok",), LaunchRow: ("own", "side_stream")}
+_BOOLEANS = {
+    RoundRow: ("passed",),
+    BuildRow: ("ok", "cached", "uses_cuda"),
+    BuildAttemptRow: ("ok",),
+    LaunchRow: ("own", "side_stream"),
+    FindingRow: ("own",),
+}
+_DERIVED = (BaselineRow, LightRow)
+"""Tables of what follows from the evidence and the times: written, for SQL to ask for, and not read again."""
 # In the order in which they can be written.
 _MODELS: tuple[type[Base], ...] = (
-    *(RoundRow, ErrorRow, TimingRow, SampleRow, BaselineRow, BuildRow, BuildAttemptRow, DiagnosticRow, LaunchRow, LogRow, DeviceStateRow),
+    *(
+        RoundRow,
+        ErrorRow,
+        TimingRow,
+        SampleRow,
+        BaselineRow,
+        LightRow,
+        BuildRow,
+        BuildAttemptRow,
+        DiagnosticRow,
+        LaunchRow,
+        FindingRow,
+        LogRow,
+        DeviceStateRow,
+    ),
 )
 
 
@@ -70,6 +95,9 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
         for name in ("grid", "block"):
             item |= {f"{name}_{axis}": size for axis, size in zip(_AXES, item.pop(name), strict=True)}
         rows[LaunchRow].append({"position": position, **_row(LaunchRow, item)})
+    if evidence["sanitizer"] is not None:
+        found = evidence["sanitizer"].pop("findings")
+        rows[FindingRow] += [{"position": position, **_row(FindingRow, item)} for position, item in enumerate(found)]
     for position, item in enumerate(evidence.pop("device_states")):
         rows[DeviceStateRow].append({"position": position, **_row(DeviceStateRow, item)})
     if evidence["timing"] is not None:
@@ -78,12 +106,13 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
         _add_log(rows, name, evidence.pop(name))
     if result.baseline_ms is not None:
         rows[BaselineRow].append({"kind": "eager", "runtime_ms": result.baseline_ms, "speedup": result.speedup})
+    rows[LightRow] += _light(result)
     return rows, _json_values(evidence)
 
 
 def join(connection: Connection, evaluation_id: int, rest: dict[str, Any]) -> dict[str, Any]:
     """The evidence of one evaluation as JSON values: `rest`, which `split` left, and what the tables hold."""
-    found = {model: _read(connection, model, evaluation_id) for model in _MODELS if model is not BaselineRow}
+    found = {model: _read(connection, model, evaluation_id) for model in _MODELS if model not in _DERIVED}
     logs = {row["name"]: zlib.decompress(row["data"]).decode() for row in found[LogRow]}
     evidence = dict(rest)
     if found[RoundRow]:
@@ -104,9 +133,18 @@ def join(connection: Connection, evaluation_id: int, rest: dict[str, Any]) -> di
         evidence["launches"] = [_launch(row) for row in found[LaunchRow]]
     if found[DeviceStateRow]:
         evidence["device_states"] = [_record(DeviceStateRow, row) for row in found[DeviceStateRow]]
+    if found[FindingRow]:
+        evidence["sanitizer"] = {**rest["sanitizer"], "findings": [_record(FindingRow, row) for row in found[FindingRow]]}
     if found[TimingRow]:
         evidence["timing"] = _timing(rest["timing"], found[TimingRow], found[SampleRow])
     return evidence | {name: logs[name] for name in _LOGS if name in logs}
+
+
+def _light(result: Result) -> list[dict[str, Any]]:
+    light, share, baseline_share = result.evidence.light, result.speed_of_light, result.baseline_speed_of_light
+    if light is None or share is None or baseline_share is None or not all(map(math.isfinite, (light.light_ms, share, baseline_share))):
+        return []
+    return [{"light_ms": light.light_ms, "bound": light.bound, "share": share, "baseline_share": baseline_share}]
 
 
 def _split_build(rows: Rows, position: int, item: dict[str, Any]) -> None:
@@ -201,7 +239,9 @@ def _read(connection: Connection, model: type[Base], evaluation_id: int) -> list
 
 
 def _json_values(value: Any) -> Any:
-    """The value with what JSON does not know as text: NaN and infinities as pydantic reads them."""
+    """The value with what JSON does not know as text: moments, and NaN and infinities, as pydantic reads them."""
+    if isinstance(value, datetime):
+        return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):

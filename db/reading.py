@@ -19,6 +19,7 @@ from db.models import (
     SourceRow,
     SubmissionRow,
 )
+from db.part_models import LightRow
 from db.record import Command
 from db.rows import EvaluationKey
 from evaluator.category import Status
@@ -72,6 +73,7 @@ def everything() -> Any:
         .outerjoin(ProblemRow, (ProblemRow.name == BoardRow.problem) & (ProblemRow.sha256 == BoardRow.problem_sha256))
         .outerjoin(EnvironmentRow, EnvironmentRow.id == row.environment_id)
         .outerjoin(RunRow, RunRow.id == row.run_id)
+        .outerjoin(LightRow, LightRow.evaluation_id == row.id)
     )
 
 
@@ -129,4 +131,5 @@ def summary_columns() -> dict[str, Any]:
         | {name: getattr(BoardRow, name) for name in of_board}
         | {"submission": SubmissionRow.name, "block": SubmissionRow.block, "sample_id": SubmissionRow.sample_id}
         | {"author": AuthorRow.name, "source_sha256": SourceRow.sha256}
+        | {"speed_of_light": LightRow.share, "baseline_speed_of_light": LightRow.baseline_share}
     )

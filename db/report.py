@@ -18,6 +18,7 @@ from db.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.overall import OverallBoard
 from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.category import CATEGORIES
+from evaluator.figures import light_text
 from evaluator.plain import cell, rendered
 
 
@@ -125,13 +126,14 @@ def _board(board: tuple[str, str | None, str, str | None], rows: Sequence[Leader
     problem, case, device_name, precision = board
     title = f"{problem} · {case or 'no case'} · {device_name or 'unknown device'}"
     table = Table(title=cell(title + (f" · {precision}" if precision not in (None, "own") else "")), title_justify="left")
-    for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms"):
+    for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", "of light (baseline)"):
         table.add_column(name, justify="right")
     for name in ("author", "submission", "block", "evaluation"):
         table.add_column(name)
     for row in rows:
         interval = "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}"
-        figures = (str(row.rank), f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}")
+        light = light_text(row.speed_of_light, row.baseline_speed_of_light)
+        figures = (str(row.rank), f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", light)
         table.add_row(*map(cell, (*figures, row.author, row.submission, row.block, row.evaluation_id)))
     return table
 

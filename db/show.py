@@ -3,13 +3,15 @@
 import json
 import shlex
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from db.store import StoredEvaluation
+from evaluator.figures import percent, rate_text
 from evaluator.plain import block, cell, rendered
 from evaluator.result import (
     AblationEvidence,
@@ -21,16 +23,21 @@ from evaluator.result import (
     ExitEvidence,
     FloorEvidence,
     LaunchRecord,
+    LightEvidence,
     Result,
     RoundEvidence,
+    SanitizerEvidence,
     TimingEvidence,
 )
+
+_STATE_FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
     """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
     `source_exact`."""
     value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
+    value |= stored.result.shares_of_light()
     if with_source:
         value |= {"source": stored.source, "source_exact": stored.source_exact}
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
@@ -58,6 +65,8 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
     yield _facts(
         {
             "speedup": speedup,
+            "of the speed of light": _light_text(result),
+            "times to be doubted": (result.evidence.conditions.remark or None) if result.evidence.conditions else None,
             "95 % interval": None if low is None or low == high else f"{low:.4g} to {high:.4g}",
             "submission": result.submission,
             "block": result.block,
@@ -82,6 +91,11 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
 def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.timing is not None:
         yield from _timing(evidence.timing)
+    if evidence.device_states or evidence.conditions is not None:
+        yield from _device(evidence)
+    if evidence.light is not None:
+        yield _heading("The speed of light")
+        yield _facts(_light_facts(evidence.light))
     if evidence.floor is not None:
         yield _heading("The least time that a call can take")
         yield block(_floor_text(evidence.floor))
@@ -97,6 +111,8 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.fault is not None:
         yield _heading("The kernel that broke the device or did not end, by a second run")
         yield _facts(dict(evidence.fault))
+    if evidence.sanitizer is not None:
+        yield from _sanitizer(evidence.sanitizer)
     if evidence.exception is not None:
         yield from _exception(evidence.exception)
     if evidence.exit is not None:
@@ -129,11 +145,61 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
         yield _facts(facts)
 
 
+def _device(evidence: Evidence) -> Iterator[RenderableType]:
+    """The state of the device: before and after each timing, and what it was within between them."""
+    yield _heading("The device while it was timed on")
+    if evidence.device_states:
+        table = _table("when", "readings", "SM MHz", "memory MHz", "°C", "W", "clock held by", "others on it")
+        for stage, group in groupby(evidence.device_states, key=lambda state: state.stage):
+            states = list(group)
+            figures = (_range([getattr(state, name) for state in states]) for name in _STATE_FIGURES)
+            reasons = dict.fromkeys(reason for state in states if state.throttled for reason in state.throttled.split(", "))
+            others = max((state.other_processes for state in states if state.other_processes is not None), default=None)
+            table.add_row(*map(cell, (stage, len(states), *figures, ", ".join(reasons), "not known" if others is None else others)))
+        yield table
+    conditions = evidence.conditions
+    if conditions is not None:
+        shared = {True: "yes", False: "no", None: "not known"}[conditions.shared]
+        first = None
+        if conditions.first_runtime_ms is not None:
+            first = f"{conditions.first_runtime_ms:.5g} ms, baseline {conditions.first_baseline_ms:.5g} ms"
+        throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
+        yield _facts({"shared": shared, "clock lowered": throttled, "timed twice; the first time": first})
+
+
+def _range(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low, high = f"{min(known):.4g}", f"{max(known):.4g}"
+    return low if low == high else f"{low}–{high}"
+
+
+def _light_text(result: Result) -> str | None:
+    share, baseline_share = result.speed_of_light, result.baseline_speed_of_light
+    return None if share is None or baseline_share is None else f"{percent(share)}, baseline {percent(baseline_share)}"
+
+
+def _light_facts(light: LightEvidence) -> dict[str, object]:
+    moved = f"{light.moved_bytes / 1e9:.4g} GB" + (f" at {rate_text(light.bytes_per_s, 'B')}" if light.bytes_per_s else "")
+    done = f"{light.operations / 1e9:.4g} G" + (f" at {rate_text(light.operations_per_s, 'FLOP')}" if light.operations_per_s else "")
+    ceilings = "measured for this evaluation's judge"
+    if light.calibrated_at is not None and light.uncertainty is not None:
+        ceilings = f"calibrated {light.calibrated_at.isoformat(sep=' ', timespec='seconds')}, to {percent(light.uncertainty)}"
+    return {
+        "time of a call": f"{light.light_ms:.5g} ms, bound by {light.bound}",
+        "to be moved": moved,
+        "to be computed": f"{done}{f' of {light.arithmetic}' if light.arithmetic else ''}" if light.operations else None,
+        "both as": "the problem declares" if light.declared else "the inputs' and the answer's size and PyTorch's count of operations say",
+        "ceilings": ceilings,
+    }
+
+
 def _floor_text(floor: FloorEvidence) -> str:
     what = f"{floor.moved_bytes / 1e9:.4g} GB at {floor.bytes_per_s / 1e12:.3g} TB/s"
     if floor.operations:
         what += f", {floor.operations / 1e12:.4g} T operations at {floor.operations_per_s / 1e12:.4g} T/s"
-    return f"{floor.floor_ms:.5g} ms: {what}, with a margin of {floor.margin:g}"
+    return f"{floor.floor_ms:.5g} ms: {what}, with a margin of {floor.margin:.4g}"
 
 
 def _ablation_text(ablation: AblationEvidence) -> str:
@@ -214,6 +280,24 @@ def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
         limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
         table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first)))
     yield table
+
+
+def _sanitizer(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:
+    yield _heading(f"compute-sanitizer {sanitizer.version}, on the case {sanitizer.case}")
+    runs = _table("tool", "outcome", "reports", "time", "remark")
+    for run in sanitizer.runs:
+        runs.add_row(*map(cell, (run.tool, run.outcome, run.reports, f"{run.duration_s:.1f} s", run.remark)))
+    yield runs
+    if not sanitizer.findings:
+        return
+    found = _table("tool", "line", "where", "kernel", "of", "severity", "reports", "message", "more")
+    for item in sanitizer.findings:
+        where = f"{item.file}:{item.line}" if item.line is not None else item.file
+        others = (f"{other.role}, line {other.source_line or f'{other.file}:{other.line}'}" for other in item.others)
+        more = "; ".join([*others, *([item.detail] if item.detail else [])])
+        origin = "own" if item.own else "library"
+        found.add_row(*map(cell, (item.tool, item.source_line, where, item.kernel, origin, item.severity, item.count, item.message, more)))
+    yield found
 
 
 def _exception(exception: ExceptionEvidence) -> Iterator[RenderableType]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator.category import Status
+from evaluator.figures import light_text
 from evaluator.plain import PIPE_WIDTH, cell, plain_line
 from evaluator.result import Evidence, Result
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 200
 """Results in the summary, the first that came; the rest is in the database."""
+MARK = "*"
+"""Behind a speedup whose times were disturbed."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
 
 
@@ -75,7 +78,8 @@ class Display:
         """A result has been stored under this number."""
         self._counts[result.status] += 1
         if len(self._rows) < MAX_ROWS:
-            self._rows.append((number, result.model_copy(update={"evidence": Evidence(), "environment": None})))
+            shown = Evidence(light=result.evidence.light, conditions=result.evidence.conditions)
+            self._rows.append((number, result.model_copy(update={"evidence": shown, "environment": None})))
         self._advance()
 
     def _advance(self, count: int = 1) -> None:
@@ -89,7 +93,9 @@ class Display:
             self._console.print(_table([result for _, result in rows]))
         for number, result in rows:
             if result.message:
-                self._console.print(_reason(number, result), soft_wrap=True)
+                self._console.print(_reason(number, result, result.message), soft_wrap=True)
+            if remark := _remark(result):
+                self._console.print(_reason(number, result, f"{MARK} {remark}"), soft_wrap=True)
         total = sum(self._counts.values())
         if total > len(rows):
             self.say(f"{len(rows)} of {total} are shown; all of them: python -m db failures, python -m db leaderboard")
@@ -103,7 +109,7 @@ def _table(results: list[Result]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("submission", "problem", "status", "category"):
         table.add_column(name, overflow="fold")
-    for name in ("time", "baseline", "speedup"):
+    for name in ("time", "baseline", "speedup", "of light (baseline)"):
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         colour = COLOURS.get(result.status, "red")
@@ -114,19 +120,30 @@ def _table(results: list[Result]) -> Table:
             Text(result.category, style=colour),
             _milliseconds(result.runtime_ms),
             _milliseconds(result.baseline_ms),
-            "" if result.speedup is None else f"{result.speedup:.2f}×",
+            _speedup(result),
+            light_text(result.speed_of_light, result.baseline_speed_of_light),
         )
     return table
 
 
-def _reason(number: int, result: Result) -> Text:
-    text = Text(f"#{number} ", style="dim")
-    text.append(plain_line(_name(result)), style="bold")
-    return text.append(f": {plain_line(result.message)}", style="default")
+def _reason(number: int, result: Result, text: str) -> Text:
+    line = Text(f"#{number} ", style="dim")
+    line.append(plain_line(_name(result)), style="bold")
+    return line.append(f": {plain_line(text)}", style="default")
 
 
 def _name(result: Result) -> str:
     return result.submission if result.block is None else f"{result.submission} [{result.block}]"
+
+
+def _speedup(result: Result) -> str:
+    return "" if result.speedup is None else f"{result.speedup:.2f}×{MARK if _remark(result) else ''}"
+
+
+def _remark(result: Result) -> str:
+    """What to know of the times of a result that has some."""
+    conditions = result.evidence.conditions
+    return conditions.remark if conditions is not None and result.speedup is not None else ""
 
 
 def _milliseconds(value: float | None) -> str:

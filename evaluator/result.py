@@ -5,7 +5,7 @@ Every figure carries its unit in its name. Everything here is plain data that go
 
 import statistics
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -306,6 +306,36 @@ class FloorEvidence(Record):
     """Whether the problem's file says what is needed; otherwise the answer's bytes alone are counted."""
 
 
+class LightEvidence(Record):
+    """The speed of light: the time of a call that does what the problem asks for, and all of it as fast as the device has been measured to
+    (evaluator.judge.light). A scale, which no verdict rests on."""
+
+    read_bytes: int
+    """Of inputs and parameters."""
+    written_bytes: int
+    """Of the answer."""
+    moved_bytes: int
+    """Of both, what no cache has anyway."""
+    operations: float
+    arithmetic: str = ""
+    """The format of the products that `operations_per_s` stands for, and how many of them make one; empty without operations."""
+    bytes_per_s: float | None = None
+    operations_per_s: float | None = None
+    """The device's ceilings; None where nothing is held against it."""
+    light_ms: float
+    bound: Literal["memory", "arithmetic"]
+    """Which of both takes longer."""
+    uncertainty: float | None = None
+    """Of that ceiling, as a share, by its calibration; None where it was measured for this process once."""
+    calibrated_at: datetime | None = None
+    declared: bool
+    """Whether the problem's file says what is needed; otherwise all inputs and parameters are, and PyTorch's count of operations."""
+
+    def share(self, took_ms: float) -> float:
+        """What share of the speed of light a call has that takes so long."""
+        return self.light_ms / took_ms
+
+
 class AblationEvidence(Record):
     """One more answer, of another worker in which the submission's own kernels were left out."""
 
@@ -333,6 +363,70 @@ class FaultEvidence(Record):
     shared_bytes: int
     position: int
     """Of its launch among all of the second run."""
+
+
+class SanitizerPlace(Record):
+    """Another place that a finding is about."""
+
+    role: str
+    """What it has to do with the finding, as in `Read access` or `called here`."""
+    kernel: str = ""
+    file: str = ""
+    line: int | None = None
+    source_line: int | None = None
+    """Line of what was handed in."""
+    excerpt: str = ""
+
+
+class SanitizerFinding(Record):
+    """Reports of compute-sanitizer that say the same of the same place. It works inside the worker's process: a claim, and no verdict."""
+
+    tool: str
+    """memcheck, racecheck, initcheck or synccheck."""
+    severity: str
+    """error or warning."""
+    message: str
+    """Its first line, as in `Invalid __global__ write of size 4 bytes`."""
+    count: int
+    kernel: str = ""
+    """Demangled; empty where none is named."""
+    own: bool = False
+    """Whether that is in sources of the submission's own."""
+    file: str = ""
+    """Without its folder."""
+    line: int | None = None
+    """Of that file, which a build of the submission's may have written."""
+    source_line: int | None = None
+    """Line of what was handed in."""
+    excerpt: str = ""
+    """That line."""
+    detail: str = ""
+    """Thread, block and address of the first of these reports."""
+    others: tuple[SanitizerPlace, ...] = ()
+
+
+class SanitizerRun(Record):
+    """One tool of compute-sanitizer over the submission."""
+
+    tool: str
+    outcome: str
+    """ended, deadline (what it had found until then counts) or failed."""
+    reports: int | None = None
+    """By its own summary; None where it did not come to one."""
+    duration_s: float = 0.0
+    """Builds aside."""
+    remark: str = ""
+    """What kept it from the end, or the submission from its answer."""
+
+
+class SanitizerEvidence(Record):
+    """What compute-sanitizer said of the submission, on request (evaluator.judge.sanitizing)."""
+
+    version: str
+    case: str
+    """The set of shapes that it ran on, which need not be the evaluation's."""
+    runs: tuple[SanitizerRun, ...] = ()
+    findings: tuple[SanitizerFinding, ...] = ()
 
 
 class ExceptionEvidence(Record):
@@ -371,10 +465,42 @@ class DeviceState(Record):
     memory_clock_mhz: float | None = None
     temperature_c: float | None = None
     power_w: float | None = None
-    throttled: str = ""
-    """Reasons, as the driver names them, separated by commas."""
+    throttled: str | None = None
+    """Reasons for which the clock is not higher, as the driver names them, separated by commas; empty where there is none, None where that
+    is not told."""
     other_processes: int | None = None
-    """Processes of others on the device."""
+    """Processes on the device that belong to no judge of the machine; None where that can't be told."""
+    at_s: float | None = None
+    """Seconds since the timing began."""
+
+
+class ConditionsEvidence(Record):
+    """How the device was while the timing ran that counts, by `Evidence.device_states` and the driver's own counters."""
+
+    shared: bool | None = None
+    """Whether processes of others were on it; None where that can't be told."""
+    throttled: str | None = None
+    """Reasons of heat, of power supply or of a fault for which the clock was lowered, separated by commas; None where that is not told."""
+    repeated: bool = False
+    """Whether it was timed once more, because the first timing found it shared or throttled."""
+    first_runtime_ms: float | None = None
+    first_baseline_ms: float | None = None
+    """What that first timing came to."""
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the times are those of a device that was shared or throttled."""
+        return bool(self.shared or self.throttled)
+
+    @property
+    def remark(self) -> str:
+        """What to know of the times, in words; empty where they were taken undisturbed."""
+        causes = [
+            *(["others' processes were on the device"] if self.shared else []),
+            *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),
+        ]
+        again = ", in a second timing too" if self.repeated else ""
+        return " and ".join(causes) + again if causes else ""
 
 
 class Evidence(Record):
@@ -392,8 +518,12 @@ class Evidence(Record):
     sizes: tuple[int, ...] = ()
     """Sizes of the dimensions of the case's inputs, each once."""
     timing: TimingEvidence | None = None
+    conditions: ConditionsEvidence | None = None
+    """None without a timing, and on the CPU."""
     floor: FloorEvidence | None = None
     """Measured after the timing; None on the CPU."""
+    light: LightEvidence | None = None
+    """None without a timing, and where the problem asks for nothing that takes time."""
     wrong_timed_answer: WrongTimedAnswer | None = None
     """The timing ended with it."""
     ablation: AblationEvidence | None = None
@@ -402,6 +532,8 @@ class Evidence(Record):
     """The judge ran out of device memory, and this is why."""
     fault: FaultEvidence | None = None
     """None where nothing broke on a device, and where a second run did not show which kernel it was."""
+    sanitizer: SanitizerEvidence | None = None
+    """None where it was not asked for, or nothing called for it. No verdict rests on it."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""
@@ -480,9 +612,27 @@ class Result(Record):
             raise ValueError("an ok result needs its times")
         return self
 
+    @property
+    def speed_of_light(self) -> float | None:
+        """The share of the speed of light that the submission has; None where it is not known."""
+        light = self.evidence.light
+        return light.share(self.runtime_ms) if light and self.runtime_ms else None
+
+    @property
+    def baseline_speed_of_light(self) -> float | None:
+        """The same of the baseline."""
+        light = self.evidence.light
+        return light.share(self.baseline_ms) if light and self.baseline_ms else None
+
     def summary(self) -> dict[str, Any]:
-        """The fields of one line of `--json`: everything but evidence and environment."""
-        return self.model_dump(mode="json", exclude={"evidence", "environment"})
+        """The fields of one line of `--json`: everything but evidence and environment, and what follows from the evidence."""
+        fields: dict[str, Any] = self.model_dump(mode="json", exclude={"evidence", "environment"})
+        conditions = self.evidence.conditions
+        return fields | self.shares_of_light() | {"disturbed": conditions.remark if conditions else ""}
+
+    def shares_of_light(self) -> dict[str, float | None]:
+        """Both shares of the speed of light, under the names that JSON has for them."""
+        return {"speed_of_light": self.speed_of_light, "baseline_speed_of_light": self.baseline_speed_of_light}
 
 
 def now() -> datetime:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import pipeline
 from db.store import Store
+from evaluator.devices import Device
+from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
 from tests.command_line import PROJECT, Bench, Finished, submission
 
 CONTRACT = (
@@ -33,6 +36,30 @@ def refused(finished: Finished) -> str:
     assert finished.stderr.startswith("pipeline.py: ")
     assert finished.stderr.count("\n") == 1 and finished.stderr.endswith("\n")
     return finished.stderr
+
+
+# --sanitize
+
+
+def test_sanitizing_without_a_gpu_is_refused_before_anything_is_judged(bench: Bench) -> None:
+    bench.write("double/fine.py", submission())
+    told = refused(bench.run("double", "--sanitize", "all", "--json", "-"))
+    assert "--sanitize needs an NVIDIA GPU" in told and not bench.database.exists()
+
+
+def test_what_is_no_tool_is_refused(bench: Bench) -> None:
+    finished = bench.run("double", "--sanitize", "valgrind")
+    assert (
+        finished.code == 2 and "'valgrind' is neither auto nor all nor one of memcheck, racecheck, initcheck, synccheck" in finished.stderr
+    )
+
+
+def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr("evaluator.sanitizer.tools.TOOLKIT", str(tmp_path))
+    with pytest.raises(SanitizerMissingError, match="leave --sanitize out"):
+        pipeline._sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
 
 
 # --help

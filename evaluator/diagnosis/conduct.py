@@ -102,4 +102,4 @@ def implausible(evidence: Evidence) -> Verdict | None:
     if floor.operations / floor.operations_per_s > floor.moved_bytes / floor.bytes_per_s:
         work = f"{floor.operations / 1e9:.4g} GFLOP at {floor.operations_per_s / 1e12:.3g} TFLOP/s"
     message = f"a call takes {timing.runtime_ms:.4g} ms, where this device needs {floor.floor_ms:.4g} ms at the least"
-    return Verdict(Category.IMPLAUSIBLE_SPEED, f"{message}: {work}, {floor.margin:g} times faster than measured")
+    return Verdict(Category.IMPLAUSIBLE_SPEED, f"{message}: {work}, {floor.margin:.4g} times faster than measured")

@@ -14,6 +14,7 @@ from evaluator.category import CATEGORIES, Category, Status
 from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.reading import notes
+from evaluator.diagnosis.sanitizer import told
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
 from evaluator.plain import plain_line
@@ -95,7 +96,7 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     found = [Section("verdict", (f"{result.status.value}/{result.category.value}",)), *_cause(result)]
     if line is not None:
         found += _excerpt(code, first_line, line)
-    found += [*_diagnostics(result), *_traceback(result), *_figures(result.evidence)]
+    found += [*_diagnostics(result), *_traceback(result), *_figures(result.evidence), *_sanitizer(result.evidence)]
     advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
     hint = CATEGORIES[result.category].hint
     found.append(Section("what to do", tuple(text for text in (advice, hint) if text)))
@@ -184,6 +185,11 @@ def _figures_lines(figures: ErrorFigures) -> Iterator[str]:
     yield f"largest relative error {figures.max_error:.3g}, RMS {figures.rms_error:.3g}; allowed {figures.tolerance:.3g}"
     for element in figures.examples:
         yield f"at {list(element.index)}: {element.value:.7g}, expected {element.expected:.7g}"
+
+
+def _sanitizer(evidence: Evidence) -> Iterator[Section]:
+    if evidence.sanitizer is not None:
+        yield Section(f"compute-sanitizer, on the case {evidence.sanitizer.case}", told(evidence.sanitizer))
 
 
 def _launches(evidence: Evidence) -> Iterator[Section]:

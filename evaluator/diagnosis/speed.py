@@ -1,6 +1,7 @@
 """What is said of a right answer's time: against the baseline, against the device, and what its launches are limited by."""
 
 from evaluator.diagnosis.words import extent, plain_name
+from evaluator.figures import percent, rate_text
 from evaluator.result import KernelLimits, LaunchRecord, Result
 
 WARP = 32
@@ -23,7 +24,10 @@ def speed_notes(result: Result) -> tuple[str, ...]:
     relation = "faster than" if result.speedup >= 1 else "slower than"
     factor = max(result.speedup, 1 / result.speedup)
     found = [f"{result.runtime_ms:.4g} ms a call, {factor:.3g} times {relation} the baseline's {result.baseline_ms:.4g} ms"]
-    found += _floor(result)
+    found += _light(result)
+    conditions = result.evidence.conditions
+    if conditions is not None and conditions.remark:
+        found.append(f"the times may be off: {conditions.remark}")
     if result.speedup < 1:
         found += _launches(result)
     timing = result.evidence.timing
@@ -36,19 +40,16 @@ def speed_notes(result: Result) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _floor(result: Result) -> list[str]:
-    """The share of what the device can do: its measured bandwidth or rate, without the margin that a verdict would leave."""
-    floor = result.evidence.floor
-    if floor is None or not result.runtime_ms:
+def _light(result: Result) -> list[str]:
+    """The shares of the speed of light, and what it is made of."""
+    light, share, baseline_share = result.evidence.light, result.speed_of_light, result.baseline_speed_of_light
+    if light is None or share is None or baseline_share is None:
         return []
-    moving_ms, computing_ms = 1e3 * floor.moved_bytes / floor.bytes_per_s, 1e3 * floor.operations / floor.operations_per_s
-    if max(moving_ms, computing_ms) <= 0:
-        return []
-    if moving_ms >= computing_ms:
-        what = f"{floor.moved_bytes / 1e6:.4g} MB have to move, at {floor.bytes_per_s / 1e12:.3g} TB/s"
-    else:
-        what = f"{floor.operations / 1e9:.4g} G operations have to be done, at {floor.operations_per_s / 1e12:.4g} T/s"
-    return [f"{max(moving_ms, computing_ms) / result.runtime_ms:.1%} of the speed of light: {what}"]
+    what = f"{light.moved_bytes / 1e6:.4g} MB have to move, at {rate_text(light.bytes_per_s or 0.0, 'B')}"
+    if light.bound == "arithmetic":
+        what = f"{light.operations / 1e9:.4g} G operations have to be done, at {rate_text(light.operations_per_s or 0.0, 'FLOP')}"
+        what += f" of {light.arithmetic}"
+    return [f"{percent(share)} of the speed of light, the baseline {percent(baseline_share)}: {what}"]
 
 
 def _launches(result: Result) -> list[str]:

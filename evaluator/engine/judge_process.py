@@ -66,14 +66,18 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
     builder = Builder(
         Cache(options.cache_root), toolchain, None if zygote.level is Level.NONE else zygote, options.build_timeout_s, slots=slots
     )
+    environment = describe_environment(options.device, toolchain)
+    identity = (options.device.unique_id, options.device.name, environment.gpu_driver, environment.torch)
     return Bench(
         device=options.device,
         stands_in=options.stands_in,
         zygote=zygote,
         builder=builder,
-        environment=describe_environment(options.device, toolchain),
+        environment=environment,
         recorder=launch_recorder(options),
         readonly=module_folders(),
+        calibration=next((each for each in options.calibrations if each.fits(*identity)), None),
+        sanitizer=options.sanitizer,
     )
 
 

@@ -22,6 +22,7 @@ from evaluator.category import Category
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.judge.bench import Job
+from evaluator.judge.presence import announce
 from evaluator.result import Evidence, Result, now
 from evaluator.sandbox import Zygote
 
@@ -140,6 +141,8 @@ class LocalEngine:
 
     def start(self) -> None:
         """Start the warm parents, unless they run. Several threads may ask for it at once. Raises SandboxUnavailable, NativeBuildError."""
+        with contextlib.suppress(OSError):  # without it, neighbours on a GPU can't be told from strangers, and nothing worse
+            announce()
         with self._starting, _environment(WARM_ENVIRONMENT):
             self._context.set_forkserver_preload(["evaluator.engine.judge_process"])
             forkserver.ensure_running()

@@ -4,8 +4,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator.build.native import compile_native
+from evaluator.calibration import Calibration
 from evaluator.devices import Device
 from evaluator.sandbox import Level
+from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class EngineOptions:
     """Compilers that run at once; None for as many as judges ask for."""
     slot_bytes: int = 1 << 30
     """Memory that a compiler may use with one slot."""
+    calibrations: tuple[Calibration, ...] = ()
+    """All that is known of the devices, newest first."""
+    sanitizer: Sanitizer | None = None
+    """What submissions are to be sanitized with; None where that was not asked for."""
 
     @property
     def devices(self) -> tuple[Device, ...]:

@@ -15,9 +15,10 @@ import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.answer import tensors_of
+from evaluator.judge.ceilings import best_s
 from evaluator.judge.compare import Comparison, Piece, is_exact
 from evaluator.judge.distributions import changed
-from evaluator.judge.floor import SPEEDOMETER, best_s, floor_evidence, work_of
+from evaluator.judge.floor import floor_evidence, measured_speed, work_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import plan_rounds
@@ -185,7 +186,7 @@ class _Check:
         if self._device.type != "cuda":
             return
         reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
-        floor = floor_evidence(work, SPEEDOMETER.measure(self._device))
+        floor = floor_evidence(work, measured_speed(self._device))
         self.times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
         if finding is not None:

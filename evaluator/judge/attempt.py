@@ -14,10 +14,13 @@ import torch
 from evaluator.category import Category, Status
 from evaluator.devices import Device, cpu_count
 from evaluator.diagnosis import Verdict, diagnose
+from evaluator.judge import sanitizing
 from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
+from evaluator.judge.device_state import watch_of
 from evaluator.judge.floor import find_floor
 from evaluator.judge.inputs import construct, fresh_seed
+from evaluator.judge.light import find_light
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
@@ -27,8 +30,9 @@ from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
-from evaluator.result import Evidence, FaultEvidence, RoundEvidence
+from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
+from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
@@ -94,7 +98,32 @@ class Attempt:
         if is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
             verdict = self._diagnose()
+        sanitizer = self._bench.sanitizer
+        if sanitizer is not None and sanitizing.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
+            self._sanitize(sanitizer)
         return verdict
+
+    def _sanitize(self, sanitizer: Sanitizer) -> None:
+        """Have the submission watched by compute-sanitizer; the verdict stands, whatever comes of it."""
+        start = time.monotonic()
+        try:
+            self._make_room()
+            self._note(sanitizer=self._sanitizing().run(sanitizer))
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not sanitized: %s", self._job.submission, error, exc_info=True)
+        self._note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
+
+    def _sanitizing(self) -> sanitizing.Sanitizing:
+        return sanitizing.Sanitizing(
+            bench=self._bench,
+            job=self._job,
+            problem=self._problem,
+            case_name=self._case.name,
+            lock=self._lock,
+            environment=_worker_environment(self._bench.device),
+            readonly=tuple(_without(self._bench.readonly, self._job.problem_path)),
+            report=self._report,
+        )
 
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
@@ -106,11 +135,13 @@ class Attempt:
             log.info("the second run of %s shows nothing: %s", self._job.submission, error, exc_info=True)
         self._note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
-    def _second_run(self) -> FaultEvidence | None:
-        for other in (*self._workers, self._baseline):
-            if other is not None:
-                other.end()
+    def _make_room(self) -> None:
+        """End all workers, and leave the device to others."""
+        self._end_all()
         self._leave_device()
+
+    def _second_run(self) -> FaultEvidence | None:
+        self._make_room()
         call_s = deadline_s(self.evidence, self._job.timeout_s)
         worker = self._fork(ENVIRONMENT)
         self._workers.append(worker)
@@ -188,7 +219,11 @@ class Attempt:
                 baseline = self._take_baseline()
             with self._stage(candidate, "timing"):
                 self._run_timing(candidate, baseline, oracle, arguments, model)
-                self._note_floor(oracle, model)
+            if self.evidence.conditions is not None and self.evidence.conditions.disturbed:
+                with candidate.spending("second_timing"):
+                    self._repeat_timing(oracle, arguments, model)
+            with candidate.spending("timing"):
+                self._note_limits(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:
                 self._run_ablation(candidate, oracle, arguments, model)
@@ -330,8 +365,7 @@ class Attempt:
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
             self._construct(baseline, arguments, model)
-            timing = Timing(candidate, baseline, self._case, oracle, self._form, self._memory, self._job.timeout_s)
-            self._note(timing=timing.run())
+            self._note(timing=self._time("timing", candidate, baseline, oracle))
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
@@ -339,12 +373,75 @@ class Attempt:
                 raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error
             raise
 
-    def _note_floor(self, oracle: Oracle, model: torch.nn.Module) -> None:
-        """How fast a call can be at all. The timing has killed the candidate: nothing of it slows the measurement down."""
-        if self.evidence.timing is None:
-            return
+    def _time(self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle) -> TimingEvidence:
+        """One timing, with the states of the device meanwhile noted, and what they come to."""
+        case = (self._case, oracle, self._form, self._memory, self._job.timeout_s)
+        watch = watch_of(self._bench.device)
+        if watch is None:
+            return Timing(candidate, baseline, *case).run()
         try:
-            self._note(floor=find_floor(self._case, model, oracle, self._device))
+            with watch.timing(name):
+                timing = Timing(candidate, baseline, *case, look=watch.look).run()
+        finally:
+            self._note(device_states=(*self.evidence.device_states, *watch.states))
+        self._note(conditions=watch.conditions())
+        return timing
+
+    def _repeat_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
+        """Time once more, with fresh workers, because the device was shared or throttled. The second timing counts, be it disturbed too.
+
+        Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
+        """
+        self._report("second timing")
+        before, first = self.evidence.conditions, self.evidence.timing
+        assert before is not None and first is not None
+        told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
+        try:
+            timing = self._second_timing(oracle, arguments, model)
+            again = self.evidence.conditions
+            assert again is not None
+            self._note(timing=timing, conditions=again.model_copy(update=told))
+        except WrongAnswerError as error:
+            self._note(timing=None, wrong_timed_answer=error.evidence)
+        except Exception as error:  # whatever it is: the first timing stands
+            log.info("the second timing of %s comes to nothing: %s", self._job.submission, error, exc_info=True)
+            self._note(conditions=before)
+        finally:
+            self._end_all()
+            self._lock.acquire()
+
+    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
+        """While its workers start and load, others may have the device."""
+        self._make_room()
+        self._close_baseline()
+        worker = self._fork()
+        self._workers.append(worker)
+        self._greet(worker)
+        self._load(worker, self._job.code, "ModelNew", threads=self._threads)
+        baseline = self._start_baseline()
+        self._lock.acquire()
+        for one in (worker, baseline):
+            self._construct(one, arguments, model)
+        return self._time("second timing", worker, baseline, oracle)
+
+    def _end_all(self) -> None:
+        """Kill what runs of the submission and of the baseline."""
+        for other in (*self._workers, self._baseline):
+            if other is not None:
+                other.end()
+
+    def _note_limits(self, oracle: Oracle, model: torch.nn.Module) -> None:
+        """How fast a call can be at all. The timing has killed the candidate: nothing of it slows the measurements down."""
+        timing = self.evidence.timing
+        if timing is None:
+            return
+        calibration = self._bench.calibration
+        try:
+            self._note(light=find_light(self._case, model, oracle, self._device, calibration))
+        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
+            log.warning("the speed of light of %s is not known: %s", self._job.problem, error)
+        try:
+            self._note(floor=find_floor(self._case, model, oracle, self._device, calibration, timing.runtime_ms))
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._job.problem, error)
 
@@ -354,10 +451,7 @@ class Attempt:
         While it starts and loads, others may have the device.
         """
         with candidate.spending("reload"):
-            for other in (*self._workers, self._baseline):
-                if other is not None:
-                    other.end()
-            self._leave_device()
+            self._make_room()
             worker = self._start("ablation")
 
         def prepare() -> None:

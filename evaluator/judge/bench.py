@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator.build.builder import Builder
+from evaluator.calibration import Calibration
 from evaluator.devices import Device
 from evaluator.result import Environment
 from evaluator.sandbox import Limits, Zygote
+from evaluator.sanitizer.tools import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -46,3 +48,7 @@ class Bench:
     readonly: tuple[str, ...] = ()
     """Folders that workers need to see besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)
+    calibration: Calibration | None = None
+    """Of the device, under this driver and this PyTorch; None where there is none."""
+    sanitizer: Sanitizer | None = None
+    """None where compute-sanitizer was not asked for."""

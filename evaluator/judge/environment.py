@@ -15,7 +15,7 @@ def describe_environment(device: Device, toolchain: Toolchain) -> Environment:
     return Environment(
         device_kind=device.kind,
         device_name=device.name,
-        gpu_driver=_gpu_driver() if on_gpu else None,
+        gpu_driver=gpu_driver() if on_gpu else None,
         cuda=torch.version.cuda,
         compute_capability=".".join(map(str, device.capability)) if device.capability else None,
         torch=torch.__version__,
@@ -34,7 +34,8 @@ def describe_environment(device: Device, toolchain: Toolchain) -> Environment:
     )
 
 
-def _gpu_driver() -> str | None:
+def gpu_driver() -> str | None:
+    """The NVIDIA driver's version, and what CUDA it is for."""
     from cuda.bindings import driver
 
     error, version = driver.cuDriverGetVersion()

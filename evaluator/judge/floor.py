@@ -7,21 +7,22 @@ Bytes are those of the answer, which have to be written, and those inputs and pa
 may not have left when the call ends. An answer that can be given as a view, of an input or of fewer elements than it has, counts as little.
 
 The bandwidth is that of copying, the rate that of 16-bit matrix products, the most that a general device has: a product in float32 takes
-three of them at the least to be precise enough. Both are measured in this process, after the submission's has been killed. The best of
-all measurements of the process counts, so that nobody who slows the device down lowers it for those who come later.
+three of them at the least to be precise enough. Both are the device's calibration's (evaluator.calibration), whose uncertainty then widens
+the margin; without one, and before a time is called impossible, they are measured in this process, after the submission's has been killed.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import torch
 
+from evaluator.calibration import COPY, Calibration
 from evaluator.declaration import Floor, numbers_in
 from evaluator.expression import value_of
 from evaluator.judge.answer import tensors_of
+from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.memory import raw_bytes
 from evaluator.judge.oracle import Oracle
@@ -31,13 +32,7 @@ from evaluator.result import FloorEvidence
 MARGIN = 1.3
 """Copies reach 85 to 93 % of what the memory's clock allows, matrix products about 80 % of the peak (H200: 4.28 of 4.8 TB/s, 790 of 989
 TFLOP/s): what is 1.3 times faster than measured is faster than the device can be."""
-COPIES = 10
-PRODUCTS = 4
-COPY_FACTOR = 8
-"""Sizes of the L2 cache that are copied: what stays in it is noise, in the submission's favour."""
-LEAST_COPY_BYTES = 1 << 28
-PRODUCT_SIZE = 8192
-RATED = (torch.bfloat16, torch.float16)
+RATED = ("bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -58,6 +53,8 @@ class Speed:
     bytes_per_s: float
     operations_per_s: float
     l2_bytes: int
+    uncertainty: float = 0.0
+    """Of the calibration, as a share; 0 where it was measured for this once."""
 
 
 def work_of(case: ProblemCase, model: torch.nn.Module, arguments: Sequence[Any], expected: Any) -> Work:
@@ -123,6 +120,7 @@ def floor_evidence(work: Work, speed: Speed) -> FloorEvidence:
     """The floor of this work on a device of this speed."""
     moved_bytes = max(work.read_bytes - speed.l2_bytes, 0) + max(work.written_bytes - speed.l2_bytes, 0)
     seconds = max(moved_bytes / speed.bytes_per_s, work.operations / speed.operations_per_s)
+    margin = MARGIN * (1 + speed.uncertainty)
     return FloorEvidence(
         read_bytes=work.read_bytes,
         written_bytes=work.written_bytes,
@@ -131,78 +129,65 @@ def floor_evidence(work: Work, speed: Speed) -> FloorEvidence:
         operations=work.operations,
         bytes_per_s=speed.bytes_per_s,
         operations_per_s=speed.operations_per_s,
-        margin=MARGIN,
-        floor_ms=seconds / MARGIN * 1e3,
+        margin=margin,
+        floor_ms=seconds / margin * 1e3,
         declared=work.declared,
     )
 
 
-def find_floor(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, device: torch.device) -> FloorEvidence | None:
-    """The floor of this problem on this device, measured now; None on the CPU, whose times are the judge's own.
+def find_floor(
+    case: ProblemCase,
+    model: torch.nn.Module,
+    oracle: Oracle,
+    device: torch.device,
+    calibration: Calibration | None = None,
+    runtime_ms: float | None = None,
+) -> FloorEvidence | None:
+    """The floor of this problem on this device; None on the CPU, whose times are the judge's own.
 
-    To be called under the device's lock, when no submission is running. Raises ProblemError where the declaration does not fit,
-    ReferenceFailedError, and torch.OutOfMemoryError.
+    To be called under the device's lock, when no submission is running. The device is measured now where it has no calibration, and where
+    a time of `runtime_ms` would be below the floor that it gives: it may have been made on a worse day. Raises ProblemError where the
+    declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     if device.type != "cuda":
         return None
     arguments = case.inputs(fresh_seed(), device)
     work = work_of(case, model, arguments, oracle.expected(arguments))
     del arguments  # their memory is room for the measurement
-    return floor_evidence(work, SPEEDOMETER.measure(device))
+    speed = calibrated_speed(calibration, device) if calibration else None
+    if speed is None:
+        return floor_evidence(work, measured_speed(device))
+    floor = floor_evidence(work, speed)
+    if runtime_ms is None or runtime_ms >= floor.floor_ms:
+        return floor
+    return floor_evidence(work, faster(speed, measured_speed(device)))
 
 
-class Speedometer:
-    """The fastest that a device has been seen to be by this process."""
-
-    def __init__(self) -> None:
-        self._fastest: dict[torch.device, Speed] = {}
-
-    def measure(self, device: torch.device) -> Speed:
-        """Measure a CUDA device again; some 20 ms on a large one. Raises torch.OutOfMemoryError."""
-        measured, before = _measure(device), self._fastest.get(device)
-        if before is not None:
-            measured = Speed(
-                bytes_per_s=max(measured.bytes_per_s, before.bytes_per_s),
-                operations_per_s=max(measured.operations_per_s, before.operations_per_s),
-                l2_bytes=measured.l2_bytes,
-            )
-        self._fastest[device] = measured
-        return measured
+def measured_speed(device: torch.device) -> Speed:
+    """Measure a CUDA device again; some 20 ms on a large one. Raises torch.OutOfMemoryError."""
+    copied = SPEEDOMETER.measure(COPY, device)
+    rates = [rate for name in RATED if (rate := SPEEDOMETER.measure(name, device)) is not None]
+    if copied is None or not rates:
+        raise RuntimeError(f"{device} neither copies nor multiplies")
+    return Speed(bytes_per_s=copied, operations_per_s=max(rates), l2_bytes=cache_bytes(device))
 
 
-SPEEDOMETER = Speedometer()
-"""This process's."""
+def calibrated_speed(calibration: Calibration, device: torch.device) -> Speed | None:
+    """The same by a calibration; None where that lacks what it takes."""
+    copied = calibration.ceiling(COPY)
+    rated = [ceiling for name in RATED if (ceiling := calibration.ceiling(name)) is not None]
+    if copied is None or not rated:
+        return None
+    fastest = max(rated, key=lambda ceiling: ceiling.per_s)
+    uncertainty = max(copied.uncertainty, fastest.uncertainty)
+    return Speed(copied.per_s, fastest.per_s, cache_bytes(device), uncertainty)
 
 
-def _measure(device: torch.device) -> Speed:
-    l2_bytes = int(torch.cuda.get_device_properties(device).L2_cache_size)
+def faster(first: Speed, second: Speed) -> Speed:
+    """Of each the higher one, with the larger uncertainty."""
     return Speed(
-        bytes_per_s=_copy_rate(device, max(COPY_FACTOR * l2_bytes, LEAST_COPY_BYTES)),
-        operations_per_s=max(_product_rate(device, dtype) for dtype in RATED),
-        l2_bytes=l2_bytes,
+        bytes_per_s=max(first.bytes_per_s, second.bytes_per_s),
+        operations_per_s=max(first.operations_per_s, second.operations_per_s),
+        l2_bytes=second.l2_bytes,
+        uncertainty=max(first.uncertainty, second.uncertainty),
     )
-
-
-def _copy_rate(device: torch.device, nbytes: int) -> float:
-    """Bytes read and written in a second."""
-    source, target = (torch.empty(nbytes, dtype=torch.uint8, device=device) for _ in range(2))
-    return 2 * nbytes / best_s(lambda: target.copy_(source), device, COPIES)
-
-
-def _product_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """Operations in a second, of zeros: they take the least power, so that the clock stays up."""
-    left, right, product = (torch.zeros(PRODUCT_SIZE, PRODUCT_SIZE, dtype=dtype, device=device) for _ in range(3))
-    return 2 * PRODUCT_SIZE**3 / best_s(lambda: torch.mm(left, right, out=product), device, PRODUCTS)
-
-
-def best_s(work: Callable[[], object], device: torch.device, times: int) -> float:
-    """The shortest that this work took on a CUDA device, of so many times in a row after one to warm up, in seconds."""
-    with torch.no_grad(), torch.cuda.device(device):
-        work()
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]  # type: ignore[no-untyped-call]
-        events[0].record()
-        for event in events[1:]:
-            work()
-            event.record()
-        torch.cuda.synchronize(device)
-        return min(float(start.elapsed_time(end)) for start, end in pairwise(events)) / 1e3

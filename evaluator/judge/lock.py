@@ -18,9 +18,9 @@ class DeviceLock:
     def __init__(self, device_id: str) -> None:
         """`device_id` names the device for every process of the machine (a GPU's UUID)."""
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
-        self._descriptor = _open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
+        self._descriptor = open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
         try:
-            self._turn = _open_shared(Path(tempfile.gettempdir()) / f"assay-{name}-next.lock")
+            self._turn = open_shared(Path(tempfile.gettempdir()) / f"assay-{name}-next.lock")
         except OSError:
             os.close(self._descriptor)
             raise
@@ -60,7 +60,7 @@ class DeviceLock:
         os.close(self._turn)
 
 
-def _open_shared(path: Path) -> int:
+def open_shared(path: Path) -> int:
     """Open for locking a file that any user may have made. Sticky folders refuse O_CREAT on another user's file, so that comes second."""
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:

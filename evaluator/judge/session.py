@@ -7,13 +7,13 @@ import secrets
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evaluator.build.builder import Builder, BuildOutcome
+from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
 from evaluator.diagnosis.source_map import SourceMap, located
@@ -48,6 +48,16 @@ class NeedsDeviceError(Exception):
     """The submission got as far as it can get without a GPU: its CUDA sources compile."""
 
 
+class Builds(Protocol):
+    """What serves a worker's builds: a Builder, or one before it."""
+
+    def holds(self, request: BuildRequest) -> bool:
+        """Whether `build` would answer at once."""
+
+    def build(self, request: BuildRequest) -> BuildOutcome:
+        """What comes of a request."""
+
+
 class _Failed(BaseModel):
     """The worker's report of an exception, as far as it is believed."""
 
@@ -70,12 +80,13 @@ class Worker:
     confined: Confined
     channel: Channel
     launches: LaunchTable | None
-    builder: Builder
+    builder: Builds
     lock: DeviceLock
     """Given up while a compiler runs."""
     limits: Limits
     no_device: bool
     """CUDA sources may be compiled but not run."""
+    exit_grace_s: float = EXIT_GRACE_S
 
     def __post_init__(self) -> None:
         self.stage = "start"
@@ -90,11 +101,24 @@ class Worker:
         self._source = SourceMap("")
 
     @classmethod
-    def start(cls, zygote: Zygote, program: Program, builder: Builder, lock: DeviceLock, *, no_device: bool, record: bool) -> "Worker":
-        """Fork a worker into its sandbox and join it by a socket pair; `record` its launches. Raises SandboxUnavailable."""
+    def start(
+        cls,
+        zygote: Zygote,
+        program: Program,
+        builder: Builds,
+        lock: DeviceLock,
+        *,
+        no_device: bool,
+        record: bool,
+        given: Mapping[str, int] | None = None,
+    ) -> "Worker":
+        """Fork a worker into its sandbox and join it by a socket pair; `record` its launches. It is also `given` these descriptors.
+
+        Raises SandboxUnavailable.
+        """
         ours, theirs = socket.socketpair()
         table = LaunchTable() if record else None
-        descriptors = {"channel": theirs.fileno()} | ({"launches": table.descriptor} if table else {})
+        descriptors = {"channel": theirs.fileno()} | ({"launches": table.descriptor} if table else {}) | dict(given or {})
         try:
             confined = zygote.start_program(program, descriptors)
         except BaseException:
@@ -284,7 +308,7 @@ class Worker:
         return replace(outcome, evidence=located(outcome.evidence, valid, self._source))
 
     def _exited(self) -> None:
-        exit_ = self.confined.wait(EXIT_GRACE_S)
+        exit_ = self.confined.wait(self.exit_grace_s)
         if exit_ is None:
             self.protocol_error = "the worker closed its channel and went on"
             self.confined.kill()

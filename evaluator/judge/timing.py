@@ -11,7 +11,7 @@ through the same, alone and undisturbed: evaluator.judge.claims holds the candid
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -91,9 +91,18 @@ class Timing:
     """The timing of one candidate against its baseline."""
 
     def __init__(
-        self, candidate: Worker, baseline: Worker, case: ProblemCase, oracle: Oracle, form: Any, memory: Memory, deadline_s: float
+        self,
+        candidate: Worker,
+        baseline: Worker,
+        case: ProblemCase,
+        oracle: Oracle,
+        form: Any,
+        memory: Memory,
+        deadline_s: float,
+        look: Callable[[], object] = lambda: None,
     ) -> None:
-        """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
+        """`form` is what an answer looks like (evaluator.judge.answer.form_of); `look` is called time and again, while nothing is timed."""
+        self._look = look
         self._on_device = memory.device.type == "cuda"
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
         self._arguments = self._draw()
@@ -198,6 +207,7 @@ class Timing:
                     self._watch(side)
                 side.check_flush()
                 del answer  # its inputs' memory is needed for the next ones
+            self._look()
 
     def _done(self, elapsed_s: float) -> bool:
         if self._calls < LEAST_CALLS:
@@ -294,6 +304,7 @@ class Timing:
             else:
                 self._watch(alone)
             del answer
+            self._look()
         if bursts:
             self._call(alone)
             self._arguments = []

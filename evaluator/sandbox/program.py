@@ -46,6 +46,9 @@ class Program:
     gpu: bool = False
     """Whether it gets the NVIDIA device nodes."""
     limits: Limits = field(default_factory=Limits)
+    lax: bool = False
+    """At level `landlock`: whether its sockets may reach an address, and all of /proc be read, as a tool needs that talks to its own child.
+    A tool that runs untrusted code has that code's process give both up first (`evaluator.sandbox.strict`)."""
     preload: str | None = None
     """A library in LD_PRELOAD for `argv` and for cold starts; a warm entry has what the zygote was started with."""
 

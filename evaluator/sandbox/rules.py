@@ -7,18 +7,20 @@ from evaluator.sandbox import landlock
 from evaluator.sandbox.view import Entry, Kind
 
 _PROC = ("self", "cpuinfo", "meminfo", "stat", "devices", "filesystems", "modules", "version", "driver/nvidia", "sys/kernel", "sys/vm")
+_OWN_PROCESS = landlock.WRITE_FILE | landlock.TRUNCATE
 _DEVICE = landlock.READ_FILE | landlock.WRITE_FILE | landlock.IOCTL_DEV | landlock.READ_DIR
 
 
-def for_view(entries: list[Entry], home: str) -> Iterator[landlock.Rule]:
-    """What may be done below each path of the view, and anything below `home`.
+def for_view(entries: list[Entry], home: str, *, lax: bool = False) -> Iterator[landlock.Rule]:
+    """What may be done below each path of the view, and anything below `home`. `lax` opens the /proc of all processes, not only its own.
 
     Where something inside a visible directory is hidden, names can be listed there but the hidden files can't be read.
     """
     hidden = [entry.source for entry in entries if entry.kind is Kind.HIDDEN]
     yield home, landlock.READ | landlock.WRITE
-    for name in _PROC:
-        yield f"/proc/{name}", landlock.READ | (landlock.WRITE_FILE | landlock.TRUNCATE if name == "self" else 0)
+    yield from own_processes()
+    if lax:
+        yield "/proc", landlock.READ | _OWN_PROCESS
     for entry in entries:
         if entry.kind is Kind.READONLY:
             yield from _except(entry.source, landlock.READ, hidden)
@@ -28,6 +30,12 @@ def for_view(entries: list[Entry], home: str) -> Iterator[landlock.Rule]:
             yield entry.source, _DEVICE
         elif entry.kind is Kind.TEXT:
             yield entry.target, landlock.READ
+
+
+def own_processes() -> Iterator[landlock.Rule]:
+    """What may be done in /proc: `self` is whoever lays these rules on itself."""
+    for name in _PROC:
+        yield f"/proc/{name}", landlock.READ | (_OWN_PROCESS if name == "self" else 0)
 
 
 def _except(path: str, access: int, hidden: list[str]) -> Iterator[landlock.Rule]:

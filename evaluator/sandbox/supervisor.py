@@ -131,8 +131,8 @@ def _start(request: Request, level: Level, place: Place, entrances: list[int], r
         processes=_process_limit(level, program),
         groups=(WRITERS,) if program.writable else (),
         home=place.home,
-        rules=tuple(rules.for_view(entries, place.home)) if level is Level.LANDLOCK else (),
-        reaching_sockets=level is not Level.LANDLOCK,
+        rules=tuple(rules.for_view(entries, place.home, lax=program.lax)) if level is Level.LANDLOCK else (),
+        reaching_sockets=program.lax or level is not Level.LANDLOCK,
     )
     if level is Level.NAMESPACES:
         return _fork(lambda: _be_first(request, plan, entries, entrances, report), report)

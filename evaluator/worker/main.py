@@ -41,10 +41,14 @@ def main(descriptors: Mapping[str, int]) -> int:
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     if "launches" in descriptors:
         _record_launches(descriptors["launches"])
+    return serve(Worker(channel), channel)
+
+
+def serve(worker: "Worker", channel: Channel) -> int:
+    """Answer the judge's requests until it hangs up."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # what was printed must not die with the process
-    worker = Worker(channel)
     while True:
         try:
             request, fds = channel.receive(spin_s=SPIN_S if worker.on_device else 0.0)

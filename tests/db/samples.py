@@ -1,6 +1,7 @@
 """Results to store."""
 
 import hashlib
+from datetime import UTC, datetime
 from typing import Any
 
 from evaluator.category import Category, Status
@@ -8,6 +9,7 @@ from evaluator.result import (
     AblationEvidence,
     BuildAttempt,
     BuildEvidence,
+    ConditionsEvidence,
     DeviceState,
     Diagnostic,
     Environment,
@@ -20,8 +22,13 @@ from evaluator.result import (
     FloorEvidence,
     KernelLimits,
     LaunchRecord,
+    LightEvidence,
     Result,
     RoundEvidence,
+    SanitizerEvidence,
+    SanitizerFinding,
+    SanitizerPlace,
+    SanitizerRun,
     TimingEvidence,
     TimingSide,
     WrongElement,
@@ -141,7 +148,29 @@ def full_evidence(text: str = "") -> Evidence:
         ),
         fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
         sizes=(17, 1021),
-        device_states=(DeviceState(stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, other_processes=0),),
+        device_states=(
+            DeviceState(
+                stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, throttled=f"sw_power_cap{text}", other_processes=0, at_s=0.125
+            ),
+            DeviceState(stage="after"),
+        ),
+        conditions=ConditionsEvidence(
+            shared=True, throttled="hw_thermal_slowdown", repeated=True, first_runtime_ms=2.5, first_baseline_ms=4.5
+        ),
+        light=LightEvidence(
+            read_bytes=1 << 30,
+            written_bytes=1 << 30,
+            moved_bytes=2 << 30,
+            operations=1e9,
+            arithmetic="3 × tf32",
+            bytes_per_s=4.25e12,
+            operations_per_s=1.25e14,
+            light_ms=0.5,
+            bound="memory",
+            uncertainty=0.01,
+            calibrated_at=datetime(2026, 5, 1, 12, tzinfo=UTC),
+            declared=False,
+        ),
         rounds=(
             RoundEvidence(
                 index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)
@@ -169,6 +198,27 @@ def full_evidence(text: str = "") -> Evidence:
             declared=True,
         ),
         ablation=AblationEvidence(still_right=False, category=Category.NAN_OR_INF, message=f"nothing left{text}"),
+        sanitizer=SanitizerEvidence(
+            version="2025.3.1.0",
+            case="small",
+            runs=(SanitizerRun(tool="racecheck", outcome="ended", reports=1, duration_s=12.5, remark=f"it raised{text}"),),
+            findings=(
+                SanitizerFinding(
+                    tool="racecheck",
+                    severity="warning",
+                    message=f"Write access that races{text}",
+                    count=3,
+                    kernel=f"softmax_kernel(float const*){text}",
+                    own=True,
+                    file=f"cuda.cu{text}",
+                    line=7,
+                    source_line=31,
+                    excerpt=f"tile[i] = x;{text}",
+                    detail=f"508 hazards{text}",
+                    others=(SanitizerPlace(role=f"Read access{text}", kernel="softmax_kernel", file="cuda.cu", line=9, source_line=33),),
+                ),
+            ),
+        ),
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),

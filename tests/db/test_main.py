@@ -59,6 +59,7 @@ def test_leaderboard_json(sqlite_store: Store, sqlite_url: str) -> None:
     assert set(row) == {
         *("rank", "problem", "case", "device_name", "precision", "speedup", "speedup_low", "speedup_high", "runtime_ms", "baseline_ms"),
         *("author", "submission", "block", "evaluation_id", "source_sha256", "evaluator_version", "started_at"),
+        *("speed_of_light", "baseline_speed_of_light"),
     }
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
 
@@ -92,6 +93,9 @@ def test_show_tells_everything(sqlite_store: Store, sqlite_url: str) -> None:
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
         nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
+        times to be doubted; in a second timing too; 0.5 ms, bound by memory;
+        2.147 GB at 4.25 TB/s; 1 G at 125 TFLOP/s of 3 × tf32; calibrated 2026-05-01 12:00:00+00:00, to 1.00 %;
+        1980; 41.5; sw_power_cap; hw_thermal_slowdown; 2.5 ms, baseline 4.5 ms;
         printed; warned; the judge's own; NVIDIA H200; Xeon; 2.11.0; setting allow_tf32"""
     for fact in told.split(";"):
         assert fact.strip() in text, fact
@@ -118,6 +122,11 @@ def test_show_times_and_speedup_of_a_correct_result(sqlite_store: Store, sqlite_
     store, url = sqlite_store, sqlite_url
     store.save(result(speedup=3.5), SOURCE)
     assert "3.5 (7 ms / 2 ms)" in output("--db", url, "show", "1")
+    store.save(result(submission="light.py", evidence=full_evidence()), SOURCE)
+    text = output("--db", url, "show", "2")
+    assert re.search(r"of the speed of light +25\.0 %, baseline 12\.5 %", text)
+    assert "25.0 % (12.5 %)" in output("--db", url, "leaderboard", "--all")
+    assert "25.0 % (12.5 %)" in output("--db", url, "export", "--format", "html")
 
 
 def test_show_json_is_the_result(sqlite_store: Store, sqlite_url: str) -> None:
@@ -127,6 +136,7 @@ def test_show_json_is_the_result(sqlite_store: Store, sqlite_url: str) -> None:
     value = json.loads(output("--db", url, "show", str(number), "--json"), parse_constant=pytest.fail)
     assert value.pop("id") == number
     assert value.pop("speedup_interval") == [2.0, 2.0]
+    assert (value.pop("speed_of_light"), value.pop("baseline_speed_of_light")) == (0.25, 0.125)
     assert Result.model_validate(value) == saved
     value = json.loads(output("--db", url, "show", str(number), "--json", "--source"))
     assert value["source"] == SOURCE and value["source_exact"] is True

@@ -374,6 +374,7 @@ def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
     number = store.save(result(Category.WRONG_VALUES, evidence=full_evidence()), SOURCE)
     assert query(url, "SELECT kernel, block_x, count FROM launches WHERE own = 1") == [("softmax_kernel(float const*)", 4096, 5)]
     assert query(url, "SELECT file, line, severity FROM diagnostics") == [("cuda.cu", 7, "error")]
+    assert query(url, "SELECT tool, count, line, source_line FROM findings WHERE own = 1") == [("racecheck", 3, 7, 31)]
     assert query(url, "SELECT round, elements, wrong, tolerance FROM errors") == [(0, 1024, 3, 1e-5)]
     assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [
         ("alone", 0.5),
@@ -381,9 +382,20 @@ def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
         ("candidate", 1.25),
     ]
     assert query(url, "SELECT name FROM logs ORDER BY name") == [("build 0",), ("detail",), ("stderr",), ("stdout",)]
-    assert query(url, "SELECT sm_clock_mhz FROM device_states") == [(1980.0,)]
+    states = query(url, "SELECT sm_clock_mhz, throttled, at_s FROM device_states ORDER BY position")
+    assert states == [(1980.0, "sw_power_cap", 0.125), (None, None, None)]
     samples = query(url, f"SELECT data FROM samples WHERE side = 'candidate' AND kind = 'samples_ms' AND evaluation_id = {number}")
     assert struct.unpack("<3d", samples[0][0]) == (1.125, 1.25, 1.375)
+
+
+def test_shares_of_light_can_be_asked_for_in_sql_and_follow_from_the_evidence(store: Store, url: str) -> None:
+    number = store.save(result(evidence=full_evidence()), SOURCE)
+    store.save(result(submission="without.py"), SOURCE)
+    assert query(url, "SELECT evaluation_id, light_ms, bound, share, baseline_share FROM speeds_of_light") == [
+        (number, 0.5, "memory", 0.25, 0.125)
+    ]
+    stored = store.get(number)
+    assert stored is not None and stored.result.shares_of_light() == {"speed_of_light": 0.25, "baseline_speed_of_light": 0.125}
 
 
 def test_threads_share_a_store(store: Store) -> None:

@@ -31,12 +31,14 @@ from evaluator.result import Result, TimingSide
 from tests.db import server
 from tests.db.samples import full_evidence, result, sha256
 
-SECOND = """
+HEAD = HISTORY.head
+NEXT = f"{int(HEAD) + 1:04}"
+SECOND = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "{NEXT}"
+down_revision = "{HEAD}"
 
 
 def upgrade() -> None:
@@ -85,8 +87,8 @@ def parts(sql: str) -> list[str]:
 def with_second_revision(tmp_path: Path, text: str) -> History:
     folder = tmp_path / "migrations"
     shutil.copytree(HISTORY.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "r0004_remark.py").write_text(text)
-    return History(folder, (*HISTORY.revisions, "0004"))
+    (folder / "versions" / f"r{NEXT}_remark.py").write_text(text)
+    return History(folder, (*HISTORY.revisions, NEXT))
 
 
 @contextmanager
@@ -160,7 +162,7 @@ def test_an_older_database_is_copied_and_upgraded(sqlite_url: str, tmp_path: Pat
     with Store.open(url, history=history) as store:
         assert store.get(number) is not None
         assert "remark" in schema(store.path)["evaluations"]
-    backup = tmp_path / "assay.db.bak-0003"
+    backup = tmp_path / f"assay.db.bak-{HEAD}"
     assert schema(backup) == before
     with Store.open(f"sqlite:///{backup}") as store:
         assert store.get(number) is not None
@@ -228,7 +230,7 @@ CONSTRAINTS = """
 def test_a_newer_server_is_refused_with_both_versions(postgresql: str, tmp_path: Path) -> None:
     url = server.create(postgresql, "newer")
     Store.open(url, history=with_second_revision(tmp_path, SECOND)).close()
-    with pytest.raises(StoreError, match=r"revision 0004.*newest that it knows is 0003.*newer Assay"):
+    with pytest.raises(StoreError, match=rf"revision {NEXT}.*newest that it knows is {HEAD}.*newer Assay"):
         Store.open(url)
 
 
@@ -257,11 +259,11 @@ def test_a_server_that_does_not_answer_is_one_line_without_the_password(postgres
 def test_a_second_backup_does_not_replace_the_first(sqlite_url: str, tmp_path: Path) -> None:
     url = sqlite_url
     Store.open(url).close()
-    first = tmp_path / "assay.db.bak-0003"
+    first = tmp_path / f"assay.db.bak-{HEAD}"
     first.write_text("mine")
     Store.open(url, history=with_second_revision(tmp_path, SECOND)).close()
     assert first.read_text() == "mine"
-    assert schema(tmp_path / "assay.db.bak-0003.2")
+    assert schema(tmp_path / f"assay.db.bak-{HEAD}.2")
 
 
 def test_an_upgrade_that_fails_changes_nothing(sqlite_url: str, tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_a_new_database_leaves_no_backup(sqlite_store: Store, tmp_path: Path) ->
 def test_a_newer_database_is_refused_with_both_versions(sqlite_url: str, tmp_path: Path) -> None:
     url = sqlite_url
     Store.open(url, history=with_second_revision(tmp_path, SECOND)).close()
-    with pytest.raises(StoreError, match=r"revision 0004.*newest that it knows is 0003.*newer Assay"):
+    with pytest.raises(StoreError, match=rf"revision {NEXT}.*newest that it knows is {HEAD}.*newer Assay"):
         Store.open(url)
 
 

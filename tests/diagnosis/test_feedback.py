@@ -11,6 +11,7 @@ from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
 from evaluator.result import (
     BuildEvidence,
+    ConditionsEvidence,
     Diagnostic,
     ErrorFigures,
     Evidence,
@@ -18,6 +19,7 @@ from evaluator.result import (
     FloorEvidence,
     KernelLimits,
     LaunchRecord,
+    LightEvidence,
     Result,
     RoundEvidence,
     WrongElement,
@@ -133,17 +135,40 @@ def test_a_rejection_takes_its_line_from_its_message(message: str) -> None:
     assert feedback(failing(Category.SYNTAX_ERROR, message), "x = (\n", first_line=12).line == 12
 
 
+LIGHT = LightEvidence(
+    read_bytes=0,
+    written_bytes=5_000_000_000,
+    moved_bytes=5_000_000_000,
+    operations=4e11,
+    arithmetic="3 × tf32",
+    bytes_per_s=4e12,
+    operations_per_s=8e14,
+    light_ms=1.25,
+    bound="memory",
+    declared=True,
+)
+
+
+def test_a_time_bound_by_arithmetic_says_of_which() -> None:
+    light = LIGHT.model_copy(update={"bound": "arithmetic"})
+    text = feedback(result(Category.OK, speedup=2.0, evidence=Evidence(light=light)), CODE).text
+    assert "400 G operations have to be done, at 800 TFLOP/s of 3 × tf32" in text
+
+
 def test_a_slow_answer_is_told_why() -> None:
     evidence = Evidence(
         timing=timing(4.0),
         floor=FloorEvidence.model_validate(floor(1.0).model_dump()),
+        light=LIGHT,
+        conditions=ConditionsEvidence(shared=True, throttled="", repeated=True),
         launches=(launch(threads=48, blocks=8, count=4000), launch("gemm<1>(int)", own=False)),
     )
     slow = result(Category.OK, runtime_ms=4.0, baseline_ms=1.0, speedup=0.25, evidence=evidence)
     text = feedback(slow, CODE).text
     for words in (
         "4 ms a call, 4 times slower than the baseline's 1 ms",
-        "31.2% of the speed of light: 5000 MB have to move, at 4 TB/s",
+        "31.2 % of the speed of light, the baseline 125 %: 5000 MB have to move, at 4 TB/s",
+        "the times may be off: others' processes were on the device, in a second timing too",
         "4007 launches in all",
         "`scale` has blocks of 48×1×1: 48 threads are no whole warps",
         "`scale` has a grid of 8 blocks",

@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 import torch
 
+from evaluator.calibration import Calibration, Ceiling
 from evaluator.category import Category
 from evaluator.devices import choose
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.admission import floor_finding
-from evaluator.judge.floor import MARGIN, SPEEDOMETER, Speed, Work, best_s, find_floor, floor_evidence, work_of
+from evaluator.judge.ceilings import best_s
+from evaluator.judge.floor import MARGIN, Speed, Work, calibrated_speed, faster, find_floor, floor_evidence, measured_speed, work_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
 from evaluator.problem import ProblemCase, ProblemError, discover, load
-from evaluator.result import FloorEvidence
+from evaluator.result import FloorEvidence, now
 from tests.judge.conftest import Judge
 
 CPU = torch.device("cpu")
@@ -133,6 +135,40 @@ def test_the_floor_by_hand() -> None:
     assert floor_of(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
 
 
+CALIBRATION = Calibration(
+    device_id="GPU-1",
+    device_name="x",
+    torch="x",
+    measured_at=now(),
+    repetitions=5,
+    ceilings=(
+        Ceiling(name="copy", per_s=4e12, uncertainty=0.02),
+        Ceiling(name="float32", per_s=5e13, uncertainty=0.5),
+        Ceiling(name="float16", per_s=7e14, uncertainty=0.04),
+        Ceiling(name="bfloat16", per_s=8e14, uncertainty=0.01),
+    ),
+)
+
+
+def test_a_calibrations_uncertainty_widens_the_margin() -> None:
+    speed = calibrated_speed(CALIBRATION, CPU)
+    assert speed is not None
+    assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
+    certain, wider = (floor_evidence(Work(0, 0, 8e9, declared=True), each) for each in (SPEED, speed))
+    assert wider.margin == pytest.approx(1.02 * MARGIN)
+    assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
+
+
+def test_a_calibration_without_what_it_takes_is_none() -> None:
+    for left in ("copy", "float32"):
+        ceilings = tuple(ceiling for ceiling in CALIBRATION.ceilings if ceiling.name == left)
+        assert calibrated_speed(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
+
+
+def test_of_two_measurements_the_faster_counts_ceiling_by_ceiling() -> None:
+    assert faster(Speed(4e12, 7e14, 5, 0.02), Speed(3e12, 8e14, 5)) == Speed(4e12, 8e14, 5, 0.02)
+
+
 def test_what_the_cache_may_hold_costs_nothing() -> None:
     assert floor_of(1_000_000, 1_000_000, 0).floor_ms == 0
     assert floor_of(1_000_001, 400, 0).moved_bytes == 1
@@ -189,7 +225,7 @@ def gpu() -> Any:
 
 @pytest.mark.gpu
 def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
-    speed, again = SPEEDOMETER.measure(gpu), SPEEDOMETER.measure(gpu)
+    speed, again = measured_speed(gpu), measured_speed(gpu)
     assert 1e11 < speed.bytes_per_s < 2e13 and 5e12 < speed.operations_per_s < 1e16
     assert 1 << 20 <= speed.l2_bytes <= 1 << 30
     assert speed.bytes_per_s <= again.bytes_per_s < 1.1 * speed.bytes_per_s
@@ -198,6 +234,18 @@ def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
     data = torch.zeros(8 * speed.l2_bytes // 4, device=gpu)
     for done in (lambda: data.sum(), lambda: data.fill_(1.0)):
         assert (data.nbytes - speed.l2_bytes) / best_s(done, gpu, 10) < MARGIN * again.bytes_per_s
+
+
+@pytest.mark.gpu
+def test_a_time_below_a_calibrated_floor_is_held_against_a_measurement_too(gpu: torch.device) -> None:
+    """A calibration of a slow day must condemn nobody."""
+    case = load(PROBLEMS["gelu_tanh"]).instance("full")
+    model = case.model(1, gpu)
+    slow = CALIBRATION.model_copy(update={"ceilings": tuple(each.model_copy(update={"per_s": 1e9}) for each in CALIBRATION.ceilings)})
+    slack, strict = (find_floor(case, model, Oracle(model, False), gpu, slow, runtime_ms) for runtime_ms in (1e6, 1.0))
+    assert slack is not None and strict is not None
+    assert slack.bytes_per_s == 1e9 and strict.bytes_per_s > 1e11
+    assert strict.floor_ms < 1.0 < slack.floor_ms
 
 
 @pytest.mark.gpu

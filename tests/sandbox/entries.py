@@ -10,8 +10,11 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from evaluator.sandbox.strict import give_up
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 IMPORTED_IN = os.getpid()
@@ -168,6 +171,39 @@ def _make_call(numbers: tuple[Any, ...]) -> int:
     if os.getpid() != parent:  # a clone that worked
         os._exit(0)
     return ctypes.get_errno() if result < 0 else 0
+
+
+def reach_from_a_child(fds: dict[str, int]) -> int:
+    """Answers, for a child that first keeps to what `remains`: what it can reach."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    give_up([(path, access) for path, access in _argument()["remains"]])
+    attempts = {
+        "a socket": _reach_own_socket,
+        "another process": Path(f"/proc/{_argument()['pid']}/cmdline").read_bytes,
+        "itself": Path("/proc/self/status").read_bytes,
+        "its folder": Path("written").touch,
+        "the system": lambda: os.listdir("/usr"),  # noqa: PTH208
+    }
+    _answer({name: _succeeds(attempt) for name, attempt in attempts.items()})
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _reach_own_socket() -> None:
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(b"\0assay-test-" + os.urandom(8).hex().encode())
+        server.listen()
+        client.connect(server.getsockname())
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
 
 
 def use_sockets(fds: dict[str, int]) -> None:

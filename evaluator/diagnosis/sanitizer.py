@@ -1,0 +1,54 @@
+"""What compute-sanitizer found, in words for whoever repairs the submission."""
+
+from collections.abc import Iterator
+
+from evaluator.diagnosis.words import plain_name
+from evaluator.result import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
+
+MAX_TOLD = 6
+"""Findings that are told; in the evidence there are more."""
+
+
+def told(evidence: SanitizerEvidence) -> tuple[str, ...]:
+    """A line for each finding, then one for the tools that found nothing, and one for each that did not come to its end."""
+    lines = [_finding(finding) for finding in evidence.findings[:MAX_TOLD]]
+    if len(evidence.findings) > MAX_TOLD:
+        lines.append(f"and {len(evidence.findings) - MAX_TOLD} more")
+    with_findings = {finding.tool for finding in evidence.findings}
+    silent = [run.tool for run in evidence.runs if run.outcome == "ended" and run.tool not in with_findings]
+    if silent:
+        lines.append(f"nothing found by {', '.join(silent)}")
+    return (*lines, *(_unfinished(run) for run in evidence.runs if run.outcome != "ended"))
+
+
+def _finding(finding: SanitizerFinding) -> str:
+    graded = f"{finding.severity}: " if finding.severity != "error" else ""
+    where = "".join(_where(finding))
+    others = "".join(f"; {other.role}{_at(other)}" for other in finding.others)
+    detail = f" ({finding.detail})" if finding.detail else ""
+    alike = f"; {finding.count} such reports" if finding.count > 1 else ""
+    return f"{finding.tool}: {graded}{finding.message}{where}{others}{detail}{alike}"
+
+
+def _where(finding: SanitizerFinding) -> Iterator[str]:
+    if finding.kernel:
+        yield f" in `{plain_name(finding.kernel)}`"
+        if not finding.own:
+            yield ", a kernel of a library's"
+    if finding.source_line is not None:
+        yield f", line {finding.source_line}"
+    elif finding.line is not None:
+        yield f", {finding.file}:{finding.line}"
+    if finding.excerpt:
+        yield f" [{finding.excerpt}]"
+
+
+def _at(place: SanitizerPlace) -> str:
+    name = f" in `{plain_name(place.kernel)}`" if place.kernel else ""
+    line = f", line {place.source_line}" if place.source_line else f", {place.file}:{place.line}" if place.line else ""
+    return f"{name}{line}{f' [{place.excerpt}]' if place.excerpt else ''}"
+
+
+def _unfinished(run: SanitizerRun) -> str:
+    what = "did not end in its time" if run.outcome == "deadline" else "did not run to its end"
+    return f"{run.tool} {what}{f': {run.remark}' if run.remark else ''}"

@@ -1,0 +1,163 @@
+"""What a device reaches at the most, by measuring: copies that no cache holds, and products of large square matrices of zeros.
+
+Zeros take the least power, so that the clock stays up: with other numbers a large GPU lowers it at its power limit, and a ceiling is what
+nothing goes beyond. The best of all measurements of a process counts, so that nobody who slows the device down lowers it
+for those who come later.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+
+from evaluator.calibration import COPY
+
+COPIES = 10
+PRODUCTS = 4
+"""In a row, of which the fastest counts, after one to warm up."""
+COPY_FACTOR = 8
+"""Sizes of the last cache that are copied: what stays in it is noise, in the submission's favour."""
+LEAST_COPY_BYTES = 1 << 28
+PRODUCT_SIZE = 8192
+SLOW_PRODUCT_SIZE = 4096
+"""Of formats that tensor cores are slow with or don't know: still eight waves of tiles on the largest GPU."""
+HOST_PRODUCT_SIZE = 1024
+
+SETTLED, SETTLING = 1.01, 10
+"""A clock has risen when a further measurement betters the best by no more than this factor, or after so many."""
+HOST_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+UNITS = {"K": 10, "M": 20}
+"""Of the sizes that the kernel tells, by powers of two."""
+
+Work = Callable[[], object]
+
+log = logging.getLogger(__name__)
+
+
+def formats(device: torch.device) -> tuple[str, ...]:
+    """The formats of numbers whose products are worth measuring on such a device; it need not have them all."""
+    if device.type == "cuda":
+        return ("float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8")
+    return ("float64", "float32", "bfloat16")
+
+
+def measure(name: str, device: torch.device) -> float | None:
+    """Bytes (`copy`) or operations in a second, measured now; None where the device does not have the format.
+
+    Milliseconds on a large GPU. Raises torch.OutOfMemoryError.
+    """
+    return _copy_rate(device) if name == COPY else _product_rate(name, device)
+
+
+def cache_bytes(device: torch.device) -> int:
+    """Size of the last cache before the memory; 0 where it is not known."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).L2_cache_size)
+    sizes = [path.read_text().strip() for path in HOST_CACHES.glob("index*/size")]
+    return max((int(size[:-1]) << UNITS[size[-1]] for size in sizes if size[:-1].isdigit() and size[-1] in UNITS), default=0)
+
+
+def best_s(work: Work, device: torch.device, times: int) -> float:
+    """The shortest that this work took, of so many times in a row after one to warm up, in seconds."""
+    with torch.no_grad():
+        return _best_on_device_s(work, device, times) if device.type == "cuda" else _best_on_host_s(work, times)
+
+
+def _best_on_device_s(work: Work, device: torch.device, times: int) -> float:
+    with torch.cuda.device(device):
+        work()
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]  # type: ignore[no-untyped-call]
+        events[0].record()
+        for event in events[1:]:
+            work()
+            event.record()
+        torch.cuda.synchronize(device)
+        return min(float(start.elapsed_time(end)) for start, end in pairwise(events)) / 1e3
+
+
+def _best_on_host_s(work: Work, times: int) -> float:
+    work()
+    moments = [time.perf_counter()]
+    for _ in range(times):
+        work()
+        moments.append(time.perf_counter())
+    return min(end - start for start, end in pairwise(moments))
+
+
+def _copy_rate(device: torch.device) -> float:
+    nbytes = max(COPY_FACTOR * cache_bytes(device), LEAST_COPY_BYTES)
+    # Ones: a host keeps a page of zeros that nobody has written to but once.
+    source, target = (torch.ones(nbytes, dtype=torch.uint8, device=device) for _ in range(2))
+    return 2 * nbytes / best_s(lambda: target.copy_(source), device, COPIES)
+
+
+def _product_rate(name: str, device: torch.device) -> float | None:
+    size = HOST_PRODUCT_SIZE
+    if device.type == "cuda":
+        size = SLOW_PRODUCT_SIZE if name in ("float64", "float32") else PRODUCT_SIZE
+    try:
+        with _tf32(name == "tf32"):
+            return 2 * size**3 / best_s(_product(name, size, device), device, PRODUCTS)
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, NotImplementedError, AttributeError) as error:  # a format that this device or this PyTorch does not have
+        log.info("no products in %s on %s: %s", name, device, error)
+        return None
+
+
+def _product(name: str, size: int, device: torch.device) -> Work:
+    """What multiplies two square matrices of zeros."""
+    if name == "float8":
+        left, right = (torch.zeros(size, size, device=device).to(torch.float8_e4m3fn) for _ in range(2))
+        one = torch.ones((), device=device)
+        return lambda: torch._scaled_mm(left, right.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    dtype = torch.float32 if name == "tf32" else getattr(torch, name)
+    left, right = (torch.zeros(size, size, dtype=dtype, device=device) for _ in range(2))
+    if name == "int8":
+        return lambda: torch._int_mm(left, right.t())
+    product = torch.zeros_like(left)
+    return lambda: torch.mm(left, right, out=product)
+
+
+@contextmanager
+def _tf32(wanted: bool) -> Iterator[None]:
+    """Whether float32 products may round their factors to TF32, meanwhile; the judge's own setting is that they may not."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = wanted
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+class Speedometer:
+    """The fastest that a device has been seen to be by this process."""
+
+    def __init__(self) -> None:
+        self._best: dict[tuple[torch.device, str], float | None] = {}
+
+    def measure(self, name: str, device: torch.device) -> float | None:
+        """Measure again. Raises torch.OutOfMemoryError."""
+        measured, before = measure(name, device), self._best.get((device, name))
+        best = max((each for each in (measured, before) if each is not None), default=None)
+        self._best[device, name] = best
+        return best
+
+    def recall(self, name: str, device: torch.device) -> float | None:
+        """What has been measured, or is now, until the clock of a GPU has risen. Raises torch.OutOfMemoryError."""
+        known = (device, name)
+        if known not in self._best:
+            before, best = 0.0, self.measure(name, device) or 0.0
+            for _ in range(SETTLING if device.type == "cuda" else 0):
+                if best <= SETTLED * before:
+                    break
+                before, best = best, self.measure(name, device) or 0.0
+        return self._best[known]
+
+
+SPEEDOMETER = Speedometer()
+"""This process's."""

@@ -1,0 +1,81 @@
+"""The state of a GPU while it is timed on: clocks, temperature, power, why it does not clock higher, and who else is there.
+
+It is read by whoever times, between two calls, and never meanwhile: a question to NVML takes the driver's lock and Python's, and some take
+milliseconds. A thread that asks every now and then would lengthen a call here and there, and the judge's clock for it. What happens between
+two readings does not escape all the same: the driver counts for how long it has lowered the clock.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from evaluator.devices import Device
+from evaluator.judge.neighbours import others
+from evaluator.judge.nvml import LOWERED, Nvml, nvml_of
+from evaluator.result import ConditionsEvidence, DeviceState
+
+LOOK_EVERY_S = 0.1
+LOOK_SHARE = 0.05
+"""Of the time, what looking may take."""
+MOST_LOOKS = 100
+"""Of one timing; a row each in the database."""
+LOWERED_SHARE = 0.01
+"""Of a timing: a clock that was lowered for less than that has not changed what it comes to."""
+
+
+class Watch:
+    """Reads the state of a device before, during and after one timing."""
+
+    def __init__(self, nvml: Nvml | None, count_others: Callable[[list[int] | None], int | None] = others) -> None:
+        """`nvml` is None where nothing is told of the device."""
+        self._nvml, self._count_others = nvml, count_others
+        self.states: list[DeviceState] = []
+        self._name = ""
+        self._start = self._next_look = time.monotonic()
+        self._lowered_ms: dict[str, float] = {}
+        self._took_ms = 0.0
+
+    @contextmanager
+    def timing(self, name: str) -> Iterator[None]:
+        """Read before and after what runs here, the timing of that name."""
+        self._start = self._next_look = time.monotonic()
+        self._name = name
+        before_ms = self._nvml.lowered_ms() if self._nvml else {}
+        self._read(f"before {name}")
+        try:
+            yield
+        finally:
+            self._read(f"after {name}")
+            self._took_ms = (time.monotonic() - self._start) * 1e3
+            now_ms = self._nvml.lowered_ms() if self._nvml else {}
+            self._lowered_ms = {reason: now_ms[reason] - before_ms[reason] for reason in now_ms.keys() & before_ms.keys()}
+
+    def look(self) -> None:
+        """Read the state if that is due; to be called while nothing is timed. At most as often, and as long, as the limits above say."""
+        if time.monotonic() >= self._next_look and len(self.states) <= MOST_LOOKS:
+            self._read(self._name)
+
+    def conditions(self) -> ConditionsEvidence:
+        """What the readings and the counters come to."""
+        counts = [state.other_processes for state in self.states]
+        told = [state.throttled for state in self.states if state.throttled is not None]
+        seen = {reason for state in told for reason in state.split(", ") if reason in LOWERED}
+        seen |= {reason for reason, ms in self._lowered_ms.items() if ms > LOWERED_SHARE * self._took_ms}
+        return ConditionsEvidence(
+            shared=True if any(counts) else None if not counts or None in counts else False,
+            throttled=", ".join(reason for reason in LOWERED if reason in seen) if told or self._lowered_ms else None,
+        )
+
+    def _read(self, stage: str) -> None:
+        if self._nvml is None:
+            return
+        start = time.monotonic()
+        found = self._count_others(self._nvml.processes())
+        self.states.append(self._nvml.state(stage, round(start - self._start, 6), found))
+        end = time.monotonic()
+        self._next_look = end + max(LOOK_EVERY_S, (end - start) / LOOK_SHARE)
+
+
+def watch_of(device: Device) -> Watch | None:
+    """A watch over this GPU; None for the processor, which says nothing of the kind."""
+    return Watch(nvml_of(device.unique_id)) if device.kind == "cuda" else None

@@ -1,0 +1,47 @@
+"""Who else is on a GPU: processes that belong neither to this judge, nor to another one of the machine, which waits for its turn.
+
+The driver lists processes that have a context on the GPU. By which numbers depends on it and on the machine: NVIDIA's open kernel modules
+name those that the asking process can see, by their numbers in its PID namespace, workers in namespaces below it too; the closed ones name
+all, by their numbers in the outermost one; and in some virtual machines and containers nobody is named. So the list is believed only where
+this process, which has a context of its own, is on it. Processes outside of this container may be missing from it even so.
+"""
+
+import os
+from collections.abc import Collection, Iterator
+
+from evaluator.judge.presence import judging
+from evaluator.sandbox.tree import parent
+
+
+def others(on_device: Collection[int] | None) -> int | None:
+    """How many of the processes on the device belong to no judge; None where that can't be told.
+
+    A process belongs to a judge that is one, or has one above it: the pipeline is above all of its judges, their zygote and its workers.
+    """
+    own = os.getpid()
+    if on_device is None or own not in on_device:
+        return None
+    judges = judging()
+    known = judges if judges is not None else {own}
+    strangers = [pid for pid in on_device if _is_there(pid) and known.isdisjoint(_line(pid))]
+    # Without the list of judges, a stranger may be another judge of this pipeline's.
+    return None if strangers and judges is None else len(strangers)
+
+
+def _line(pid: int) -> Iterator[int]:
+    """The process and all above it."""
+    above: int | None = pid
+    while above:
+        yield above
+        above = parent(above)
+
+
+def _is_there(pid: int) -> bool:
+    """Whether the process has not ended meanwhile; one that is another user's is."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

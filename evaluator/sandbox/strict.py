@@ -1,0 +1,36 @@
+"""For the child of a program that is `lax`: give up, at level `landlock`, what that program was granted, before anything untrusted runs.
+
+Namespaces keep both in by themselves; there is nothing to give up.
+"""
+
+from pathlib import Path
+
+from evaluator.sandbox import landlock, rules, seccomp
+from evaluator.sandbox.program import Level, Program
+from evaluator.sandbox.view import compose
+
+_HOME = "/tmp"
+"""Stands for the private directory, which the one who composes the rules does not know yet."""
+
+
+def remaining(program: Program, level: Level, user: int = 0) -> list[landlock.Rule]:
+    """What the child of `program` may go on doing; none where there is nothing to give up. Raises SandboxUnavailable."""
+    if level is not Level.LANDLOCK:
+        return []
+    entries = compose(program, user)
+    proc = {path for path, _ in rules.own_processes()}
+    return [(path, access) for path, access in rules.for_view(entries, _HOME) if path not in (_HOME, *proc)]
+
+
+def give_up(remains: list[landlock.Rule]) -> None:
+    """Keep to `remains`, to the working directory and to this process's own part of /proc; sockets reach no address from now on.
+
+    Holds for this thread and those that it starts. Raises OSError.
+    """
+    if not remains:
+        return
+    everything = landlock.READ | landlock.WRITE
+    allowed = [*remains, (str(Path.cwd()), everything), *rules.own_processes()]
+    landlock.restrict(everything | landlock.IOCTL_DEV, allowed)
+    if seccomp.supported():
+        seccomp.install(reaching_sockets=False, deadly=False)

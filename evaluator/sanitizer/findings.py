@@ -1,0 +1,105 @@
+"""From reports to findings: alike ones together, each with the lines of the submission that it is about."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evaluator.build.request import BuildRequest, SourceFile
+from evaluator.diagnosis.source_map import MAX_EXCERPT_CHARS, SourceMap
+from evaluator.diagnosis.words import plain_name
+from evaluator.result import SanitizerFinding, SanitizerPlace
+from evaluator.sanitizer.log import CALLED, Place, Report
+
+MAX_FINDINGS = 20
+"""Kept of one tool."""
+MAX_OTHERS = 6
+
+
+@dataclass(frozen=True)
+class Located:
+    """A place, and the line of what was handed in that it comes from."""
+
+    own: bool
+    """Whether it is in the submission's own sources."""
+    source_line: int | None = None
+    excerpt: str = ""
+
+
+class Sources:
+    """What the submission's kernels were built from."""
+
+    def __init__(self, requests: Sequence[BuildRequest], code: str, first_line: int, module: str) -> None:
+        """`requests`: its builds; `code` begins on line `first_line` of what was handed in, and is the file `module` for its worker."""
+        self._files = [file for request in requests for file in (*request.sources, *request.headers)]
+        self._lines = code.split("\n")
+        self._first = first_line
+        self._module = module
+        self._map = SourceMap(code, first_line)
+
+    def locate(self, place: Place) -> Located:
+        """Where `place` is; extensions may have files of the same name, and then the one that names the kernel is taken."""
+        if place.file == self._module and place.line is not None:
+            return self._in_module(place.line)
+        name = plain_name(place.kernel) if place.kernel else ""
+        naming = [file for file in self._files if name and name in file.text]
+        if place.line is not None:
+            for file in sorted((file for file in self._files if file.name == place.file), key=lambda file: file not in naming):
+                if (located := self._in_file(file, place.line)) is not None:
+                    return located
+        return Located(own=bool(naming))
+
+    def _in_module(self, line: int) -> Located:
+        if not 1 <= line <= len(self._lines):
+            return Located(own=False)
+        return Located(True, line + self._first - 1, self._lines[line - 1].strip()[:MAX_EXCERPT_CHARS])
+
+    def _in_file(self, file: SourceFile, line: int) -> Located | None:
+        text = file.text.split("\n")
+        if not 1 <= line <= len(text):
+            return None
+        found = self._map.place(text, line)
+        return Located(True, found.line if found else None, text[line - 1].strip()[:MAX_EXCERPT_CHARS])
+
+
+def findings(tool: str, reports: Iterable[Report], sources: Sources) -> tuple[SanitizerFinding, ...]:
+    """The reports of one tool, those of the submission's own kernels first, in their order."""
+    alike: dict[tuple[object, ...], list[Report]] = {}
+    for report in reports:
+        key = (report.severity, report.message, report.place, tuple(place for place in report.others if "Thread" not in place.role))
+        alike.setdefault(key, []).append(report)
+    found = [_finding(tool, group, sources) for group in alike.values()]
+    return tuple(sorted(found, key=lambda finding: not finding.own)[:MAX_FINDINGS])
+
+
+def _finding(tool: str, group: Sequence[Report], sources: Sources) -> SanitizerFinding:
+    first = group[0]
+    frames = [first.place, *(place for place in first.others if place.role == CALLED)]
+    places = [(place, sources.locate(place)) for place in frames]
+    # A barrier, or a function of a header's, is reported where it is defined: what is wrong is the line that asked for it.
+    place, located = next(((place, located) for place, located in places if located.source_line is not None), places[0])
+    others = tuple(_other(other, sources) for other in first.others[:MAX_OTHERS] if other != place)
+    return SanitizerFinding(
+        tool=tool,
+        severity=first.severity,
+        message=first.message,
+        count=len(group),
+        kernel=frames[-1].kernel,
+        own=any(found.own for _, found in places) or any(other.source_line for other in others),
+        file=place.file,
+        line=place.line,
+        source_line=located.source_line,
+        excerpt=located.excerpt,
+        detail="; ".join(first.details),
+        others=others,
+    )
+
+
+def _other(place: Place, sources: Sources) -> SanitizerPlace:
+    located = sources.locate(place)
+    return SanitizerPlace(
+        role=place.role,
+        kernel=place.kernel,
+        file=place.file,
+        line=place.line,
+        source_line=located.source_line,
+        excerpt=located.excerpt,
+    )

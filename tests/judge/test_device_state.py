@@ -1,0 +1,149 @@
+"""What is read of a device while it is timed on, when, and what that comes to."""
+
+import itertools
+import time
+from collections.abc import Callable
+
+import pytest
+
+from evaluator.devices import choose, cpu
+from evaluator.judge.device_state import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
+from evaluator.judge.nvml import Nvml
+from evaluator.result import ConditionsEvidence
+from tests.judge.stand_in_nvml import UUID, StandIn
+
+
+def watching(library: StandIn, count_others: Callable[[list[int] | None], int | None] = lambda _: 0) -> Watch:
+    return Watch(Nvml.open(UUID, library), count_others)
+
+
+def in_turn(*values: int) -> Callable[[], int]:
+    """A function that returns these, then the last for ever."""
+    following = itertools.chain(values, itertools.repeat(values[-1]))
+    return lambda: next(following)
+
+
+def test_a_timing_has_a_state_before_during_and_after_it() -> None:
+    watch = watching(StandIn())
+    with watch.timing("timing"):
+        watch.look()
+        time.sleep(LOOK_EVERY_S * 1.2)
+        watch.look()
+        watch.look()
+    assert [state.stage for state in watch.states] == ["before timing", "timing", "after timing"]
+    moments = [state.at_s for state in watch.states]
+    assert moments[0] == pytest.approx(0, abs=0.05)
+    assert moments[1] is not None and moments[1] >= LOOK_EVERY_S
+
+
+def test_looking_takes_no_more_than_its_share_of_the_time() -> None:
+    def slow() -> int:
+        time.sleep(0.02)
+        return 0
+
+    watch = watching(StandIn(reasons=slow))
+    with watch.timing("timing"):
+        start = time.monotonic()
+        while time.monotonic() - start < 0.35:
+            watch.look()
+    assert len(watch.states) == 2, "the next look is due after 20 times what the first has taken"
+
+
+def test_there_is_an_end_to_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.device_state.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("evaluator.judge.device_state.LOOK_SHARE", 1e9)
+    watch = watching(StandIn())
+    with watch.timing("timing"):
+        for _ in range(3 * MOST_LOOKS):
+            watch.look()
+    assert len(watch.states) == MOST_LOOKS + 2
+
+
+@pytest.mark.parametrize(
+    ("reasons", "throttled"),
+    [
+        ((0,), ""),
+        ((0x1, 0x4, 0x2 | 0x10 | 0x100), ""),
+        ((0x4, 0x20, 0x4), "sw_thermal_slowdown"),
+        ((0x80, 0x8), "hw_slowdown, hw_power_brake_slowdown"),
+    ],
+)
+def test_only_what_is_wrong_counts_as_throttled(reasons: tuple[int, ...], throttled: str) -> None:
+    watch = watching(StandIn(reasons=in_turn(*reasons)))
+    with watch.timing("timing"):
+        time.sleep(LOOK_EVERY_S)
+        watch.look()
+    conditions = watch.conditions()
+    assert conditions == ConditionsEvidence(shared=False, throttled=throttled)
+    assert conditions.disturbed is bool(throttled)
+
+
+def test_a_clock_lowered_between_two_readings_is_counted_and_a_moment_of_it_is_not() -> None:
+    for lowered_ns, throttled in ((50_000_000, "hw_thermal_slowdown"), (100_000, "")):
+        counts = in_turn(1_000_000_000, 1_000_000_000 + lowered_ns)
+        watch = watching(StandIn(lowered_ns=lambda counts=counts: {270: counts()}))  # type: ignore[misc]
+        with watch.timing("timing"):
+            time.sleep(0.1)
+        assert watch.conditions().throttled == throttled
+
+
+def test_company_is_seen_where_one_reading_shows_it() -> None:
+    company = in_turn(0, 2, 0)
+    watch = watching(StandIn(), lambda _: company())
+    with watch.timing("timing"):
+        time.sleep(LOOK_EVERY_S)
+        watch.look()
+    assert watch.conditions().shared is True and watch.conditions().disturbed
+
+
+def test_what_is_not_told_is_not_known_and_disturbs_nothing() -> None:
+    silent = StandIn(
+        refused=frozenset({"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetFieldValues", "nvmlDeviceGetViolationStatus"})
+    )
+    for watch in (watching(silent, lambda _: None), Watch(None)):
+        with watch.timing("timing"):
+            watch.look()
+        conditions = watch.conditions()
+        assert conditions == ConditionsEvidence(shared=None, throttled=None)
+        assert not conditions.disturbed and conditions.remark == ""
+
+
+def test_a_timing_that_fails_has_its_states_all_the_same() -> None:
+    watch = watching(StandIn())
+    with pytest.raises(ZeroDivisionError), watch.timing("timing"):
+        raise ZeroDivisionError
+    assert [state.stage for state in watch.states] == ["before timing", "after timing"]
+
+
+def test_the_processor_has_no_such_state() -> None:
+    assert watch_of(cpu()) is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "remark"),
+    [
+        (ConditionsEvidence(shared=False, throttled="", repeated=True), ""),
+        (ConditionsEvidence(shared=True, throttled=""), "others' processes were on the device"),
+        (
+            ConditionsEvidence(shared=True, throttled="hw_slowdown", repeated=True),
+            "others' processes were on the device and its clock was lowered (hw_slowdown), in a second timing too",
+        ),
+    ],
+)
+def test_what_is_said_of_disturbed_times(conditions: ConditionsEvidence, remark: str) -> None:
+    assert conditions.remark == remark
+
+
+@pytest.mark.gpu
+def test_reading_a_gpu_takes_little() -> None:
+    device, _ = choose("cuda")
+    watch = watch_of(device)
+    assert watch is not None
+    with watch.timing("timing"):
+        watch.look()
+    start = time.perf_counter()
+    with watch.timing("timing"):
+        pass
+    took_ms = (time.perf_counter() - start) * 1e3 / 2
+    print(f"one reading takes {took_ms:.2f} ms", watch.states[-1], watch.conditions())
+    assert took_ms < 50

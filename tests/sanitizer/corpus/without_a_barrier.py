@@ -1,0 +1,40 @@
+# problem: leaky_relu
+# tool: racecheck
+# finds: that races
+# kernel: mirrored
+"""Leaky ReLU over a tile that is read before all of it has been written."""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = "torch::Tensor leaky(torch::Tensor x, double slope);"
+
+CUDA = r"""
+#include <torch/extension.h>
+__global__ void mirrored(const float* x, float* y, float slope, int64_t n) {
+    __shared__ float tile[256];
+    const int64_t mirror = blockIdx.x * 256L + 255 - threadIdx.x;
+    const int64_t i = blockIdx.x * 256L + threadIdx.x;
+    tile[255 - threadIdx.x] = mirror < n ? x[mirror] : 0.0f;  // HERE
+    const float v = tile[threadIdx.x];  // AND HERE
+    if (i < n) y[i] = v > 0.0f ? v : slope * v;
+}
+torch::Tensor leaky(torch::Tensor x, double slope) {
+    auto y = torch::empty_like(x);
+    const int64_t n = x.numel();
+    mirrored<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), static_cast<float>(slope), n);
+    return y;
+}
+"""
+
+extension = load_inline(name="without_a_barrier", cpp_sources=CPP, cuda_sources=CUDA, functions=["leaky"])
+
+
+class ModelNew(nn.Module):
+    def __init__(self, negative_slope: float = 0.01):
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return extension.leaky(x, self.negative_slope)

@@ -1,0 +1,182 @@
+"""Reading what compute-sanitizer writes, in the forms of its versions, whole and broken."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_REPORTS, MAX_TEXT_CHARS, Log, Place, Report, read
+
+MEMCHECK = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at shifted(const float *, float *, float, long)+0x150 in cuda.cu:10
+=========     by thread (186,0,0) in block (131,0,0)
+=========     Access at 0x7f3c7ec20d6c is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f3c7ec00000 of size 134,508 bytes
+=========
+========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cudaDeviceSynchronize.
+=========     Saved host backtrace up to driver entry point at error
+=========         Host Frame: main [0x1754] in a.out
+=========
+========= ERROR SUMMARY: 2 errors
+"""
+OLDER = """\
+========= COMPUTE-SANITIZER
+========= Invalid __shared__ read of size 4 bytes
+=========     at 0x578 in /home/user/kernels/tile.cu:120:product(Matrix, Matrix, Matrix)
+=========     by thread (1,0,0) in block (0,0,0)
+=========     Address 0x400 is out of bounds
+=========     Device Frame:/home/user/kernels/tile.cu:120:product(Matrix, Matrix, Matrix) [0x578]
+========= Invalid __global__ write of size 1 bytes
+=========     at 0x60 in iota(unsigned char*)
+=========     by thread (63,0,0) in block (0,0,0)
+========= ERROR SUMMARY: 2 errors
+"""
+RACECHECK = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at mirrored(const float *, float *, float, long)+0x90 in cuda.cu:8
+=========     and Read access at mirrored(const float *, float *, float, long)+0x100 in cuda.cu:9 [1,052,672 hazards]
+=========
+========= Warning: Race reported between Read access at other<int>(T1 *)+0xf0
+=========     and Write access at other<int>(T1 *)+0x280 [4 hazards]
+=========     and Write access at other<int>(T1 *)+0x2a0 [4 hazards]
+=========
+========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)
+"""
+HAZARD = """\
+========= Warning: (Warp Level Programming) Potential RAW hazard detected at __shared__ 0x8c in block (0,0,0) :
+=========     Write Thread (35,0,0) at sum(int *, int *)+0x90 in /home/user/warp.cu:44
+=========     Read Thread (32,0,0) at sum(int *, int *)+0x120 in /home/user/warp.cu:56
+=========     Current Value : 35
+=========
+"""
+INITCHECK = """\
+========= COMPUTE-SANITIZER
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at added(const float *, float *, float, long)+0xc0 in cuda.cu:11
+=========     by thread (31,0,0) in block (1,0,0)
+=========     Address 0x7f3c7ec000fc
+=========
+========= ERROR SUMMARY: 1 error
+"""
+SYNCCHECK = """\
+========= COMPUTE-SANITIZER
+========= Barrier error detected. Divergent thread(s) in block.
+=========     at [clone halved(int *, int *)] outlineSync()+0x11f0 in cuda.cu:42
+=========     by thread (32,0,0) in block (0,0,0)
+=========     Device Frame: halved(int *, int *)+0xe40 in cuda.cu:60
+=========
+========= ERROR SUMMARY: 1 error
+"""
+BROKEN_INSTALLATION = """\
+========= COMPUTE-SANITIZER
+========= Error: Target application terminated before first instrumented API call
+========= Error: couldn't find exit code.
+"""
+EVERY = (MEMCHECK, OLDER, RACECHECK, HAZARD, INITCHECK, SYNCCHECK, BROKEN_INSTALLATION)
+
+
+def only(text: str) -> Report:
+    (report,) = read(text).reports
+    return report
+
+
+def test_an_access_past_the_end() -> None:
+    report = only(MEMCHECK)
+    assert (report.severity, report.message) == ("error", "Invalid __global__ write of size 4 bytes")
+    assert report.place == Place("", "shifted(const float *, float *, float, long)", "cuda.cu", 10)
+    assert report.details == (
+        "by thread (186,0,0) in block (131,0,0)",
+        "Access at 0x7f3c7ec20d6c is out of bounds",
+        "and is 1 bytes after the nearest allocation at 0x7f3c7ec00000 of size 134,508 bytes",
+    )
+    assert read(MEMCHECK).total == 2
+
+
+def test_an_error_of_a_call_to_cuda_is_no_finding_but_a_remark() -> None:
+    assert any("cudaErrorLaunchFailure" in remark for remark in read(MEMCHECK).remarks)
+
+
+def test_the_older_forms_of_a_place() -> None:
+    first, second = read(OLDER).reports
+    assert first.place == Place("", "product(Matrix, Matrix, Matrix)", "tile.cu", 120)
+    assert second.place == Place("", "iota(unsigned char*)")
+
+
+def test_races_name_all_accesses_and_how_grave_they_are() -> None:
+    error, warning = read(RACECHECK).reports
+    assert (error.severity, warning.severity) == ("error", "warning")
+    assert (error.place.line, error.message) == (8, "Write access that races")
+    assert error.others == (Place("Read access", error.place.kernel, "cuda.cu", 9),)
+    assert error.details == ("1,052,672 hazards",)
+    assert [place.kernel for place in (warning.place, *warning.others)] == ["other<int>(T1 *)"] * 3
+    assert read(RACECHECK).total == 2
+
+
+def test_a_single_hazard_is_at_its_first_access() -> None:
+    report = only(HAZARD)
+    assert report.severity == "warning" and report.message.startswith("Potential RAW hazard detected")
+    assert (report.place.file, report.place.line) == ("warp.cu", 44)
+    assert [(place.role, place.line) for place in report.others] == [("Write Thread (35,0,0)", 44), ("Read Thread (32,0,0)", 56)]
+    assert read(HAZARD).total is None
+
+
+def test_a_read_of_what_was_never_written() -> None:
+    assert only(INITCHECK).message == "Uninitialized __global__ memory read of size 4 bytes"
+    assert only(INITCHECK).place.line == 11
+
+
+def test_a_barrier_is_told_with_the_line_that_asked_for_it() -> None:
+    report = only(SYNCCHECK)
+    assert report.message == "Barrier error detected. Divergent thread(s) in block"
+    assert report.others == (Place(CALLED, "halved(int *, int *)", "cuda.cu", 60),)
+
+
+def test_a_run_that_came_to_nothing_says_why() -> None:
+    log = read(BROKEN_INSTALLATION)
+    assert log.reports == () and log.total is None
+    assert log.remarks[0] == "Error: Target application terminated before first instrumented API call"
+
+
+def test_a_clean_run() -> None:
+    assert read("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") == Log((), 0, ())
+    assert read("========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n").total == 0
+
+
+def test_what_is_printed_without_the_prefix_is_passed_over() -> None:
+    printed = "Invalid __global__ write of size 4 bytes\n     at mine()+0x10 in cuda.cu:1\n"
+    assert read(printed + INITCHECK + printed).reports == read(INITCHECK).reports
+
+
+@pytest.mark.parametrize("text", EVERY)
+def test_a_log_that_breaks_off_counts_as_far_as_it_goes(text: str) -> None:
+    whole = read(text).reports
+    for end in range(len(text)):
+        cut = read(text[:end]).reports
+        assert len(cut) <= len(whole)
+        assert cut[:-1] == whole[: max(len(cut) - 1, 0)]
+
+
+def test_a_flood_is_bounded() -> None:
+    report = "========= Invalid __global__ write of size 4 bytes\n" + "=========     more and more\n" * 50
+    log = read(report * (MAX_REPORTS + 10) + "========= remark\n\n" * 1000)
+    assert len(log.reports) == MAX_REPORTS and len(log.remarks) <= MAX_DETAILS
+    assert max(len(report.details) for report in log.reports) == MAX_DETAILS
+    endless = read("========= Invalid " + "x" * 100_000 + "\n")
+    assert len(endless.reports[0].message) <= MAX_TEXT_CHARS
+
+
+def test_control_characters_do_not_get_through() -> None:
+    report = only("========= Invalid \x1b[31mwrite\x00\u202e\n=========     at k\x07()+0x1 in \x1b/cuda.cu:3\n")
+    told = report.message + report.place.kernel + report.place.file
+    assert all(character in string.printable and character >= " " for character in told), told
+
+
+@given(st.lists(st.one_of(st.text(max_size=60), st.sampled_from([line for text in EVERY for line in text.splitlines()])), max_size=40))
+def test_whatever_is_written_is_read(lines: list[str]) -> None:
+    log = read("\n".join(f"========= {line}" if number % 2 else line for number, line in enumerate(lines)))
+    for report in log.reports:
+        assert report.severity in ("error", "warning", "info")
+        assert len(report.message) <= MAX_TEXT_CHARS

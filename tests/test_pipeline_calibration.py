@@ -1,0 +1,31 @@
+"""A calibration that was stored is what a run's times are held against."""
+
+from pathlib import Path
+
+import pytest
+
+from db.calibrations import save
+from db.store import Store
+from evaluator.devices import cpu
+from evaluator.judge.calibrate import calibrate
+from tests.command_line import PROBLEM, Bench, submission
+
+
+def test_a_run_holds_times_against_the_stored_calibration(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.write("problems/square.py", PROBLEM.format(operation="@ x"))
+    bench.write("square/right.py", submission("x @ x"))
+    calibration, _ = calibrate(cpu())
+    slow = tuple(ceiling.model_copy(update={"per_s": 1e6}) for ceiling in calibration.ceilings)
+    with Store.open(f"sqlite:///{bench.database}") as store:
+        save(store, calibration.model_copy(update={"ceilings": slow}))
+    (record,) = bench.run("square", "--json", "-").records
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        stored = store.get(record["id"])
+    assert stored is not None
+    light = stored.result.evidence.light
+    assert light is not None and light.calibrated_at == calibration.measured_at
+    assert light.light_ms == pytest.approx(2 * 16**3 / 1e6 * 1e3)
+    assert record["speed_of_light"] == pytest.approx(light.light_ms / record["runtime_ms"])
+    assert record["baseline_speed_of_light"] == pytest.approx(light.light_ms / record["baseline_ms"])
+    assert record["disturbed"] == ""
