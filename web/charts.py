@@ -29,6 +29,8 @@ MAX_AUTHORS = 10
 MAX_CATEGORIES = 10
 """Curves and colours of one chart: what a reader can tell apart."""
 MAX_LABEL = 40
+_MANY_TIMES = 5
+"""A scale whose largest value is so many times the least is logarithmic."""
 BUCKETS = 60
 """At most so many bars over time, about."""
 _STEPS_H = (1, 6, 24, 24 * 7, 24 * 28, 24 * 364)
@@ -70,11 +72,20 @@ def best_times(records: Sequence[Record]) -> Figure:
     """How the best time on each board came down."""
     figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     axes: Any = figure.add_subplot()
+    moments = [time.started_at for record in records for time in record.times]
+    times_ms = [time.runtime_ms for record in records for time in record.times]
+    margin = max((max(moments) - min(moments)) / 20, timedelta(hours=1))
     for record in records[:MAX_AUTHORS]:
-        moments, times_ms = [time.started_at for time in record.times], [time.runtime_ms for time in record.times]
-        axes.step(moments, times_ms, where="post", marker="o", markersize=4, label=_label(_place(record)))
-    axes.set_yscale("log")
+        # Each stands until the end of the chart.
+        points = [*((time.started_at, time.runtime_ms) for time in record.times), (max(moments) + margin, record.times[-1].runtime_ms)]
+        axes.step(*zip(*points, strict=True), where="post", marker="o", markersize=4, label=_label(_place(record)))
+    axes.set_xlim(min(moments) - margin, max(moments) + margin)
     axes.set_ylabel("best time, ms")
+    if max(times_ms) > _MANY_TIMES * min(times_ms):
+        axes.set_yscale("log")
+        _plain_ticks(axes.yaxis)
+    else:
+        axes.set_ylim(0, max(times_ms) * 1.1)
     _dates(axes)
     _legend(axes)
     return figure
@@ -112,6 +123,7 @@ def distribution(speedups: Speedups) -> Figure:
     _plain_ticks(axes.xaxis)
     axes.set_xlabel("speedup over the baseline")
     axes.set_ylabel("authors × tasks")
+    axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
     return figure
 
 

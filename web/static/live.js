@@ -41,6 +41,7 @@ function addArrival(item) {
   const row = arrivals.insertRow(0);
   row.className = "fresh";
   const verdict = document.createElement("span");
+  verdict.className = "word";
   const status = document.createElement("span");
   status.className = "verdict " + item.status;
   status.textContent = item.status;
