@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from db.error import StoreError
+from evaluator.plain import plain_line
 from evaluator.result import ErrorFigures, ErrorMap, Result, RoundEvidence
 
+MAX_TITLE = 80
 LEVELS = 10
 """Of wrong patches: `1` to `9`, and what is not finite."""
 
@@ -62,7 +64,8 @@ def _draw(axes: Any, figures: ErrorFigures, picture: ErrorMap) -> None:
         interpolation="nearest",
         extent=(0, width * picture.columns_per_cell, height * picture.rows_per_cell, 0),
     )
-    axes.set_title(f"output{figures.output}: {figures.wrong} of {figures.elements} wrong\n{figures.pattern}"[:120], parse_math=False)
+    name = plain_line(f"output{figures.output}: {figures.wrong} of {figures.elements} wrong")[:MAX_TITLE]
+    axes.set_title(f"{name}\n{plain_line(figures.pattern)[:MAX_TITLE]}", parse_math=False)
     axes.set_xlabel("column (last dimension)")
     axes.set_ylabel("row (all others)")
     bar = axes.figure.colorbar(image, ax=axes, ticks=range(LEVELS + 1))

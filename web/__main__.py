@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import socket
 import sys
 from collections.abc import Sequence
 
@@ -27,28 +28,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError as error:
         return _refuse(f"The page needs {error.name}: pip install 'assay-judge[web]'.")
     try:
-        with Store.open(options.db, read_only=True) as store:
-            hosts = LOOPBACK if options.host in LOOPBACK else None
-            address = f"[{options.host}]" if ":" in options.host else options.host
-            server = uvicorn.Server(
-                uvicorn.Config(
-                    create_app(store, hosts),
-                    host=options.host,
-                    port=options.port,
-                    log_level="warning",
-                    access_log=False,
-                    server_header=False,
-                    timeout_graceful_shutdown=1,
-                )
-            )
-            sys.stdout.write(plain_line(f"{store.name} is shown at http://{address}:{options.port}/ until Ctrl-C") + "\n")
+        with Store.open(options.db, read_only=True) as store, _listening(options.host, options.port) as listener:
+            host, port = listener.getsockname()[:2]
+            app = create_app(store, LOOPBACK if options.host in LOOPBACK else None)
+            config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1)
+            address = f"[{host}]" if ":" in host else host
+            sys.stdout.write(plain_line(f"{store.name} is shown at http://{address}:{port}/ until Ctrl-C") + "\n")
             sys.stdout.flush()
-            server.run()
-            return 0 if server.started else EXIT_USAGE
+            uvicorn.Server(config).run(sockets=[listener])
     except StoreError as error:
         return _refuse(str(error))
+    except OSError as error:
+        return _refuse(
+            f"{options.host}, port {options.port}, can't be listened on: {error.strerror or error}. Name others by --host and --port."
+        )
     except KeyboardInterrupt:
-        return 0
+        pass
+    return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Raises OSError."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address[:2], family=family)
 
 
 def _refuse(text: str) -> int:
@@ -56,6 +58,13 @@ def _refuse(text: str) -> int:
 
     sys.stderr.write(plain_line(text) + "\n")
     return EXIT_USAGE
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 1 << 16:
+        raise argparse.ArgumentTypeError("between 0 and 65535")
+    return value
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
         default=LOOPBACK[0],
         help="address to listen on (default: %(default)s); any other than this machine's own lets others read everything",
     )
-    this.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
+    this.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
     return this
 
 

@@ -37,7 +37,7 @@ class Board:
     """The first ones."""
     places: int
     floor: FloorEvidence | None
-    """The least time that a call can take there, as the best evaluation's judge found it."""
+    """The least time that a call can take there, as the judge of one of the best found it."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,10 @@ def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[Board]:
     of_board: dict[tuple[str | None, str, str | None], list[LeaderboardRow]] = {}
     for row in rows:
         of_board.setdefault((row.case, row.device_name, row.precision), []).append(row)
-    return [Board(*board, tuple(found[:TOP_ROWS]), len(found), _floor(site, found[0])) for board, found in of_board.items()]
+    return [Board(*board, tuple(found[:TOP_ROWS]), len(found), _floor(site, found[:TOP_ROWS])) for board, found in of_board.items()]
 
 
-def _floor(site: Site, best: LeaderboardRow) -> FloorEvidence | None:
-    stored = site.store.get(best.evaluation_id)
-    return stored.result.evidence.floor if stored else None
+def _floor(site: Site, best: list[LeaderboardRow]) -> FloorEvidence | None:
+    """That of the best of them that has one."""
+    found = (site.store.get(row.evaluation_id) for row in best)
+    return next((stored.result.evidence.floor for stored in found if stored and stored.result.evidence.floor), None)

@@ -23,6 +23,7 @@ from db.rows import storable_text
 from db.store import Store
 from db.timeline import Timeline
 from evaluator.plain import plain_block
+from evaluator.result import Record
 from web.highlight import Highlighter
 from web.memory import Memory
 
@@ -119,6 +120,8 @@ def _plain(value: Any) -> Any:
     """Values for JSON: keys of objects are texts there, and what is not finite is told by name, as in results."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
     if isinstance(value, dict):
         return {_key(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
