@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from db.leaderboard import failures
 from db.store import Store
@@ -13,7 +14,7 @@ SOURCE = "class ModelNew: ...\n"
 HOUR = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
-def save(store: Store, category: Category, minutes: float, name: str, **changes: object) -> int:
+def save(store: Store, category: Category, minutes: float, name: str, **changes: Any) -> int:
     return store.save(result(category, submission=name, started_at=HOUR + timedelta(minutes=minutes), **changes), SOURCE)
 
 

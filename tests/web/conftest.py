@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -47,7 +48,7 @@ def fill(store: Store) -> dict[str, int]:
         [("softmax", "ada", 3.25), ("softmax", "bob", 1.5), ("gelu", "ada", 0.5), ("gelu", "bob", 2.0), ("matmul", "bob", 1.0)]
     ):
         name = f"submissions/{problem}/{author}.py"
-        times = {"runtime_ms": 8.0 / speedup, "baseline_ms": 8.0, "started_at": start + timedelta(hours=9 * number)}
+        times: dict[str, Any] = {"runtime_ms": 8.0 / speedup, "baseline_ms": 8.0, "started_at": start + timedelta(hours=9 * number)}
         made = result(source=name, speedup=speedup, submission=name, problem=problem, author=author, **times)
         ids[f"{problem} {author}"] = put(store, made, name)
     put(store, result(submission="elsewhere.py", author="ada", environment=environment("CPU"), case="small"))

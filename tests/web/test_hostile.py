@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
@@ -34,7 +35,7 @@ NAME = urlencode({"name": HOSTILE})
 def hostile(store: Store) -> dict[str, int]:
     """Everything that a submission, its author or its problem can name is hostile."""
     store.start_run(["pipeline.py", HOSTILE])
-    names = dict.fromkeys(("submission", "author", "problem", "case", "precision", "device", "message", "hint"), HOSTILE)
+    names: dict[str, Any] = dict.fromkeys(("submission", "author", "problem", "case", "precision", "device", "message", "hint"), HOSTILE)
     common = names | {"environment": environment(HOSTILE), "evidence": full_evidence(HOSTILE), "source_sha256": sha256(HOSTILE)}
     problem = {"problem_sha256": sha256(HOSTILE)}
     right = store.save(result(started_at=now(), **common | problem), HOSTILE, HOSTILE)
