@@ -55,6 +55,7 @@ def _draw(axes: Any, figures: ErrorFigures, picture: ErrorMap) -> None:
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     shades = ["#f4f4f2", "#fde8c8", "#fcd39c", "#fbb86a", "#f79a4b", "#ee7a37", "#dd5a2b", "#c23a22", "#9d1f1d", "#6f0f1a", "#1f1f6f"]
+    axes.grid(False)
     height, width = len(picture.rows), len(picture.rows[0])
     image = axes.imshow(
         levels(picture),

@@ -22,6 +22,8 @@ from web.site import FOLDER, JSON, NotFoundError, Site, render
 
 logger = logging.getLogger(__name__)
 
+PARTS = (pictures, boards, problems, authors, failures, live, evaluations)
+"""Modules with pages or pictures."""
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -59,7 +61,7 @@ def create_app(store: Store, hosts: Sequence[str] | None = None) -> FastAPI:
     app.state.site = Site(store)
     app.state.streams = 0
     app.state.closing = False
-    for part in (pictures, boards, problems, authors, failures, live, evaluations):
+    for part in PARTS:
         app.include_router(part.router)
     colours = style_sheet()
     app.add_api_route("/static/source.css", lambda: Response(colours, media_type="text/css"), methods=["GET"])

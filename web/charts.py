@@ -31,6 +31,7 @@ MAX_CATEGORIES = 10
 MAX_LABEL = 40
 _MANY_TIMES = 5
 """A scale whose largest value is so many times the least is logarithmic."""
+_FEW_TICKS = 10
 BUCKETS = 60
 """At most so many bars over time, about."""
 _STEPS_H = (1, 6, 24, 24 * 7, 24 * 28, 24 * 364)
@@ -78,12 +79,13 @@ def best_times(records: Sequence[Record]) -> Figure:
     for record in records[:MAX_AUTHORS]:
         # Each stands until the end of the chart.
         points = [*((time.started_at, time.runtime_ms) for time in record.times), (max(moments) + margin, record.times[-1].runtime_ms)]
-        axes.step(*zip(*points, strict=True), where="post", marker="o", markersize=4, label=_label(_place(record)))
+        marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)}
+        axes.step(*zip(*points, strict=True), where="post", label=_label(_place(record)), **marked)
     axes.set_xlim(min(moments) - margin, max(moments) + margin)
     axes.set_ylabel("best time, ms")
     if max(times_ms) > _MANY_TIMES * min(times_ms):
         axes.set_yscale("log")
-        _plain_ticks(axes.yaxis)
+        _plain_ticks(axes.yaxis, max(times_ms) / min(times_ms))
     else:
         axes.set_ylim(0, max(times_ms) * 1.1)
     _dates(axes)
@@ -120,7 +122,7 @@ def distribution(speedups: Speedups) -> Figure:
     axes.hist(values, bins=[low * (high / low) ** (number / count) for number in range(count + 1)])
     axes.set_xscale("log")
     axes.axvline(1.0, color=matplotlib.rcParams["text.color"], linewidth=0.8, linestyle=":")
-    _plain_ticks(axes.xaxis)
+    _plain_ticks(axes.xaxis, high / low)
     axes.set_xlabel("speedup over the baseline")
     axes.set_ylabel("authors × tasks")
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
@@ -212,9 +214,10 @@ def _dates(axes: Any) -> None:
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
-def _plain_ticks(axis: Any) -> None:
-    """0.5 and 2 instead of powers of ten."""
-    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+def _plain_ticks(axis: Any, span: float) -> None:
+    """0.5 and 2 instead of powers of ten, on an axis whose largest value is `span` times the least."""
+    steps = (1.0, 2.0, 5.0) if span > _FEW_TICKS else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=steps))
     axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axis.set_minor_locator(matplotlib.ticker.NullLocator())
 

@@ -132,7 +132,7 @@ def _remarks(result: Result, told: Feedback) -> dict[int, list[Remark]]:
             found[item.source_line].append(remark)
     exception = result.evidence.exception
     if exception is not None and exception.line is not None:
-        found[exception.line].append(Remark("exception", f"{exception.type}: {exception.message}"))
+        found[exception.line].append(Remark("exception", f"{exception.type}: {exception.message}".partition("\n")[0]))
     if told.line is not None and told.line not in found:
         found[told.line].append(Remark("verdict", result.message or result.category.value))
     return found

@@ -71,7 +71,7 @@ function showRuns(found) {
     cell(row, moment(run.started_at));
     cell(row, moment(run.finished_at));
     cell(row, statuses.reduce((sum, [, count]) => sum + count, 0), "n");
-    cell(row, statuses.map(([status, count]) => count + " " + status).join(", "));
+    cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "long");
     return row;
   });
   runs.replaceChildren(...rows);
