@@ -83,6 +83,8 @@ def leaderboard_page(
     order: Name = None,
     number: PageNumber = 1,
 ) -> LeaderboardPage:
+    # Of all problems together that would be every right answer there ever was.
+    every = every and chosen.problem is not None
     rows = places(site, chosen, every)
     return LeaderboardPage(
         value=rows,
@@ -94,7 +96,7 @@ def leaderboard_page(
 
 def places(site: Site, chosen: Chosen, every: bool = False) -> tuple[LeaderboardRow, ...]:
     """The places that fit. Ranks don't depend on filters, so that those of authors are found once for all."""
-    if every or chosen.problem is not None:
+    if chosen.problem is not None:
         return site.memory.recall(("leaderboard", chosen, every), lambda: leaderboard(site.store, **asdict(chosen), every=every))
     rows = site.memory.recall(("leaderboard",), lambda: leaderboard(site.store))
     wanted = ((chosen.author, "author"), (chosen.device, "device_name"), (chosen.case, "case"), (chosen.precision, "precision"))

@@ -16,7 +16,7 @@ from db.store import StoredEvaluation
 from evaluator.category import CATEGORIES, CategoryInfo
 from evaluator.diagnosis.feedback import Feedback, feedback
 from evaluator.plain import plain_block
-from evaluator.result import OWN_PRECISION, Evidence, Result
+from evaluator.result import Evidence, Result
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 
 router = APIRouter()
@@ -107,13 +107,6 @@ def rerun_command(result: Result) -> str:
     if result.block is not None:
         words.append("--every-block")
     return shlex.join(words)
-
-
-def place(result: Result) -> str:
-    """Problem, case, device and precision, as far as they say something."""
-    device = result.environment.device_name if result.environment else None
-    precision = result.precision if result.precision != OWN_PRECISION else None
-    return " · ".join(part for part in (result.problem, result.case, device, precision) if part)
 
 
 def _lines(site: Site, stored: StoredEvaluation, told: Feedback, code: str) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from db.leaderboard import Failures, failures
 from db.runs import Arrival, of_ids
-from evaluator.category import CATEGORIES, Category, CategoryInfo
+from evaluator.category import CATEGORIES, Category, CategoryInfo, Status
 from web.charts import in_stretches
 from web.filters import ChosenOf, Field, PageNumber, fields_of
 from web.site import Answer, SiteOf, page
@@ -40,7 +40,7 @@ class EvaluationsPage(Answer):
     total: int
     number: int
     pages: int
-    categories: tuple[Category, ...] = tuple(category for category in Category)
+    categories: tuple[Category, ...] = tuple(category for category, info in CATEGORIES.items() if info.status is not Status.NOT_EVALUATED)
 
 
 @page(router, "/failures", "failures.html")

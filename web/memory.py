@@ -50,7 +50,12 @@ class Memory:
             if kept is not None and (kept.newest == last or begun_s < kept.found_at_s + kept.cost_s / SHARE):
                 value: T = kept.value
                 return value
-            value = find()
+            try:
+                value = find()
+            except BaseException:
+                with self._lock:
+                    self._finding.pop(key, None)
+                raise
             ended_s = time.monotonic()
             with self._lock:
                 self._kept[key] = _Kept(value, last, ended_s, ended_s - begun_s)

@@ -43,7 +43,6 @@ def shots(store: Store) -> Iterator[Shot]:
     rows = leaderboard(store)
     if rows:
         yield Shot("problem", f"/problem?name={rows[0].problem}")
-        yield Shot("evaluation-times", f"/evaluation/{rows[0].evaluation_id}", NARROW)
     timeline = Timeline(store)
     for name, category, at in (
         ("evaluation", Category.CPP_COMPILE_ERROR, "h1"),

@@ -104,6 +104,13 @@ def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, id
     assert [board["device_name"] for board in client.get("/index.json?device=CPU").json()["boards"]] == ["CPU"]
 
 
+def test_every_submission_is_shown_of_one_problem(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
+    assert "slower.py" not in seen(client, "/leaderboard?problem=gelu").text
+    assert "slower.py" in seen(client, "/leaderboard?problem=gelu&all=true").text
+    assert "slower.py" not in seen(client, "/leaderboard?all=true").text
+
+
 def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
     for number in range(103):
         name = f"{number:03}"
