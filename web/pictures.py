@@ -19,7 +19,7 @@ router = APIRouter()
 
 @router.get("/problem/best.svg")
 def best(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
-    found = records(site.store, name)
+    found = site.memory.recall(("records", name), lambda: records(site.store, name))
     if not found:
         raise NotFoundError(f"Nothing is ok for {name!r}.")
     return _picture(site, ("best", name), theme, lambda: charts.best_times(found))

@@ -75,7 +75,7 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     if counting is None:
         raise NotFoundError(f"There is no problem {name!r} in this database.")
     boards = tuple(_boards(site, leaderboard(site.store, problem=name)))
-    history = records(site.store, name)
+    history = site.memory.recall(("records", name), lambda: records(site.store, name))
     counts = failures(site.store, problem=name)
     return ProblemPage(
         value={
