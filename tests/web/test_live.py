@@ -1,6 +1,7 @@
 """Runs under way, as a stream tells of them."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -112,6 +113,7 @@ def test_streams_are_limited_and_given_back(store: Store, monkeypatch: pytest.Mo
                 break
             except urllib.error.HTTPError:
                 assert attempt < 199
+                time.sleep(0.1)
 
 
 @pytest.mark.parametrize("query", ["?after=-1", "?after=x", "?after=99999999999999999999"])

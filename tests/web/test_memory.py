@@ -7,19 +7,20 @@ import pytest
 
 from db.store import Store, StoreError
 from tests.db.samples import result
-from web.memory import ANSWERS, SHARE, Memory
+from web.memory import ANSWERS, Memory
 
 
-def test_an_answer_is_found_once_until_something_is_stored(store: Store) -> None:
+def test_an_answer_is_found_once_until_something_is_stored(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.memory.SHARE", 1e9)
     memory, found = Memory(store), iter(range(10))
     assert [memory.recall("a", lambda: next(found)) for _ in range(3)] == [0, 0, 0]
     assert memory.recall("b", lambda: next(found)) == 1
     store.save(result(), "")
-    time.sleep(0.05)
     assert memory.recall("a", lambda: next(found)) == 2
 
 
-def test_a_dear_answer_is_kept_for_a_while_all_the_same(store: Store) -> None:
+def test_a_dear_answer_is_kept_for_a_while_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.memory.SHARE", 1e-4)
     memory, found = Memory(store), iter(range(10))
 
     def find() -> int:
@@ -29,7 +30,7 @@ def test_a_dear_answer_is_kept_for_a_while_all_the_same(store: Store) -> None:
     assert memory.recall("a", find) == 0
     store.save(result(), "")
     assert memory.recall("a", find) == 0
-    time.sleep(0.1 / SHARE)
+    monkeypatch.setattr("web.memory.SHARE", 1e9)
     assert memory.recall("a", find) == 1
 
 
