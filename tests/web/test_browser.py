@@ -141,12 +141,12 @@ def test_a_click_sorts_and_another_turns_it_around(windows: Windows, ids: dict[s
 def test_a_filter_is_chosen_and_stays_in_the_address(windows: Windows, ids: dict[str, int]) -> None:
     page = windows.open(WIDTHS[1])
     page.goto("/leaderboard")
-    page.get_by_label("problem").select_option("gelu")
+    page.locator("select[name=problem]").select_option("gelu")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("tbody tr")).to_have_count(2)
     assert set(page.locator("tbody td:nth-child(8)").all_inner_texts()) == {"gelu"} and "problem=gelu" in page.url
     page.reload()
-    expect(page.get_by_label("problem")).to_have_value("gelu")
+    expect(page.locator("select[name=problem]")).to_have_value("gelu")
     page.get_by_role("link", name="rank").click()
     assert "problem=gelu" in page.url
     expect(page.locator("tbody tr")).to_have_count(2)
