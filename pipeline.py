@@ -361,8 +361,11 @@ class Session:
         from db.store import Entry
 
         entries = []
-        for result, source, _ in found:
+        for result, source, first_line in found:
             problem = self.problems.get(result.problem) if result.problem else None
+            if first_line != 1:
+                evidence = result.evidence.model_copy(update={"first_line": first_line})
+                result = result.model_copy(update={"evidence": evidence})
             entries.append(Entry(storable_result(result), source, problem.source if problem else None))
         with self._keeping:
             for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):

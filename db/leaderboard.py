@@ -124,18 +124,25 @@ def failures(
         if author is not None:
             # An author whom nobody knows has no evaluation, and no row has this id.
             query = query.where(TallyRow.author_id == (author_id(connection, author) or 0))
-        given: list[Any] = []
-        if problem is not None:
-            given.append(board.problem == problem)
-        if device is not None:
-            given.append(or_(board.device_name == device, board.device_name == ""))
-        if case is not None:
-            given.append(or_(board.case == case, board.case.is_(None)))
-        if precision is not None:
-            given.append(or_(board.precision == precision, board.precision.is_(None)))
+        given = boards_that_pass(problem, device, case, precision)
         if given:
             query = query.where(tally.board_id.in_(select(board.id).where(*given)))
         return counted({name: int(count) for name, count in connection.execute(query)})
+
+
+def boards_that_pass(problem: str | None, device: str | None, case: str | None, precision: str | None) -> list[Any]:
+    """Conditions on `boards` for counting; what failed before its device, case or precision was known passes any filter on it."""
+    board = BoardRow
+    given: list[Any] = []
+    if problem is not None:
+        given.append(board.problem == problem)
+    if device is not None:
+        given.append(or_(board.device_name == device, board.device_name == ""))
+    if case is not None:
+        given.append(or_(board.case == case, board.case.is_(None)))
+    if precision is not None:
+        given.append(or_(board.precision == precision, board.precision.is_(None)))
+    return given
 
 
 def counted(counts: dict[str, int]) -> Failures:

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from db.error import StoreError
+from evaluator.plain import plain_line
 from evaluator.result import ErrorFigures, ErrorMap, Result, RoundEvidence
 
+MAX_TITLE = 80
 LEVELS = 10
 """Of wrong patches: `1` to `9`, and what is not finite."""
 
@@ -13,22 +15,27 @@ LEVELS = 10
 def plot_error(result: Result, path: Path) -> str:
     """Write a heat map of each wrong output of the first failed round, and say what was written. Raises StoreError where there is none, and
     where matplotlib or the file are not to be had."""
+    figure = error_figure(result)
+    count = len(figure.get_axes()) // 2  # each has its bar
+    try:
+        figure.savefig(path, format="png")
+    except OSError as error:
+        raise StoreError(f"{path} can't be written: {error.strerror}.") from error
+    return f"the error of {count} {'output' if count == 1 else 'outputs'} drawn in {path}\n"
+
+
+def error_figure(result: Result) -> Any:
+    """The heat maps as a figure of matplotlib's. Raises StoreError as `plot_error`."""
     round_, wrong = _failed(result)
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
         raise StoreError("Plotting needs matplotlib: pip install 'assay-judge[plot]'.") from error
     figure = Figure(figsize=(6.4 * len(wrong), 5.6), layout="constrained")
     for number, (figures, picture) in enumerate(wrong, 1):
         _draw(figure.add_subplot(1, len(wrong), number), figures, picture)
-    figure.suptitle(f"round {round_.index + 1}, distribution '{round_.distribution}'")
-    canvas: Any = FigureCanvasAgg(figure)
-    try:
-        canvas.print_png(str(path))
-    except OSError as error:
-        raise StoreError(f"{path} can't be written: {error.strerror}.") from error
-    return f"the error of {len(wrong)} {'output' if len(wrong) == 1 else 'outputs'} drawn in {path}\n"
+    figure.suptitle(f"round {round_.index + 1}, distribution '{round_.distribution}'", parse_math=False)
+    return figure
 
 
 def _failed(result: Result) -> tuple[RoundEvidence, list[tuple[ErrorFigures, ErrorMap]]]:
@@ -48,6 +55,7 @@ def _draw(axes: Any, figures: ErrorFigures, picture: ErrorMap) -> None:
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     shades = ["#f4f4f2", "#fde8c8", "#fcd39c", "#fbb86a", "#f79a4b", "#ee7a37", "#dd5a2b", "#c23a22", "#9d1f1d", "#6f0f1a", "#1f1f6f"]
+    axes.grid(False)
     height, width = len(picture.rows), len(picture.rows[0])
     image = axes.imshow(
         levels(picture),
@@ -57,7 +65,8 @@ def _draw(axes: Any, figures: ErrorFigures, picture: ErrorMap) -> None:
         interpolation="nearest",
         extent=(0, width * picture.columns_per_cell, height * picture.rows_per_cell, 0),
     )
-    axes.set_title(f"output{figures.output}: {figures.wrong} of {figures.elements} wrong\n{figures.pattern}"[:120])
+    name = plain_line(f"output{figures.output}: {figures.wrong} of {figures.elements} wrong")[:MAX_TITLE]
+    axes.set_title(f"{name}\n{plain_line(figures.pattern)[:MAX_TITLE]}", parse_math=False)
     axes.set_xlabel("column (last dimension)")
     axes.set_ylabel("row (all others)")
     bar = axes.figure.colorbar(image, ax=axes, ticks=range(LEVELS + 1))

@@ -543,6 +543,8 @@ class Evidence(Record):
     stderr: str = ""
     stages_s: dict[str, float] = Field(default_factory=dict)
     """Seconds spent in each stage, in order."""
+    first_line: int = 1
+    """Line of what was handed in that the submission's code begins on: diagnostics and verdicts count lines from the file's first."""
     note: str = ""
     """How the submission was read, where that is not plain: its code came from the reasoning, say."""
     detail: str = ""

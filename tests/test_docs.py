@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from fastapi.routing import APIRoute
 
 import db.__main__
 import db.part_models
 import pipeline
+import web.__main__
 from db.models import Base
 from db.store import Store
 from evaluator.category import CATEGORIES, Status
@@ -22,6 +24,7 @@ from evaluator.problem import load
 from evaluator.source import examine
 from tests.command_line import PROJECT
 from tests.db.samples import result
+from web.app import PARTS
 
 README = PROJECT / "README.md"
 DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -60,6 +63,20 @@ def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
 def test_every_option_of_the_database_commands_is_documented() -> None:
     text = document("command-line.md").split("## The database")[1]
     assert options(db.__main__._parser()) - {"--help"} <= set(re.findall(r"--[a-z-]+", text))
+
+
+def test_every_option_of_the_pages_is_documented_and_no_other() -> None:
+    text = document("command-line.md").split("## The pages")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)) == options(web.__main__.parser()) - {"--help"}
+
+
+def test_every_page_is_documented_and_no_other() -> None:
+    routes = [route for part in PARTS for route in part.router.routes if isinstance(route, APIRoute)]
+    paths = {route.path for route in routes if not route.path.endswith((".json", ".svg", "/events"))}
+    rows = re.findall(r"^\| (`/.*?) \|", document("pages.md"), re.MULTILINE)
+    documented = {re.sub(r"\?.*", "", address) for row in rows for address in re.findall(r"`(.*?)`", row)}
+    assert documented == {re.sub(r"\{.*?\}", "N", path) for path in paths}
+    assert len(documented) > 8
 
 
 def test_every_exit_code_is_documented() -> None:

@@ -284,6 +284,16 @@ def test_every_block_judges_the_drafts_too(bench: Bench) -> None:
     ]
 
 
+def test_the_line_that_the_code_begins_on_is_stored(bench: Bench) -> None:
+    bench.write("double/response.md", f"Here it is:\n\n```python\n{submission()}    def (\n```\n")
+    bench.write("double/file.py", submission() + "    def (\n")
+    bench.run(bench.root / "double")
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        found = [stored.result for number in (1, 2) if (stored := store.get(number))]
+    assert {(result.submission.rsplit("/")[-1], result.evidence.first_line) for result in found} == {("response.md", 4), ("file.py", 1)}
+    assert all(result.category == "syntax_error" for result in found)
+
+
 def test_a_file_name_that_is_not_unicode_is_judged_like_any_other(bench: Bench) -> None:
     folder = bench.write("double/plain.py", submission()).parent
     Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.py")).write_text(submission())

@@ -8,9 +8,12 @@ from sqlalchemy import event
 
 from db.boards import Filters
 from db.compare import compare
+from db.curves import best_speedups
 from db.history import history
 from db.leaderboard import failures, leaderboard
 from db.overall import overall
+from db.problems import problems, records, versions
+from db.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from evaluator.category import Category
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
@@ -34,6 +37,15 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "compare": lambda store: compare(store, "author 1", "author 2", Filters(case="full")),
     "history": lambda store: history(store, "s7"),
     "show": lambda store: store.get(7),
+    "problems": problems,
+    "versions": lambda store: versions(store, "p4"),
+    "best times": lambda store: records(store, "p4"),
+    "best speedups": best_speedups,
+    "latest": lambda store: arrivals(store, 20, after=7),
+    "of a run": lambda store: arrivals(store, 20, run_id=3),
+    "some": lambda store: of_ids(store, [7, 8]),
+    "runs": lambda store: runs(store, 20),
+    "news": lambda store: came_between(store, 990, 1000),
     "judged": lambda store: store.judged(EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")),
     "mentions": lambda store: store.mentions("s7", sha256("7")),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),

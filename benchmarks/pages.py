@@ -1,0 +1,43 @@
+"""The pages of a large database as questions for `benchmarks.leaderboard`: asked over HTTP's own interface, in this process.
+
+What a browser would wait for besides is the network, and pictures, which have addresses of their own and come after the page.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+from fastapi.testclient import TestClient
+
+from db.store import Store
+from web.app import create_app
+
+Question = Callable[[random.Random], object]
+
+
+@contextmanager
+def page_questions(
+    store: Store, problem: Callable[[random.Random], str], author: Callable[[random.Random], str]
+) -> Iterator[dict[str, Question]]:
+    """What is asked, by name; problems and authors are drawn by the functions."""
+    last = store.count()
+    with TestClient(create_app(store)) as client:
+
+        def get(path: str, **parameters: str | int) -> bytes:
+            answer = client.get(f"{path}?{urlencode(parameters)}" if parameters else path)
+            assert answer.status_code == 200, (path, answer.text)
+            return answer.content
+
+        yield {
+            "page: overall": lambda _: get("/"),
+            "page: leaderboard": lambda draw: get("/leaderboard", sort="speedup", page=draw.randrange(1, 20)),
+            "page: leaderboard of a problem": lambda draw: get("/leaderboard", problem=problem(draw)),
+            "page: problem": lambda draw: get("/problem", name=problem(draw)),
+            "page: author": lambda draw: get("/author", name=author(draw)),
+            "page: failures": lambda _: get("/failures"),
+            "page: failures of a problem": lambda draw: get("/failures", problem=problem(draw)),
+            "page: evaluations of a category": lambda draw: get("/evaluations", category="timeout", author=author(draw)),
+            "page: evaluation": lambda draw: get(f"/evaluation/{last - draw.randrange(100)}"),
+            "page: live": lambda _: get("/live"),
+        }

@@ -1,0 +1,70 @@
+"""A database with something of everything, and the pages of it."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from db.store import Store
+from evaluator.category import Category
+from evaluator.result import Result, now
+from tests.db.samples import environment, full_evidence, result
+from web.app import create_app
+
+ADDRESS = "http://127.0.0.1:8300"
+SOURCE = "".join(f"value_{number} = {number}\n" for number in range(1, 40))
+PROBLEM_SOURCE = "import torch\n\n\nclass Model(torch.nn.Module):\n    pass\n"
+
+
+@pytest.fixture(autouse=True)
+def _state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'assay.db'}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with Store.open(url) as opened:
+        yield opened
+
+
+def put(store: Store, made: Result, source: str = SOURCE) -> int:
+    return store.save(made, source, PROBLEM_SOURCE)
+
+
+def fill(store: Store) -> dict[str, int]:
+    """Two authors, three problems, two devices, a run; the ids of some evaluations by name."""
+    store.start_run(["pipeline.py", "submissions", "--db", "sqlite:///results.db"])
+    start = now() - timedelta(days=3)
+    ids = {}
+    for number, (problem, author, speedup) in enumerate(
+        [("softmax", "ada", 3.25), ("softmax", "bob", 1.5), ("gelu", "ada", 0.5), ("gelu", "bob", 2.0), ("matmul", "bob", 1.0)]
+    ):
+        name = f"submissions/{problem}/{author}.py"
+        times: dict[str, Any] = {"runtime_ms": 8.0 / speedup, "baseline_ms": 8.0, "started_at": start + timedelta(hours=9 * number)}
+        made = result(source=name, speedup=speedup, submission=name, problem=problem, author=author, **times)
+        ids[f"{problem} {author}"] = put(store, made, name)
+    put(store, result(submission="elsewhere.py", author="ada", environment=environment("CPU"), case="small"))
+    ids["failed"] = put(store, result(Category.WRONG_VALUES, submission="wrong.py", author="bob", evidence=full_evidence(), block=2))
+    ids["timed"] = put(store, result(submission="timed.py", author="cyd", evidence=full_evidence(), speedup=1.25, source="timed"), "timed")
+    put(store, result(Category.SYNTAX_ERROR, submission="broken.py", author="bob", started_at=start))
+    put(store, result(Category.NO_DEVICE, submission="unlucky.py", author=None))
+    return ids
+
+
+@pytest.fixture
+def ids(store: Store) -> dict[str, int]:
+    return fill(store)
+
+
+@pytest.fixture
+def client(store: Store) -> Iterator[TestClient]:
+    with TestClient(create_app(store, ["127.0.0.1"]), base_url=ADDRESS) as opened:
+        yield opened

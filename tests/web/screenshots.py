@@ -1,0 +1,74 @@
+"""Takes the pictures of the pages that the documents show.
+
+    python -m tests.web.screenshots [--db URL] FOLDER
+
+of the database that `make demo` fills. Needs Chromium.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from db import DEFAULT_URL
+from db.leaderboard import leaderboard
+from db.store import Store
+from db.timeline import Timeline
+from evaluator.category import Category
+from tests.web import chromium
+from tests.web.serving import served
+
+WIDE, NARROW = (1280, 860), (390, 844)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture."""
+
+    name: str
+    path: str
+    size: tuple[int, int] = WIDE
+    theme: Literal["light", "dark"] = "light"
+    at: str = "h1"
+    """What is in the middle of it, as far as the page goes."""
+
+
+def shots(store: Store) -> Iterator[Shot]:
+    """Pages that the database has something for."""
+    yield Shot("overall", "/")
+    yield Shot("failures", "/failures", theme="dark")
+    yield Shot("live", "/live", NARROW, "dark")
+    rows = leaderboard(store)
+    if rows:
+        yield Shot("problem", f"/problem?name={rows[0].problem}")
+    timeline = Timeline(store)
+    for name, category, at in (
+        ("evaluation", Category.CPP_COMPILE_ERROR, "h1"),
+        ("source", Category.CPP_COMPILE_ERROR, ".marked"),
+        ("error", Category.WRONG_VALUES, "img[src*=error]"),
+    ):
+        for number in timeline.latest(1, category=category)[1]:
+            yield Shot(name, f"/evaluation/{number}", at=at)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.web.screenshots", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--db", metavar="URL", default=DEFAULT_URL)
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    with Store.open(options.db, read_only=True) as store, served(store) as address, chromium.running() as browser:
+        for shot in shots(store):
+            width, height = shot.size
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=shot.theme)
+            page.goto(address + shot.path)
+            page.evaluate("Promise.all([...document.images].map(image => { image.loading = 'eager'; return image.decode(); }))")
+            page.locator(shot.at).first.evaluate("element => element.scrollIntoView({ block: 'center' })")
+            page.screenshot(path=options.folder / f"{shot.name}.png")
+            page.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""`python -m web`, as a user runs it."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from db.store import Store
+from tests.command_line import PROJECT
+from tests.db.samples import result
+
+WITHOUT = (
+    "import sys; sys.modules['{}'] = None; import runpy; sys.argv = ['web', '--db', '{}']; runpy.run_module('web', run_name='__main__')"
+)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "web", *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=120)
+
+
+def test_it_serves_until_it_is_interrupted_and_only_here(store: Store, url: str) -> None:
+    store.save(result(submission="quick.py"), "")
+    words = [sys.executable, "-m", "web", "--db", url, "--port", "0"]
+    with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        assert address is not None and "assay.db" in line, line
+        with urllib.request.urlopen(address[0] + "leaderboard", timeout=60) as answer:
+            assert b"quick.py" in answer.read()
+            assert "server" not in {name.lower() for name in answer.headers}
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and errors == ""
+
+
+def test_what_can_t_be_done_is_one_line(url: str, tmp_path: Path, store: Store) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for arguments, words in (
+            (("--db", f"sqlite:///{tmp_path}/none.db"), "There is no database"),
+            (("--db", url, "--port", str(taken.getsockname()[1])), "can't be listened on"),
+            (("--db", url, "--host", "203.0.113.7"), "can't be listened on"),
+        ):
+            refused = run(*arguments)
+            assert refused.returncode == 2 and words in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+    assert run("--port", "70000").returncode == 2
+
+
+def test_without_the_extra_it_says_what_to_install(url: str, store: Store) -> None:
+    for missing in ("fastapi", "uvicorn", "jinja2", "matplotlib"):
+        words = [sys.executable, "-c", WITHOUT.format(missing, url)]
+        refused = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=120)
+        assert refused.returncode == 2 and "pip install 'assay-judge[web]'" in refused.stderr, refused.stderr
+        assert refused.stderr.count("\n") == 1
+
+
+def test_nothing_but_the_page_imports_it() -> None:
+    listed = "import sys, pipeline, db.__main__, db.store, db.page, db.report, evaluator.engine.local; print(*sys.modules)"
+    names = subprocess.run(
+        [sys.executable, "-c", listed], cwd=PROJECT, capture_output=True, text=True, timeout=120, check=True
+    ).stdout.split()
+    assert not {"web", "fastapi", "starlette", "uvicorn", "matplotlib"} & set(names)

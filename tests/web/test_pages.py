@@ -1,0 +1,231 @@
+"""Every page: what it shows, where it leads, and the JSON beside it."""
+
+import json
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from fastapi.testclient import TestClient
+
+from db.store import Store
+from evaluator.category import Category
+from tests.db.samples import full_evidence, result
+from tests.web.conftest import PROBLEM_SOURCE, fill, put
+from tests.web.seen import Seen
+
+
+def seen(client: TestClient, path: str) -> Seen:
+    answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.text)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return Seen(answer.text)
+
+
+def beside(client: TestClient, path: str) -> object:
+    """The JSON that the page names."""
+    (link,) = [link for link in seen(client, path).links if urlsplit(link).path.endswith(".json")]
+    answer = client.get(link)
+    assert answer.status_code == 200 and answer.headers["content-type"] == "application/json", link
+    return json.loads(answer.text)
+
+
+PAGES = {
+    "/": ("full · NVIDIA H200 · 3 tasks", "small · CPU · 1 tasks", "ada", "bob", "fast_1.5", "pass@1", "10 evaluations"),
+    "/leaderboard": ("submissions/softmax/ada.py", "7 places", "NVIDIA H200"),
+    "/problems": ("softmax", "gelu", "matmul"),
+    "/problem?name=softmax": ("full · NVIDIA H200", "3.250", "class Model(torch.nn.Module):", "wrong_values", "No call can take less than"),
+    "/author?name=bob": ("submissions/gelu/bob.py", "syntax_error"),
+    "/submission?name=wrong.py": ("incorrect", "wrong_values", "current", "bob"),
+    "/failures": ("wrong_values", "syntax_error", "no_device", "Of 10 current evaluations", "Over time"),
+    "/evaluations": ("9 evaluations", "wrong.py", "submissions/gelu/ada.py"),
+    "/evaluations?category=wrong_values": ("1 evaluations", "wrong.py"),
+    "/live": ("pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
+    "/run/1": ("under way, or killed", "pipeline.py submissions", "unlucky.py"),
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_shows_what_it_is_for_and_has_its_json(client: TestClient, ids: dict[str, int], path: str) -> None:
+    found = seen(client, path)
+    for text in PAGES[path]:
+        assert text in found.text, text
+    assert beside(client, path)
+
+
+def test_every_link_of_every_page_leads_somewhere(client: TestClient, ids: dict[str, int]) -> None:
+    waiting, visited = ["/"], set()
+    while waiting:
+        link = waiting.pop()
+        path = link.partition("#")[0]
+        if not path or path in visited or re.search(r"[?&](sort|order)=", path):
+            continue
+        assert path.startswith("/") and not path.startswith("//"), link
+        visited.add(path)
+        answer = client.get(path)
+        assert answer.status_code == 200, link
+        if answer.headers["content-type"].startswith("text/html"):
+            waiting += Seen(answer.text).links
+        elif answer.headers["content-type"] == "application/json":
+            json.loads(answer.text)
+    visited_kinds = {urlsplit(path).path for path in visited}
+    assert {urlsplit(path).path for path in PAGES} | {"/fast_p.svg", "/speedups.svg", "/static/style.css"} <= visited_kinds
+    assert {f"/evaluation/{number}" for number in ids.values()} <= visited_kinds
+
+
+def test_an_empty_database_has_all_general_pages(client: TestClient) -> None:
+    for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live"):
+        seen(client, path)
+        beside(client, path)
+
+
+def test_a_table_is_sorted_by_the_column_that_is_asked_for(client: TestClient, ids: dict[str, int]) -> None:
+    first = seen(client, "/leaderboard")
+    titles = [title.strip() for title in first.rows[0]]
+    speedup = titles.index("speedup")
+    (ask,) = [link for link in first.links if link.startswith("/leaderboard?sort=speedup")]
+    falling = seen(client, ask)
+    values = [float(text) for text in falling.column(speedup)]
+    assert values == sorted(values, reverse=True) and len(values) == 7 and values[0] == 3.25
+    (ask,) = [link for link in falling.links if link.startswith("/leaderboard?sort=speedup")]
+    assert [float(text) for text in seen(client, ask).column(speedup)] == sorted(values)
+    assert 'aria-sort="descending"' in client.get("/leaderboard?sort=speedup").text
+    by_author = seen(client, "/leaderboard?sort=author&order=desc").column(titles.index("author"))
+    assert by_author == sorted(by_author, reverse=True)
+
+
+def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, ids: dict[str, int]) -> None:
+    found = seen(client, "/leaderboard?problem=gelu&author=ada&device=&case=&precision=")
+    assert [row[0].strip() for row in found.rows[1:]] == ["2"]
+    assert len(seen(client, "/leaderboard?device=CPU").rows) == 2
+    assert "Nothing is ranked here yet." in seen(client, "/leaderboard?case=none").text
+    assert len(seen(client, "/leaderboard?problem=softmax&device=NVIDIA H200").rows) == 4
+    assert "no_device" not in seen(client, "/failures?author=bob").text
+    assert [board["device_name"] for board in client.get("/index.json?device=CPU").json()["boards"]] == ["CPU"]
+
+
+def test_every_submission_is_shown_of_one_problem(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
+    assert "slower.py" not in seen(client, "/leaderboard?problem=gelu").text
+    assert "slower.py" in seen(client, "/leaderboard?problem=gelu&all=true").text
+    assert "slower.py" not in seen(client, "/leaderboard?all=true").text
+
+
+def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
+    for number in range(103):
+        name = f"{number:03}"
+        put(store, result(source=name, submission=name, author=f"author {name}", speedup=1 + number / 7), name)
+    first = seen(client, "/leaderboard?sort=author")
+    assert len(first.rows) == 101 and "1 of 2" in first.text
+    (following,) = {link for link in first.links if "page=2" in link}
+    assert seen(client, following).column(5) == ["author 100", "author 101", "author 102"]
+    assert len(client.get("/leaderboard.json").json()) == 103
+    assert len(seen(client, "/leaderboard?page=77").rows) == 4
+
+
+def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str, int]) -> None:
+    failed = seen(client, f"/evaluation/{ids['failed']}")
+    for text in (
+        *("incorrect/wrong_values", "as observed", "submission", "wrong.py [2]", "Feedback", "softmax_kernel(float const*)", "4096×1×1"),
+        *("Correctness rounds", "987654321", "a tail of 3", "..1#", "identifier undefined", "Compiler output", "more of it", "printed"),
+        *("RuntimeError: boom", "SIGKILL", "Stages", "11.500 s", "between them", "Environment", "Xeon", "allow_tf32", "1980", "namespaces"),
+        *("python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block",),
+        *("pipeline.py submissions --db sqlite:///results.db", "value_31"),
+    ):
+        assert text in failed.text, text
+    assert f"/evaluation/{ids['failed']}/error.svg?theme=dark" in failed.links
+    timed = seen(client, f"/evaluation/{ids['timed']}")
+    for text in ("1.25×", "Times", "0.375 ms", "1.923 ms", "Clock cuda_event"):
+        assert text in timed.text, text
+
+
+def test_a_diagnostic_is_at_its_line(client: TestClient, ids: dict[str, int]) -> None:
+    text = client.get(f"/evaluation/{ids['failed']}").text
+    row = re.search(r'<tr id="L31"(.*?)</tr>', text, re.DOTALL)
+    assert row is not None and "value_31" in row[1] and "identifier undefined" in row[1] and "marked" in row[1]
+    exception = re.search(r'<tr id="L12"(.*?)</tr>', text, re.DOTALL)
+    assert exception is not None and "RuntimeError: boom" in exception[1]
+    assert re.search(r'<tr id="L30"><th', text)
+
+
+def test_lines_are_counted_as_in_the_file_that_was_handed_in(client: TestClient, store: Store) -> None:
+    evidence = full_evidence().model_copy(update={"first_line": 25})
+    number = put(store, result(Category.CUDA_COMPILE_ERROR, evidence=evidence))
+    text = client.get(f"/evaluation/{number}").text
+    row = re.search(r'<tr id="L31"(.*?)</tr>', text, re.DOTALL)
+    assert row is not None and "value_7" in row[1] and "identifier undefined" in row[1]
+    assert 'id="L24"' not in text and 'id="L25"' in text
+
+
+def test_the_json_of_an_evaluation_is_that_of_show_with_its_feedback(client: TestClient, ids: dict[str, int]) -> None:
+    told = client.get(f"/evaluation/{ids['failed']}.json").json()
+    assert told["id"] == ids["failed"] and told["source"].startswith("value_1 = 1\n") and told["source_exact"] is False
+    assert told["evidence"]["rounds"][0]["outputs"][0]["max_error"] == "Infinity"
+    assert told["feedback"].startswith("verdict: incorrect/wrong_values")
+
+
+def test_a_problem_has_its_older_versions(client: TestClient, store: Store) -> None:
+    put(store, result(submission="old.py"))
+    store.save(result(submission="new.py", problem_sha256="a" * 64), "", "class Model: new = True\n")
+    found = seen(client, "/problem?name=softmax")
+    assert "new = True" in found.text and "Older versions" in found.text and "new.py" in found.text and "old.py" not in found.text
+    told = client.get("/problem.json?name=softmax").json()
+    assert [version["source"] for version in told["versions"]] == ["class Model: new = True\n", PROBLEM_SOURCE]
+
+
+def test_a_new_result_is_on_the_page_at_once(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.memory.SHARE", 1e9)  # of a large database it would be some moments later
+    assert "fast.py" not in seen(client, "/leaderboard").text
+    assert "timeout" not in seen(client, "/failures").text
+    put(store, result(submission="fast.py"))
+    put(store, result(Category.TIMEOUT, submission="late.py"))
+    assert "fast.py" in seen(client, "/leaderboard").text
+    assert "timeout" in seen(client, "/failures").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/nothing", 404, "There is no such page."),
+        ("/evaluation/999", 404, "There is no evaluation 999"),
+        ("/evaluation/x", 404, "There is no such page."),
+        ("/evaluation/99999999999999999999999", 400, "number"),
+        ("/run/999", 404, "There is no run 999"),
+        ("/problem", 400, "name"),
+        ("/problem?name=none", 404, "There is no problem 'none'"),
+        ("/author?name=none", 404, "There is no author 'none'"),
+        ("/submission?name=none", 404, "There is no submission 'none'"),
+        ("/leaderboard?page=0", 400, "page"),
+        ("/leaderboard?problem=" + "x" * 5000, 400, "problem"),
+        ("/static/../app.py", 404, "There is no such page."),
+        ("/static/%2e%2e/app.py", 404, "There is no such page."),
+        ("/evaluation/1/samples.svg", 404, "Nothing was timed"),
+        ("/fast_p.svg?case=none", 404, "Nobody was judged there."),
+        ("/evaluation/1/error.svg?theme=neon", 400, "theme"),
+    ],
+)
+def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int], path: str, status: int, words: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status and words in Seen(answer.text).text
+
+
+def test_errors_beside_pages_are_json(client: TestClient) -> None:
+    answer = client.get("/evaluation/999.json")
+    assert answer.status_code == 404 and answer.json() == {"error": "There is no evaluation 999 in this database."}
+
+
+def test_nothing_can_be_written(client: TestClient, ids: dict[str, int]) -> None:
+    for path in (*PAGES, "/live/events", f"/evaluation/{ids['failed']}"):
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            assert client.request(method, path).status_code == 405, (method, path)
+
+
+def test_a_database_that_can_t_be_read_is_said(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    store.close()
+    store.path.write_bytes(b"no database" * 1000)
+    answer = client.get("/evaluation/1")
+    assert answer.status_code == 503 and "can't be read" in Seen(answer.text).text
+
+
+def test_filling_gives_what_the_tests_count_on(store: Store) -> None:
+    fill(store)
+    assert store.count() == 10

@@ -1,0 +1,84 @@
+"""`python -m web`: shows a database of evaluations to browsers on this machine."""
+
+import argparse
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+
+from db import DEFAULT_URL
+
+EXIT_USAGE = 2
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+PORT = 8300
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serves until it is interrupted. Returns the exit code: 0, or 2 where it can't be done."""
+    options = parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    from db.error import StoreError
+    from db.store import Store
+    from evaluator.plain import plain_line
+
+    try:
+        import uvicorn
+
+        from web.app import create_app
+    except ImportError as error:
+        return _refuse(f"The page needs {error.name}: pip install 'assay-judge[web]'.")
+    try:
+        with Store.open(options.db, read_only=True) as store, _listening(options.host, options.port) as listener:
+            host, port = listener.getsockname()[:2]
+            app = create_app(store, LOOPBACK if options.host in LOOPBACK else None)
+            config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1)
+            address = f"[{host}]" if ":" in host else host
+            sys.stdout.write(plain_line(f"{store.name} is shown at http://{address}:{port}/ until Ctrl-C") + "\n")
+            sys.stdout.flush()
+            uvicorn.Server(config).run(sockets=[listener])
+    except StoreError as error:
+        return _refuse(str(error))
+    except OSError as error:
+        return _refuse(
+            f"{options.host}, port {options.port}, can't be listened on: {error.strerror or error}. Name others by --host and --port."
+        )
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Raises OSError."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address[:2], family=family)
+
+
+def _refuse(text: str) -> int:
+    from evaluator.plain import plain_line
+
+    sys.stderr.write(plain_line(text) + "\n")
+    return EXIT_USAGE
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 1 << 16:
+        raise argparse.ArgumentTypeError("between 0 and 65535")
+    return value
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's options."""
+    this = argparse.ArgumentParser(prog="python -m web", description="Shows a database of evaluations in a browser; reads only.")
+    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
+    this.add_argument(
+        "--host",
+        default=LOOPBACK[0],
+        help="address to listen on (default: %(default)s); any other than this machine's own lets others read everything",
+    )
+    this.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
+    return this
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""One author, and one submission with all its evaluations."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from db.boards import author_id
+from db.history import HistoryRow, history
+from db.leaderboard import Failures, LeaderboardRow, failures
+from db.overall import OverallBoard, OverallRow, overall
+from db.runs import Arrival, of_ids
+from db.statistics import FAST_P
+from db.store import StoreError
+from web.boards import COLUMNS, places
+from web.filters import MAX_NAME, Chosen, Name, PageNumber
+from web.site import Answer, NotFoundError, SiteOf, page
+from web.tables import Table, table
+
+router = APIRouter()
+LATEST = 20
+"""Evaluations that an author's page lists."""
+
+
+@dataclass(frozen=True)
+class AuthorPage(Answer):
+    """One author."""
+
+    name: str
+    overall: tuple[tuple[OverallBoard, OverallRow], ...]
+    table: Table[LeaderboardRow]
+    failures: Failures
+    latest: tuple[Arrival, ...]
+    fast_p: tuple[float, ...] = FAST_P
+
+
+@dataclass(frozen=True)
+class SubmissionPage(Answer):
+    """One submission."""
+
+    name: str
+    rows: tuple[HistoryRow, ...]
+
+
+@page(router, "/author", "author.html")
+def author_page(
+    site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], sort: Name = None, order: Name = None, number: PageNumber = 1
+) -> AuthorPage:
+    with site.store.read() as connection:
+        if author_id(connection, name) is None:
+            raise NotFoundError(f"There is no author {name!r} in this database.")
+    boards = site.memory.recall(("overall", Chosen()), lambda: overall(site.store))
+    standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
+    rows = places(site, Chosen(author=name))
+    counts = failures(site.store, author=name)
+    latest = of_ids(site.store, site.timeline.latest(LATEST, author=name)[1])
+    return AuthorPage(
+        value={
+            "name": name,
+            "overall": [
+                {"case": board.case, "device_name": board.device_name, "tasks": board.tasks, "row": row} for board, row in standing
+            ],
+            "places": rows,
+            "evaluations": counts.evaluations,
+            "failures": counts.counts,
+            "latest": latest,
+        },
+        name=name,
+        overall=standing,
+        table=table(COLUMNS, rows, sort, order, number),
+        failures=counts,
+        latest=latest,
+    )
+
+
+@page(router, "/submission", "submission.html")
+def submission_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> SubmissionPage:
+    try:
+        rows = history(site.store, name)
+    except StoreError as error:
+        raise NotFoundError(f"There is no submission {name!r} in this database.") from error
+    return SubmissionPage(value=rows, name=name, rows=rows)

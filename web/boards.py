@@ -1,0 +1,127 @@
+"""Authors over all problems, and the leaderboards."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from db.leaderboard import LeaderboardRow, leaderboard
+from db.overall import OverallBoard, OverallRow, overall
+from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
+from web.filters import Chosen, ChosenOf, Field, Name, PageNumber, fields_of
+from web.site import Answer, Site, SiteOf, page
+from web.tables import Column, Table, table
+
+router = APIRouter()
+
+
+@dataclass(frozen=True)
+class ShownBoard:
+    """An overall board as a table."""
+
+    board: OverallBoard
+    pass_at: tuple[int, ...]
+    """The k for which anybody has pass@k."""
+    table: Table[OverallRow]
+
+
+@dataclass(frozen=True)
+class OverallPage(Answer):
+    """Authors over all problems."""
+
+    evaluations: int
+    fields: tuple[Field, ...]
+    boards: tuple[ShownBoard, ...]
+    fast_p: tuple[float, ...] = FAST_P
+    failure_speedup: float = FAILURE_SPEEDUP
+
+
+@dataclass(frozen=True)
+class LeaderboardPage(Answer):
+    """Who is how fast where."""
+
+    fields: tuple[Field, ...]
+    every: bool
+    table: Table[LeaderboardRow]
+
+
+COLUMNS: tuple[Column[LeaderboardRow], ...] = (
+    Column("rank", "rank", lambda row: row.rank, numeric=True),
+    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True),
+    Column("interval", "95 % interval", lambda row: row.speedup_low, numeric=True, best_first=True),
+    Column("runtime", "runtime ms", lambda row: row.runtime_ms, numeric=True),
+    Column("baseline", "baseline ms", lambda row: row.baseline_ms, numeric=True),
+    Column("author", "author", lambda row: row.author),
+    Column("submission", "submission", lambda row: (row.submission, row.block or 0)),
+    Column("problem", "problem", lambda row: row.problem),
+    Column("case", "case", lambda row: row.case),
+    Column("device", "device", lambda row: row.device_name),
+    Column("precision", "precision", lambda row: row.precision),
+    Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, best_first=True),
+)
+
+
+@page(router, "/", "overall.html", json_path="/index.json")
+def overall_page(site: SiteOf, chosen: ChosenOf, sort: Name = None, order: Name = None) -> OverallPage:
+    names = {name: value for name, value in chosen.names.items() if name not in ("problem", "author")}
+    boards = site.memory.recall(("overall", chosen), lambda: overall(site.store, **names))
+    evaluations = site.memory.recall("count", site.store.count)
+    return OverallPage(
+        value={"evaluations": evaluations, "boards": boards},
+        evaluations=evaluations,
+        fields=fields_of(site, chosen, "device", "case", "precision"),
+        boards=tuple(_shown(board, sort, order) for board in boards),
+    )
+
+
+@page(router, "/leaderboard", "leaderboard.html")
+def leaderboard_page(
+    site: SiteOf,
+    chosen: ChosenOf,
+    every: Annotated[bool, Query(alias="all")] = False,
+    sort: Name = None,
+    order: Name = None,
+    number: PageNumber = 1,
+) -> LeaderboardPage:
+    # Of all problems together that would be every right answer there ever was.
+    every = every and chosen.problem is not None
+    rows = places(site, chosen, every)
+    return LeaderboardPage(
+        value=rows,
+        fields=fields_of(site, chosen, "problem", "author", "device", "case", "precision"),
+        every=every,
+        table=table(COLUMNS, rows, sort, order, number),
+    )
+
+
+def places(site: Site, chosen: Chosen, every: bool = False) -> tuple[LeaderboardRow, ...]:
+    """The places that fit. Ranks don't depend on filters, so that those of authors are found once for all."""
+    if chosen.problem is not None:
+        return site.memory.recall(("leaderboard", chosen, every), lambda: leaderboard(site.store, **asdict(chosen), every=every))
+    rows = site.memory.recall(("leaderboard",), lambda: leaderboard(site.store))
+    wanted = ((chosen.author, "author"), (chosen.device, "device_name"), (chosen.case, "case"), (chosen.precision, "precision"))
+    return tuple(row for row in rows if all(value in (None, getattr(row, name)) for value, name in wanted))
+
+
+def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoard:
+    ks = tuple(k for k in PASS_AT if any(k in row.pass_at for row in board.rows))
+    columns: list[Column[OverallRow]] = [
+        Column("rank", "rank", lambda row: row.rank, numeric=True),
+        Column("author", "author", lambda row: row.author),
+        Column("solved", "solved", lambda row: row.solved, numeric=True, best_first=True),
+        *(_fast(p) for p in FAST_P),
+        Column("mean", "mean speedup", lambda row: row.geometric_mean, numeric=True, best_first=True),
+        *(_pass_at(k) for k in ks),
+        Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True),
+        Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
+        Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
+    ]
+    return ShownBoard(board, ks, table(columns, board.rows, sort, order, size=len(board.rows) or 1))
+
+
+def _fast(p: float) -> Column[OverallRow]:
+    return Column(f"fast_{p:g}", f"fast_{p:g}", lambda row: row.fast[p], numeric=True, best_first=True)
+
+
+def _pass_at(k: int) -> Column[OverallRow]:
+    return Column(f"pass_{k}", f"pass@{k}", lambda row: row.pass_at.get(k), numeric=True, best_first=True)

@@ -1,0 +1,227 @@
+"""Charts as SVG, drawn by matplotlib on this side: no script in the browser, and text in them that can be read and scaled.
+
+Each is drawn in the colours of the reader's theme. A page shows them as images, in which a browser runs nothing.
+"""
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import matplotlib
+import matplotlib.dates
+import matplotlib.ticker
+from cycler import cycler
+from matplotlib.figure import Figure
+
+from db.curves import Speedups
+from db.plot import error_figure
+from db.problems import Record
+from evaluator.category import Category
+from evaluator.plain import plain_line
+from evaluator.result import Result, TimingEvidence
+
+Theme = Literal["light", "dark"]
+MEDIA_TYPE = "image/svg+xml"
+MAX_AUTHORS = 10
+MAX_CATEGORIES = 10
+"""Curves and colours of one chart: what a reader can tell apart."""
+MAX_LABEL = 40
+_MANY_TIMES = 5
+"""A scale whose largest value is so many times the least is logarithmic."""
+_FEW_TICKS = 10
+BUCKETS = 60
+"""At most so many bars over time, about."""
+_STEPS_H = (1, 6, 24, 24 * 7, 24 * 28, 24 * 364)
+_INK = {"light": "#1f2328", "dark": "#d7dde3"}
+_GRID = {"light": "#d8dee4", "dark": "#3a424b"}
+# Dark and light backgrounds both show these; told apart with all common kinds of colour blindness (Okabe and Ito, 2008, and variations).
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8f7fe0", "#9a8f00", "#6f7b86", "#b0562e", "#4aa5a0")
+# Matplotlib's settings are the process's, and its fonts are not made for threads.
+_TURN = threading.Lock()
+
+
+def svg(theme: Theme, make: Callable[[], Figure]) -> bytes:
+    """The picture of a figure that is made in the theme's colours. The same figure gives the same bytes."""
+    ink, grid = _INK[theme], _GRID[theme]
+    settings: Any = {
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink),
+        "axes.prop_cycle": cycler(color=_COLOURS),
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.facecolor": "none",
+        "grid.color": grid,
+        "grid.linewidth": 0.6,
+        "font.size": 10,
+        "legend.frameon": False,
+        "legend.fontsize": 9,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "assay",
+        "text.parse_math": False,  # a dollar in a name is a dollar
+    }
+    with _TURN, matplotlib.rc_context(settings):
+        file = io.BytesIO()
+        make().savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return file.getvalue()
+
+
+def best_times(records: Sequence[Record]) -> Figure:
+    """How the best time on each board came down."""
+    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
+    axes: Any = figure.add_subplot()
+    moments = [time.started_at for record in records for time in record.times]
+    times_ms = [time.runtime_ms for record in records for time in record.times]
+    margin = max((max(moments) - min(moments)) / 20, timedelta(hours=1))
+    for record in records[:MAX_AUTHORS]:
+        # Each stands until the end of the chart.
+        points = [*((time.started_at, time.runtime_ms) for time in record.times), (max(moments) + margin, record.times[-1].runtime_ms)]
+        marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)}
+        axes.step(*zip(*points, strict=True), where="post", label=_label(_place(record)), **marked)
+    axes.set_xlim(min(moments) - margin, max(moments) + margin)
+    axes.set_ylabel("best time, ms")
+    if max(times_ms) > _MANY_TIMES * min(times_ms):
+        axes.set_yscale("log")
+        _plain_ticks(axes.yaxis, max(times_ms) / min(times_ms))
+    else:
+        axes.set_ylim(0, max(times_ms) * 1.1)
+    _dates(axes)
+    _legend(axes)
+    return figure
+
+
+def fast_p(speedups: Speedups) -> Figure:
+    """The share of tasks solved and faster than p times the baseline, by p, for each author."""
+    figure = Figure(figsize=(7.5, 3.6), layout="constrained")
+    axes: Any = figure.add_subplot()
+    highest = max((values[-1] for values in speedups.authors.values() if values), default=1.0)
+    for author in list(speedups.authors)[:MAX_AUTHORS]:
+        points = [*speedups.curve(author), (highest * 1.05, 0.0)]
+        axes.step(*zip(*points, strict=True), where="post", label=_label(author or "(no author)"))
+    axes.set_xlim(0, max(2.0, highest * 1.05))
+    axes.set_ylim(0, 1.02)
+    axes.axvline(1.0, color=matplotlib.rcParams["text.color"], linewidth=0.8, linestyle=":")
+    axes.set_xlabel("p: times as fast as the baseline")
+    axes.set_ylabel("fast_p: share of tasks")
+    axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, 0))
+    _legend(axes)
+    return figure
+
+
+def distribution(speedups: Speedups) -> Figure:
+    """How many best speedups of all authors lie where."""
+    figure = Figure(figsize=(7.5, 2.8), layout="constrained")
+    axes: Any = figure.add_subplot()
+    values = [value for found in speedups.authors.values() for value in found]
+    low, high = (min(values), max(values)) if values else (0.5, 2.0)
+    low, high = (low / 1.2, high * 1.2) if low < high * 0.999 else (low / 2, high * 2)
+    count = 30
+    axes.hist(values, bins=[low * (high / low) ** (number / count) for number in range(count + 1)])
+    axes.set_xscale("log")
+    axes.axvline(1.0, color=matplotlib.rcParams["text.color"], linewidth=0.8, linestyle=":")
+    _plain_ticks(axes.xaxis, high / low)
+    axes.set_xlabel("speedup over the baseline")
+    axes.set_ylabel("authors × tasks")
+    axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+    return figure
+
+
+def over_time(counts: Mapping[datetime, Counter[Category]]) -> Figure:
+    """Failures by category, in as many stretches of time as can be told apart."""
+    figure = Figure(figsize=(7.5, 3.8), layout="constrained")
+    axes: Any = figure.add_subplot()
+    stretches, width = in_stretches(counts)
+    total: Counter[Category] = Counter()
+    for found in stretches.values():
+        total.update(found)
+    shown = [category for category, _ in total.most_common() if category is not Category.OK][:MAX_CATEGORIES]
+    moments = sorted(stretches)
+    bottom = [0] * len(moments)
+    for category in [*shown, None]:
+        heights = [stretches[moment][category] if category else _rest(stretches[moment], shown) for moment in moments]
+        if any(heights):
+            axes.bar(moments, heights, width, bottom, align="edge", label=category.value if category else "others")
+            bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    axes.set_ylabel(f"failed, in {_duration(width)}")
+    axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+    _dates(axes)
+    _legend(axes, outside=True)
+    return figure
+
+
+def in_stretches(counts: Mapping[datetime, Counter[Category]]) -> tuple[dict[datetime, Counter[Category]], timedelta]:
+    """Counts by hour, added up over longer stretches where there are many hours, and the length of a stretch."""
+    if not counts:
+        return {}, timedelta(hours=1)
+    first, last = min(counts), max(counts)
+    hours = (last - first) / timedelta(hours=1)
+    step = timedelta(hours=next((step for step in _STEPS_H if hours <= step * BUCKETS), _STEPS_H[-1]))
+    start = first.replace(hour=0)
+    found: dict[datetime, Counter[Category]] = {}
+    for moment, counted in counts.items():
+        found.setdefault(start + (moment - start) // step * step, Counter()).update(counted)
+    return dict(sorted(found.items())), step
+
+
+def samples(timing: TimingEvidence) -> Figure:
+    """Every timed call of candidate and baseline, in the order of the calls."""
+    figure = Figure(figsize=(7.5, 3.0), layout="constrained")
+    axes: Any = figure.add_subplot()
+    for side, name, colour in ((timing.candidate, "submission", _COLOURS[0]), (timing.baseline, "baseline", _COLOURS[1])):
+        axes.plot(range(1, len(side.samples_ms) + 1), side.samples_ms, ".", color=colour, label=name, markersize=5)
+        axes.axhline(side.median_ms, color=colour, linewidth=0.8)
+    axes.set_xlabel("call")
+    axes.set_ylabel("ms")
+    axes.set_ylim(bottom=0)
+    _legend(axes)
+    return figure
+
+
+def errors(result: Result) -> Figure:
+    """Where the outputs of the first failed round were wrong. Raises StoreError where there is nothing to draw."""
+    figure: Figure = error_figure(result)
+    return figure
+
+
+def _rest(found: Counter[Category], shown: Sequence[Category]) -> int:
+    return sum(count for category, count in found.items() if category is not Category.OK and category not in shown)
+
+
+def _place(record: Record) -> str:
+    parts = [record.case, record.device_name or "unknown device", record.precision if record.precision != "own" else None]
+    return " · ".join(part for part in parts if part)
+
+
+def _label(text: str) -> str:
+    line = plain_line(text)
+    # A label that begins with an underscore is left out of a legend.
+    return ("\u200a" if line.startswith("_") else "") + (line if len(line) <= MAX_LABEL else line[:MAX_LABEL] + "…")
+
+
+def _legend(axes: Any, outside: bool = False) -> None:
+    handles, _ = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(**({"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if outside else {}))
+
+
+def _dates(axes: Any) -> None:
+    dates: Any = matplotlib.dates
+    locator = dates.AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+
+def _plain_ticks(axis: Any, span: float) -> None:
+    """0.5 and 2 instead of powers of ten, on an axis whose largest value is `span` times the least."""
+    steps = (1.0, 2.0, 5.0) if span > _FEW_TICKS else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=steps))
+    axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    axis.set_minor_locator(matplotlib.ticker.NullLocator())
+
+
+def _duration(length: timedelta) -> str:
+    hours = length // timedelta(hours=1)
+    return "an hour" if hours == 1 else f"{hours} hours" if hours < 24 else "a day" if hours == 24 else f"{hours // 24} days"

@@ -1,0 +1,142 @@
+"""One evaluation: the verdict and all that it rests on."""
+
+import json
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from markupsafe import Markup
+
+from db.show import evaluation_json
+from db.store import StoredEvaluation
+from evaluator.category import CATEGORIES, CategoryInfo
+from evaluator.diagnosis.feedback import Feedback, feedback
+from evaluator.plain import plain_block
+from evaluator.result import Evidence, Result
+from web.site import Answer, NotFoundError, Site, SiteOf, page
+
+router = APIRouter()
+MAX_LINES = 5000
+"""Lines of source that are shown; all of it is in the JSON."""
+MAX_REMARKS = 500
+MAX_ID = 2**63 - 1
+_IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
+Number = Annotated[int, Path(ge=1, le=MAX_ID)]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is said at a line."""
+
+    kind: str
+    """Severity of a compiler's message; `verdict` or `exception`."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of what was handed in."""
+
+    number: int
+    html: Markup
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True)
+class EvaluationPage(Answer):
+    """One evaluation."""
+
+    stored: StoredEvaluation
+    result: Result
+    evidence: Evidence
+    info: CategoryInfo
+    feedback: Feedback
+    lines: tuple[Line, ...]
+    lines_left_out: int
+    stages: tuple[tuple[str, float, float], ...]
+    """Name, seconds and share of each stage."""
+    has_error_map: bool
+    rerun: str
+    """A command that judges it again."""
+    command: str | None
+    """The command that this came from."""
+
+
+@page(router, "/evaluation/{number:int}", "evaluation.html", json_path="/evaluation/{number:int}.json")
+def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
+    stored = find(site, number)
+    result, evidence = stored.result, stored.result.evidence
+    told = feedback(result, stored.source, evidence.first_line)
+    lines = plain_block(stored.source).removesuffix("\n")
+    return EvaluationPage(
+        value=json.loads(evaluation_json(stored, with_source=True)) | {"line": told.line, "feedback": told.text},
+        stored=stored,
+        result=result,
+        evidence=evidence,
+        info=CATEGORIES[result.category],
+        feedback=told,
+        lines=tuple(_lines(site, stored, told, lines))[:MAX_LINES],
+        lines_left_out=max(0, lines.count("\n") + 1 - MAX_LINES),
+        stages=tuple(_stages(result)),
+        has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
+        rerun=rerun_command(result),
+        command=shlex.join(stored.command.words) if stored.command else None,
+    )
+
+
+def find(site: Site, number: int) -> StoredEvaluation:
+    """Raises NotFoundError."""
+    stored = site.store.get(number)
+    if stored is None:
+        raise NotFoundError(f"There is no evaluation {number} in this database.")
+    return stored
+
+
+def rerun_command(result: Result) -> str:
+    """What judges the submission again, in the folder where it was judged first."""
+    bundled = _IN_BUNDLE.fullmatch(result.submission)
+    words = ["python", "pipeline.py", bundled[1] if bundled else result.submission, "--rerun"]
+    options = {"--problem": result.problem, "--case": result.case, "--author": result.author}
+    words += [word for name, value in options.items() if value is not None for word in (name, value)]
+    if result.device:
+        words += ["--device", result.device.split(":")[0]]
+    if result.block is not None:
+        words.append("--every-block")
+    return shlex.join(words)
+
+
+def _lines(site: Site, stored: StoredEvaluation, told: Feedback, code: str) -> Iterator[Line]:
+    remarks = _remarks(stored.result, told)
+    for number, html in enumerate(site.highlighter.lines(code), stored.result.evidence.first_line):
+        yield Line(number, Markup(html), tuple(remarks.get(number, ())))
+
+
+def _remarks(result: Result, told: Feedback) -> dict[int, list[Remark]]:
+    """By line of what was handed in; the same message of several compilers once."""
+    found: dict[int, list[Remark]] = defaultdict(list)
+    diagnostics = [item for build in result.evidence.builds for item in build.diagnostics if item.source_line is not None]
+    for item in diagnostics[:MAX_REMARKS]:
+        remark = Remark(item.severity, item.message)
+        if item.source_line is not None and remark not in found[item.source_line]:
+            found[item.source_line].append(remark)
+    exception = result.evidence.exception
+    if exception is not None and exception.line is not None:
+        found[exception.line].append(Remark("exception", f"{exception.type}: {exception.message}".partition("\n")[0]))
+    if told.line is not None and told.line not in found:
+        found[told.line].append(Remark("verdict", result.message or result.category.value))
+    return found
+
+
+def _stages(result: Result) -> Iterator[tuple[str, float, float]]:
+    """In order, and what lies between them."""
+    stages_s = result.evidence.stages_s
+    if not stages_s:
+        return
+    named_s = sum(stages_s.values())
+    total_s = max(result.duration_s, named_s)
+    for name, seconds in (*stages_s.items(), ("between them", total_s - named_s)):
+        yield name, seconds, seconds / total_s if total_s else 0.0

@@ -1,0 +1,139 @@
+"""Runs, and what comes of them while they work: server-sent events, from what a pipeline has stored.
+
+A pipeline stores each result before it tells of it, so that whoever looks at the database sees a run grow. How many submissions it has
+still to judge is not stored.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from db.error import StoreError
+from db.report import dump
+from db.runs import Arrival, Run, arrivals, came_between, newest, run, runs
+from db.store import Store
+from evaluator.plain import plain_line
+from web.evaluations import MAX_ID, Number
+from web.site import Answer, NotFoundError, SiteOf, of_request, page
+from web.tables import PAGE_ROWS
+
+router = APIRouter()
+SHOWN_RUNS = 15
+SHOWN_ARRIVALS = 40
+LOOK_S = 1.0
+"""How often a stream looks for something new."""
+BEAT_S = 15.0
+"""How often a stream says that it is alive, where there is nothing new."""
+MAX_STREAMS = 50
+
+
+@dataclass(frozen=True)
+class LivePage(Answer):
+    """The last runs and evaluations."""
+
+    runs: tuple[Run, ...]
+    arrivals: tuple[Arrival, ...]
+    newest: int
+
+
+@dataclass(frozen=True)
+class RunPage(Answer):
+    """One run."""
+
+    run: Run
+    rows: tuple[Arrival, ...]
+    older: int | None
+    """The next page has evaluations before this one; None where there are none."""
+
+
+@page(router, "/live", "live.html")
+def live_page(site: SiteOf) -> LivePage:
+    last = newest(site.store)
+    found, rows = runs(site.store, SHOWN_RUNS), arrivals(site.store, SHOWN_ARRIVALS, before=last + 1)
+    return LivePage({"newest": last, "runs": found, "evaluations": rows}, found, rows, last)
+
+
+@page(router, "/run/{number:int}", "run.html", json_path="/run/{number:int}.json")
+def run_page(site: SiteOf, number: Number, before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None) -> RunPage:
+    found = run(site.store, number)
+    if found is None:
+        raise NotFoundError(f"There is no run {number} in this database.")
+    rows = arrivals(site.store, PAGE_ROWS + 1, before=before, run_id=number)
+    shown = rows[:PAGE_ROWS]
+    return RunPage({"run": found, "evaluations": shown}, found, shown, shown[-1].evaluation_id if len(rows) > PAGE_ROWS else None)
+
+
+@router.get("/live/events")
+async def events(
+    request: Request,
+    after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Response:
+    """What is stored from now on, or after an evaluation; a browser that comes back names the last one that it has seen."""
+    state = request.app.state
+    if state.streams >= MAX_STREAMS:
+        return Response("Too many streams are open.\n", status_code=503, media_type="text/plain", headers={"Retry-After": "30"})
+    if last_event_id is not None and last_event_id.isdecimal() and len(last_event_id) < 19:
+        after = int(last_event_id)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(request, after), media_type="text/event-stream", headers=headers)
+
+
+async def _stream(request: Request, after: int | None) -> AsyncIterator[str]:
+    store, state = of_request(request).store, request.app.state
+    state.streams += 1
+    try:
+        follower = await run_in_threadpool(Follower, store, after)
+        quiet_s = BEAT_S
+        while not state.closing and not await request.is_disconnected():
+            news = await run_in_threadpool(follower.news)
+            if news is not None:
+                yield f"id: {follower.last}\ndata: {news}\n\n"
+                quiet_s = 0.0
+            elif quiet_s >= BEAT_S:
+                yield ": nothing new\n\n"
+                quiet_s = 0.0
+            await asyncio.sleep(LOOK_S)
+            quiet_s += LOOK_S
+    except StoreError as error:
+        yield f"event: trouble\ndata: {json.dumps(plain_line(str(error)))}\n\n"
+    finally:
+        state.streams -= 1
+
+
+class Follower:
+    """Tells what has come since it was last asked. Raises StoreError where the database can't be read."""
+
+    def __init__(self, store: Store, after: int | None) -> None:
+        self._store = store
+        self.last = newest(store) if after is None else after
+        self._counted_up_to = newest(store)
+        self._counts: dict[int, Counter[str]] = {found.id: Counter(found.statuses) for found in runs(store, SHOWN_RUNS)}
+        self._known: tuple[Any, ...] | None = None
+
+    def news(self) -> str | None:
+        """JSON of the last runs and of new evaluations, newest first; None where nothing has changed."""
+        last = newest(self._store)
+        if last > self._counted_up_to:
+            for number, counts in came_between(self._store, self._counted_up_to, last).items():
+                self._counts.setdefault(number, Counter()).update(counts)
+            self._counted_up_to = last
+        heads = runs(self._store, SHOWN_RUNS, counted=False)
+        known = (last, *((head.id, head.finished_at) for head in heads))
+        if known == self._known and last <= self.last:
+            return None
+        fresh = arrivals(self._store, SHOWN_ARRIVALS, after=self.last, before=last + 1)
+        self._known, self.last = known, max(last, self.last)
+        told = [
+            {"id": head.id, "command": " ".join(head.words), "started_at": head.started_at, "finished_at": head.finished_at}
+            | {"statuses": dict(self._counts.get(head.id, Counter()))}
+            for head in heads
+        ]
+        return json.dumps(json.loads(dump({"newest": last, "runs": told, "evaluations": fresh})))

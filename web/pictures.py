@@ -1,0 +1,70 @@
+"""The charts of the pages, each at an address of its own, in `theme` light or dark."""
+
+from collections.abc import Callable, Hashable
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from matplotlib.figure import Figure
+
+from db.curves import Speedups, best_speedups
+from db.problems import records
+from web import charts
+from web.charts import Theme
+from web.evaluations import Number, find
+from web.filters import MAX_NAME, ChosenOf
+from web.site import NotFoundError, Site, SiteOf
+
+router = APIRouter()
+
+
+@router.get("/problem/best.svg")
+def best(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
+    found = site.memory.recall(("records", name), lambda: records(site.store, name))
+    if not found:
+        raise NotFoundError(f"Nothing is ok for {name!r}.")
+    return _picture(site, ("best", name), theme, lambda: charts.best_times(found))
+
+
+@router.get("/fast_p.svg")
+def fast_p(site: SiteOf, chosen: ChosenOf, theme: Theme = "light") -> Response:
+    found = _speedups(site, chosen)
+    return _picture(site, ("fast_p", chosen), theme, lambda: charts.fast_p(found))
+
+
+@router.get("/speedups.svg")
+def speedups(site: SiteOf, chosen: ChosenOf, theme: Theme = "light") -> Response:
+    found = _speedups(site, chosen)
+    return _picture(site, ("speedups", chosen), theme, lambda: charts.distribution(found))
+
+
+@router.get("/failures/over_time.svg")
+def over_time(site: SiteOf, chosen: ChosenOf, theme: Theme = "light") -> Response:
+    found = site.memory.recall(("hours", chosen), lambda: site.timeline.counts(**chosen.names))
+    return _picture(site, ("over_time", chosen), theme, lambda: charts.over_time(found))
+
+
+@router.get("/evaluation/{number:int}/samples.svg")
+def samples(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
+    timing = find(site, number).result.evidence.timing
+    if timing is None:
+        raise NotFoundError(f"Nothing was timed in evaluation {number}.")
+    return _picture(site, ("samples", number), theme, lambda: charts.samples(timing))
+
+
+@router.get("/evaluation/{number:int}/error.svg")
+def error(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
+    result = find(site, number).result
+    return _picture(site, ("error", number), theme, lambda: charts.errors(result))
+
+
+def _speedups(site: Site, chosen: ChosenOf) -> Speedups:
+    """Of the board of a case and device. A filter that is left out is that of what has neither."""
+    found = best_speedups(site.store, chosen.device, chosen.case, chosen.precision)
+    fitting = [board for board in found if board.case == chosen.case and board.device_name == (chosen.device or "")]
+    if not fitting:
+        raise NotFoundError("Nobody was judged there.")
+    return fitting[0]
+
+
+def _picture(site: Site, key: tuple[Hashable, ...], theme: Theme, make: Callable[[], Figure]) -> Response:
+    return Response(site.memory.recall(("svg", theme, *key), lambda: charts.svg(theme, make)), media_type=charts.MEDIA_TYPE)

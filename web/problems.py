@@ -1,0 +1,109 @@
+"""The problems, and one of them: its text, its cases, its floor, who is fastest and how that came."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from markupsafe import Markup
+
+from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
+from db.problems import ProblemCount, Record, Version, problems, records, versions
+from evaluator.plain import plain_block
+from evaluator.result import FloorEvidence
+from web.filters import MAX_NAME, Name, PageNumber
+from web.site import Answer, NotFoundError, Site, SiteOf, page
+from web.tables import Column, Table, table
+
+router = APIRouter()
+TOP_ROWS = 10
+"""Places of a board that a problem's page shows."""
+
+
+@dataclass(frozen=True)
+class ProblemsPage(Answer):
+    """All problems."""
+
+    table: Table[ProblemCount]
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board of the problem."""
+
+    case: str | None
+    device_name: str
+    precision: str | None
+    rows: tuple[LeaderboardRow, ...]
+    """The first ones."""
+    places: int
+    floor: FloorEvidence | None
+    """The least time that a call can take there, as the judge of one of the best found it."""
+
+
+@dataclass(frozen=True)
+class ProblemPage(Answer):
+    """One problem."""
+
+    name: str
+    version: Version
+    """The one that counts."""
+    older: tuple[Version, ...]
+    boards: tuple[Board, ...]
+    records: tuple[Record, ...]
+    failures: Failures
+    source: tuple[Markup, ...]
+    """Lines of the version's text as HTML; none where it is not known."""
+
+
+COLUMNS: tuple[Column[ProblemCount], ...] = (
+    Column("name", "problem", lambda row: row.name),
+    Column("evaluations", "evaluations", lambda row: row.evaluations, numeric=True, best_first=True),
+    Column("ok", "ok", lambda row: row.ok, numeric=True, best_first=True),
+    Column("not_evaluated", "not evaluated", lambda row: row.not_evaluated, numeric=True, best_first=True),
+)
+
+
+@page(router, "/problems", "problems.html")
+def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
+    found = problems(site.store)
+    return ProblemsPage(found, table(COLUMNS, found, sort, order, number))
+
+
+@page(router, "/problem", "problem.html")
+def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> ProblemPage:
+    counting, *older = versions(site.store, name) or (None,)
+    if counting is None:
+        raise NotFoundError(f"There is no problem {name!r} in this database.")
+    boards = tuple(_boards(site, leaderboard(site.store, problem=name)))
+    history = site.memory.recall(("records", name), lambda: records(site.store, name))
+    counts = failures(site.store, problem=name)
+    return ProblemPage(
+        value={
+            "name": name,
+            "versions": [counting, *older],
+            "boards": boards,
+            "best_times": history,
+            "evaluations": counts.evaluations,
+            "failures": counts.counts,
+        },
+        name=name,
+        version=counting,
+        older=tuple(version for version in older if version is not None),
+        boards=boards,
+        records=history,
+        failures=counts,
+        source=tuple(map(Markup, site.highlighter.lines(plain_block(counting.source).rstrip("\n")))) if counting.source else (),
+    )
+
+
+def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[Board]:
+    of_board: dict[tuple[str | None, str, str | None], list[LeaderboardRow]] = {}
+    for row in rows:
+        of_board.setdefault((row.case, row.device_name, row.precision), []).append(row)
+    return [Board(*board, tuple(found[:TOP_ROWS]), len(found), _floor(site, found[:TOP_ROWS])) for board, found in of_board.items()]
+
+
+def _floor(site: Site, best: list[LeaderboardRow]) -> FloorEvidence | None:
+    """That of the best of them that has one."""
+    found = (site.store.get(row.evaluation_id) for row in best)
+    return next((stored.result.evidence.floor for stored in found if stored and stored.result.evidence.floor), None)

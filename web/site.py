@@ -1,0 +1,171 @@
+"""What every page needs: the database, what is remembered of it, and how a page is made of an answer.
+
+An answer is shown as HTML by a template, which gets it as `page`, and beside it as JSON, so that everything on a page can be had by a
+program too.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from db.report import dump
+from db.rows import storable_text
+from db.store import Store
+from db.timeline import Timeline
+from evaluator.plain import plain_block
+from evaluator.result import Record
+from web.highlight import Highlighter
+from web.memory import Memory
+
+FOLDER = Path(__file__).parent
+JSON = "application/json"
+
+
+class Site:
+    """One database and what is kept in memory of it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.memory = Memory(store)
+        self.timeline = Timeline(store)
+        self.highlighter = Highlighter()
+        self.templates = _environment()
+
+    def close(self) -> None:
+        self.highlighter.close()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Base of what pages show: `value` is what the JSON beside the page holds; fields of the others are for its layout."""
+
+    value: Any
+
+
+class NotFoundError(Exception):
+    """What is asked for is not in the database; the message says what."""
+
+
+def of_request(request: Request) -> Site:
+    """The site that a request is to."""
+    found: Site = request.app.state.site
+    return found
+
+
+SiteOf = Annotated[Site, Depends(of_request)]
+
+
+def page(
+    router: APIRouter, path: str, template: str, json_path: str | None = None
+) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """Makes of a function that returns an answer a page at `path`, and the same as JSON at `path` + `.json`."""
+
+    def add(answer: Callable[..., Answer]) -> Callable[..., Answer]:
+        def as_html(request: Request, found: Annotated[Answer, Depends(answer)]) -> Response:
+            return HTMLResponse(render(request, template, found))
+
+        def as_json(found: Annotated[Answer, Depends(answer)]) -> Response:
+            return Response(to_json(found), media_type=JSON)
+
+        router.add_api_route(path, as_html, methods=["GET"])
+        router.add_api_route(json_path or f"{path}.json", as_json, methods=["GET"])
+        return answer
+
+    return add
+
+
+def render(request: Request, template: str, found: object) -> str:
+    """The HTML of an answer."""
+    return of_request(request).templates.get_template(template).render(page=found, request=request, here=Here(request))
+
+
+def to_json(found: "Answer") -> str:
+    """The JSON of an answer."""
+    return dump(_plain(found.value))
+
+
+def link(path: str, given: Mapping[str, object] = MappingProxyType({}), /, **parameters: object) -> str:
+    """A path with a query of what is given, with changes; parameters that are None are left out."""
+    query = {name: storable_text(str(value)) for name, value in (dict(given) | parameters).items() if value is not None}
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+class Here:
+    """The address of the page being shown."""
+
+    def __init__(self, request: Request) -> None:
+        self.path = request.url.path
+        self._given = dict(request.query_params)
+
+    def but(self, **changes: object) -> str:
+        """This page with other parameters; None takes one away."""
+        return link(self.path, self._given, **changes)
+
+    @property
+    def json(self) -> str:
+        return link("/index.json" if self.path == "/" else f"{self.path}.json", self._given)
+
+
+def _plain(value: Any) -> Any:
+    """Values for JSON: keys of objects are texts there, and what is not finite is told by name, as in results."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {_key(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value - value != 0:
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _key(key: object) -> str:
+    if isinstance(key, datetime):
+        return key.isoformat()
+    return f"{key:g}" if isinstance(key, float) else key.value if isinstance(key, Enum) else "" if key is None else str(key)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(link=link)
+    environment.filters.update(figure=figure, share=share, moment=moment)
+    return environment
+
+
+def _harmless(value: Any) -> Any:
+    """What a template shows: nothing for None, and no character that would hide or turn around what follows. Escaping comes after."""
+    if value is None:
+        return ""
+    return plain_block(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def figure(value: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits."""
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def moment(value: datetime | None) -> str:
+    return "" if value is None else value.strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,108 @@
+"use strict";
+// Keeps the page of runs up to date. What comes from submissions is put in as text, never as markup.
+
+const SHOWN = 40;
+const state = document.getElementById("state");
+const runs = document.querySelector("#runs tbody");
+const arrivals = document.querySelector("#arrivals tbody");
+let last = null;
+let cameAt = null;
+
+// Characters that would hide or turn around what follows are shown by their number, as on the rest of the page.
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+function plain(value) {
+  const code = (sign) => "\\u" + sign.charCodeAt(0).toString(16).padStart(4, "0");
+  return value === null || value === undefined ? "" : String(value).replace(UNSAFE, code);
+}
+
+function cell(row, content, kind) {
+  const made = row.insertCell();
+  if (kind) made.className = kind;
+  made.append(content instanceof Node ? content : plain(content));
+}
+
+function anchor(path, text, parameters) {
+  const made = document.createElement("a");
+  made.href = parameters ? path + "?" + new URLSearchParams(parameters) : path;
+  made.textContent = plain(text);
+  return made;
+}
+
+function moment(text) {
+  return text ? text.slice(0, 19).replace("T", " ") : "";
+}
+
+function figure(value) {
+  return value === null ? "" : String(Number(value.toPrecision(4)));
+}
+
+function addArrival(item) {
+  const row = arrivals.insertRow(0);
+  row.className = "fresh";
+  const verdict = document.createElement("span");
+  verdict.className = "word";
+  const status = document.createElement("span");
+  status.className = "verdict " + item.status;
+  status.textContent = item.status;
+  verdict.append(status, "/" + plain(item.category));
+  const submission = document.createElement("span");
+  submission.append(anchor("/submission", item.submission, { name: item.submission }));
+  if (item.block !== null) submission.append(" [" + item.block + "]");
+  cell(row, anchor("/evaluation/" + item.evaluation_id, item.evaluation_id), "n");
+  cell(row, verdict);
+  cell(row, figure(item.speedup), "n");
+  cell(row, submission, "long");
+  cell(row, item.author === null ? "(no author)" : anchor("/author", item.author, { name: item.author }));
+  cell(row, item.problem === null ? "" : anchor("/problem", item.problem, { name: item.problem }));
+  cell(row, item.case);
+  cell(row, item.device_name);
+  cell(row, moment(item.started_at));
+  while (arrivals.rows.length > SHOWN) arrivals.deleteRow(-1);
+}
+
+function showRuns(found) {
+  const rows = found.map((run) => {
+    const row = document.createElement("tr");
+    row.dataset.run = run.id;
+    const statuses = Object.entries(run.statuses).sort();
+    cell(row, anchor("/run/" + run.id, run.id), "n");
+    cell(row, run.command, "long");
+    cell(row, moment(run.started_at));
+    cell(row, moment(run.finished_at));
+    cell(row, statuses.reduce((sum, [, count]) => sum + count, 0), "n");
+    cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "long");
+    return row;
+  });
+  runs.replaceChildren(...rows);
+}
+
+function tell() {
+  const ago = Math.round((Date.now() - cameAt) / 1000);
+  state.textContent = last === null ? "Live: nothing new yet." : "Live: evaluation " + last + " came " + ago + " s ago.";
+}
+
+const source = new EventSource("/live/events?after=" + state.dataset.after);
+let timer = null;
+source.onopen = () => {
+  tell();
+  if (timer === null) timer = setInterval(tell, 5000);
+};
+source.onmessage = (event) => {
+  const news = JSON.parse(event.data);
+  showRuns(news.runs);
+  for (const item of news.evaluations.reverse()) addArrival(item);
+  if (news.evaluations.length) {
+    last = news.newest;
+    cameAt = Date.now();
+  }
+  tell();
+};
+source.addEventListener("trouble", (event) => {
+  source.close();
+  clearInterval(timer);
+  state.textContent = plain(JSON.parse(event.data));
+});
+source.onerror = () => {
+  state.textContent = "The server does not answer; trying again.";
+};
