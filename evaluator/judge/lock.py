@@ -5,14 +5,14 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 
 class DeviceLock:
     """A lock file a device. Held while a submission computes, given up while it waits for a build.
 
-    A second one is held by who gets the first next: one at a time can prepare for the device.
+    A second one is held by who gets the first next: one at a time can prepare for the device, while another has it.
     """
 
     def __init__(self, device_id: str) -> None:
@@ -24,25 +24,36 @@ class DeviceLock:
         except OSError:
             os.close(self._descriptor)
             raise
-        self._held = False
+        self._held = self._next = False
 
-    def acquire(self, prepare: Callable[[], object] | None = None) -> None:
-        """Wait for the device. `prepare` is called as soon as nobody else comes before, while another may still have the device."""
+    def take_turn(self) -> None:
+        """Wait until nobody else gets the device before, which another may still have. `acquire` is to follow soon: all others wait."""
+        if not (self._held or self._next):
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            self._next = True
+
+    def acquire(self) -> None:
+        """Wait for the device."""
         if self._held:
             return
-        fcntl.flock(self._turn, fcntl.LOCK_EX)
+        self.take_turn()
         try:
-            if prepare:
-                prepare()
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._held = True
         finally:
-            fcntl.flock(self._turn, fcntl.LOCK_UN)
-        self._held = True
+            self._give_up_turn()
 
     def release(self) -> None:
+        """Give up the device, or the turn to have it."""
+        self._give_up_turn()
         if self._held:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self._held = False
+
+    def _give_up_turn(self) -> None:
+        if self._next:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+            self._next = False
 
     @contextlib.contextmanager
     def yielded(self) -> Iterator[None]:

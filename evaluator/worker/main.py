@@ -85,6 +85,7 @@ class Worker:
         kind, seq = request["kind"], request["seq"]
         handlers = {
             "load": self._load,
+            "start": self._start,
             "construct": self._construct,
             "map": self._map,
             "unmap": self._unmap,
@@ -116,8 +117,6 @@ class Worker:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         with os.fdopen(descriptors[0], "rb") as source:
             self._path.write_bytes(source.read())
-        if self._device.type == "cuda":
-            torch.zeros(1, device=self._device)  # starts CUDA here, where neither the device's lock nor anybody's clock is held
         if request.pop("ablate"):
             self._ablate()
         Extensions(self._build, self._ablation).install()
@@ -132,6 +131,12 @@ class Worker:
         for name, value in request["constants"].items():
             setattr(module, name, structure.decode(value, _no_tensor))
         self._model_class = getattr(module, request["class"])
+        return {}
+
+    def _start(self, _request: Message, _: Sequence[int]) -> Message:
+        """Start CUDA, unless the submission has done so: it takes a while, in which nobody's clock is to run."""
+        torch.zeros(1, device=self._device)
+        synchronize(self._device)
         return {}
 
     def _ablate(self) -> None:

@@ -109,7 +109,9 @@ def test_one_of_those_that_wait_prepares_while_another_has_it(holder: subprocess
     locks = [DeviceLock("gpu-1") for _ in range(3)]
 
     def wait(number: int) -> None:
-        locks[number].acquire(lambda: prepared.append(number))
+        locks[number].take_turn()
+        prepared.append(number)
+        locks[number].acquire()
         locks[number].release()
 
     threads = [threading.Thread(target=wait, args=(number,)) for number in range(3)]
@@ -123,6 +125,21 @@ def test_one_of_those_that_wait_prepares_while_another_has_it(holder: subprocess
     assert sorted(prepared) == [0, 1, 2]
     for lock in locks:
         lock.close()
+
+
+def test_a_turn_that_is_given_up_is_the_next_ones() -> None:
+    lock, other = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    lock.take_turn()
+    assert is_free()
+    waiting = threading.Thread(target=other.take_turn, daemon=True)
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive()
+    lock.release()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    lock.close()
+    other.close()
 
 
 def test_who_has_it_waits_for_nobody() -> None:
