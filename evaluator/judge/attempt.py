@@ -29,6 +29,7 @@ from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_want
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
+from evaluator.judge.warm import warm
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -244,14 +245,14 @@ class Attempt:
         return candidate
 
     def _take_device(self, worker: Worker, early: Callable[[], None] = lambda: None) -> None:
-        """Wait for the device. Of all that wait for a GPU the one that is next starts CUDA, which takes a while, while another has it: each
-        that did would take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
+        """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
+        take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
         """
         with worker.entering("wait"):
-            self._lock.take_turn()
+            self._lock.take_place()
         if self._device.type == "cuda":
             early()
-            mine = self._aside.submit(_start_cuda, self._device)
+            mine = self._aside.submit(warm, self._problem, self._device, self._bench.warmed)
             with worker.entering("load"):
                 worker.request("start", LOAD_S)
                 mine.result()
@@ -525,11 +526,6 @@ class Attempt:
 
     def _note(self, **observed: Any) -> None:
         self.evidence = self.evidence.model_copy(update=observed)
-
-
-def _start_cuda(device: torch.device) -> None:
-    """Make this process's context, once."""
-    torch.zeros(1, device=device)
 
 
 def _found_no_memory(worker: Worker) -> bool:

@@ -220,7 +220,7 @@ class Conversation:
             fields: dict[str, Any] = {"class": "ModelNew", "device": device.torch_device, "threads": 1, "constants": {}, "ablate": False}
             worker.load(job.code, self._left_s, **fields)
         with worker.entering("wait"):
-            self._plan.lock.take_turn()
+            self._plan.lock.take_place()
         if device.kind == "cuda":
             with worker.entering("load"):
                 worker.request("start", self._left_s)
