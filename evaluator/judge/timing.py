@@ -56,7 +56,7 @@ MAX_SETS = 16
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_CALLS = 16
-ALONE_S = 0.25
+ALONE_S = 0.2
 """With LEAST_CALLS done, the baseline alone is called no longer than this."""
 
 _random = secrets.SystemRandom()
