@@ -39,7 +39,7 @@ from evaluator.worker.protocol import ProtocolError
 
 WORKER_ENTRY = "evaluator.worker.main:main"
 START_S = 60.0
-"""A cold worker imports torch first."""
+"""Of a worker, which if cold imports torch first, and of CUDA in it."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
 ABLATED_S = 10.0
@@ -254,7 +254,7 @@ class Attempt:
             early()
             mine = self._aside.submit(warm, self._problem, self._device, self._bench.warmed)
             with worker.entering("load"):
-                worker.request("start", LOAD_S)
+                worker.request("start", START_S)
                 mine.result()
         with worker.entering("wait"):
             self._lock.acquire()
@@ -313,7 +313,7 @@ class Attempt:
         try:
             self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
             if self._device.type == "cuda":
-                worker.request("start", LOAD_S)
+                worker.request("start", START_S)
         except WorkerError as error:
             raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
         return worker
