@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from evaluator.diagnosis import cpp, python
+from evaluator.figures import percent
 
 MAX_NOTES = 12
 MAX_OF_A_KIND = 3
@@ -55,14 +56,29 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Ran:
+    """What was observed to run, to be told beside what is read."""
+
+    own_launches: int | None = None
+    """Launches of own kernels; None where nothing was observed."""
+    own_share: float | None = None
+    """What they have of a call's time on the device; None where that was not taken."""
+
+    def __str__(self) -> str:
+        if self.own_launches is None:
+            return ""
+        share = "" if self.own_share is None else f", with {percent(self.own_share)} of a call's time on the device"
+        return f"; {self.own_launches} launches of own kernels were observed{share}"
+
+
+@dataclass(frozen=True)
 class Subject:
     """What is read."""
 
     script: python.Script
     sizes: frozenset[int]
     """Sizes of the case's inputs."""
-    own_launches: int | None
-    """Launches of own kernels that were observed; None where nothing was observed."""
+    ran: Ran
 
     @property
     def kernels(self) -> list[cpp.Kernel]:
@@ -73,15 +89,16 @@ class Subject:
         return [launch for source in self.script.sources for launch in source.launches]
 
 
+UNOBSERVED = Ran()
 Finder = Callable[[Subject], Iterator[Note]]
 
 
-def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), own_launches: int | None = None) -> tuple[Note, ...]:
+def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), ran: Ran = UNOBSERVED) -> tuple[Note, ...]:
     """What strikes a reader of `code`, which begins on line `first_line` of its file; the most telling first."""
     script = python.read(code)
     if script is None:
         return ()
-    subject = Subject(script, frozenset(size for size in sizes if size >= LEAST_SIZE), own_launches)
+    subject = Subject(script, frozenset(size for size in sizes if size >= LEAST_SIZE), ran)
     found: list[Note] = []
     for finder in FINDERS:
         of_a_kind: dict[Note, None] = {}
@@ -119,8 +136,7 @@ def _computes_in_python(subject: Subject) -> Iterator[Note]:
         root, _, last = call.name.rpartition(".")
         if last not in COMPUTES or last in bound or root.rsplit(".", 1)[-1] in subject.script.extensions or root.startswith(NOT_TORCH):
             continue
-        ran = "" if subject.own_launches is None else f"; {subject.own_launches} launches of own kernels were observed"
-        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{ran}")
+        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{subject.ran}")
 
 
 def _barrier_in_branch(subject: Subject) -> Iterator[Note]:

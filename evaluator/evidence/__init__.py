@@ -6,7 +6,7 @@ Every figure carries its unit in its name. Everything here is plain data that go
 from evaluator.evidence.build import BuildAttempt, BuildEvidence, Diagnostic
 from evaluator.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
 from evaluator.evidence.ending import ExceptionEvidence, ExitEvidence
-from evaluator.evidence.launches import FaultEvidence, KernelLimits, LaunchRecord
+from evaluator.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
 from evaluator.evidence.record import Record
 from evaluator.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, WrongElement
 from evaluator.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
@@ -29,6 +29,7 @@ __all__ = [
     "FaultEvidence",
     "FloorEvidence",
     "KernelLimits",
+    "KernelTimes",
     "LaunchRecord",
     "LightEvidence",
     "Record",

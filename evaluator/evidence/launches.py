@@ -47,6 +47,27 @@ class LaunchRecord(Record):
     """Blocks of a cluster, where the launch asked for clusters."""
     limits: KernelLimits | None = None
     """Of the submission's own kernels, where the runtime told them."""
+    timed: int = 0
+    """Launches whose time on the device was taken (KernelTimes)."""
+    device_ms: float = 0.0
+    """The time of all these together, by events around each: a claim of the worker's process, and some microseconds more than the kernel's
+    own."""
+
+    @property
+    def each_ms(self) -> float | None:
+        """The time of one of these launches, on average; None where none was timed."""
+        return self.device_ms / self.timed if self.timed else None
+
+
+class KernelTimes(Record):
+    """Calls in which the time of each launch was taken (evaluator/worker/launch_clock.h), after those that count; no verdict rests on them.
+
+    What was launched past PyTorch's CUDA runtime, as cuBLAS does, is in the calls' time and in that of no launch.
+    """
+
+    calls: int
+    call_ms: float
+    """Of all these calls together, by the worker's events."""
 
 
 class FaultEvidence(Record):

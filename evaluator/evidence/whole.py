@@ -5,7 +5,7 @@ from pydantic import Field
 from evaluator.evidence.build import BuildEvidence
 from evaluator.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
 from evaluator.evidence.ending import ExceptionEvidence, ExitEvidence
-from evaluator.evidence.launches import FaultEvidence, LaunchRecord
+from evaluator.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
 from evaluator.evidence.record import Record
 from evaluator.evidence.rounds import AblationEvidence, RoundEvidence
 from evaluator.evidence.sanitizer import SanitizerEvidence
@@ -21,6 +21,8 @@ class Evidence(Record):
     """The last stage entered."""
     builds: tuple[BuildEvidence, ...] = ()
     launches: tuple[LaunchRecord, ...] = ()
+    kernel_times: KernelTimes | None = None
+    """None where the time of kernels was not taken."""
     device_states: tuple[DeviceState, ...] = ()
     """In the order in which they were read."""
     rounds: tuple[RoundEvidence, ...] = ()
@@ -58,3 +60,13 @@ class Evidence(Record):
     """How the submission was read, where that is not plain: its code came from the reasoning, say."""
     detail: str = ""
     """A traceback or other detail of the judge's own, for infrastructure errors."""
+
+    def device_share(self, launch: LaunchRecord) -> float | None:
+        """What share of a call's time on the device such launches have; None where that was not taken.
+
+        Kernels that ran side by side may have more time together than the call: then they share what they have.
+        """
+        if self.kernel_times is None or not launch.timed:
+            return None
+        whole_ms = max(self.kernel_times.call_ms, sum(other.device_ms for other in self.launches))
+        return launch.device_ms / whole_ms if whole_ms > 0 else None
