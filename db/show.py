@@ -262,7 +262,8 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
         table = _table("line", "where", "severity", "message")
         for item in build.diagnostics:
             place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
-            table.add_row(*map(cell, (item.source_line, place, item.severity, item.message)))
+            where = f"{place} (not its own)" if item.foreign else place
+            table.add_row(*map(cell, (item.source_line, where, item.severity, item.message)))
         yield table
     if build.output:
         yield "  compiler output:"

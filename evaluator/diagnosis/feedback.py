@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.build.messages import errors
+from evaluator.build.messages import NOT_ITS_OWN, errors
 from evaluator.category import CATEGORIES, Category, Status
 from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.cause import line_of
@@ -146,6 +146,8 @@ def _diagnostics(result: Result) -> Iterator[Section]:
 
 def _told(item: Diagnostic) -> str:
     place = f"line {item.source_line}" if item.source_line else f"{item.file}:{item.line}" if item.line else item.file
+    if item.foreign:
+        place += f", {NOT_ITS_OWN}"
     excerpt = f"  [{item.excerpt.splitlines()[0]}]" if item.excerpt else ""
     return f"{place}: {item.message}{excerpt}"
 

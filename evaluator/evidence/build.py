@@ -20,6 +20,8 @@ class Diagnostic(Record):
     """Line of what was handed in that this comes from."""
     excerpt: str = ""
     """That line, and on a second one a caret under the column where it is known."""
+    foreign: bool = False
+    """Whether it is about a line of a file that is none of the build's own, and nothing of the build's own is known to have led there."""
 
 
 class BuildAttempt(Record):
