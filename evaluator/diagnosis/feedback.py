@@ -32,6 +32,7 @@ MAX_DIAGNOSTICS = 5
 MAX_KERNELS = 8
 MAX_LIBRARY_KERNELS = 3
 MAX_TRACEBACK_LINES = 12
+UNREAD = (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK)
 AROUND = 2
 """Lines of code shown above and below the one that the verdict is about."""
 
@@ -237,7 +238,7 @@ def _speed(result: Result) -> Iterator[Section]:
 
 
 def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
-    if result.status is Status.NOT_EVALUATED or result.category in (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK):
+    if result.category in UNREAD or (result.status is Status.NOT_EVALUATED and result.category is not Category.NO_DEVICE):
         return
     launches = result.evidence.launches
     own = sum(launch.count for launch in launches if launch.own) if launches else None

@@ -12,10 +12,10 @@ SEEN_SHARE = 0.95
 
 
 def own_share(evidence: Evidence) -> float | None:
-    """Of a call's time on the device: what its own kernels have; None where that was not taken."""
-    if evidence.kernel_times is None:
-        return None
-    return sum(evidence.device_share(launch) or 0.0 for launch in evidence.launches if launch.own)
+    """Of a call's time on the device: what its own kernels have; None where that was not taken, as of those that a graph replays."""
+    own = [launch for launch in evidence.launches if launch.own]
+    shares = [share for launch in own if (share := evidence.device_share(launch)) is not None]
+    return None if evidence.kernel_times is None or (own and not shares) else sum(shares)
 
 
 def timed(evidence: Evidence, launch: LaunchRecord) -> str:
@@ -46,7 +46,7 @@ def breakdown(evidence: Evidence) -> list[str]:
     lines = [f"time by kernel: {'; '.join(told)}"]
     seen = _sum(evidence, found)
     if seen < SEEN_SHARE:
-        rest = "gaps between kernels, copies, and libraries that launch past PyTorch's runtime, as cuBLAS does"
+        rest = "gaps between kernels, copies, graphs, and libraries that launch past PyTorch's runtime, as cuBLAS does"
         lines.append(f"{percent(1 - seen)} of a call's time is in none of these launches: {rest}")
     return lines
 

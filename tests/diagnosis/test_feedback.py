@@ -289,6 +289,12 @@ def hostile() -> Feedback:
     return feedback(failing(Category.PYTHON_EXCEPTION, HOSTILE, **evidence), code)
 
 
+def test_what_was_compiled_only_has_its_notes() -> None:
+    launched_by_2048 = submission(KERNEL.replace("255) / 256, 256", "2047) / 2048, 2048"))
+    assert "launched with 2048 threads a block" in feedback(failing(Category.NO_DEVICE), launched_by_2048).text
+    assert "launched with" not in feedback(failing(Category.INTERRUPTED), launched_by_2048).text
+
+
 def test_nothing_that_a_terminal_obeys_is_said() -> None:
     told = hostile()
     assert len(told.sections) >= 7 and "owned" in told.text and "red" in told.text

@@ -36,6 +36,13 @@ def test_time_is_shared_out_among_launches() -> None:
     assert own_share(MIXED) == 0.1 and launches_a_call(MIXED) == 3.0
 
 
+def test_kernels_that_a_graph_replays_have_no_share() -> None:
+    replayed = observed(launch("scale()"), timed("gemm()", 2, 4.0, own=False))
+    assert own_share(replayed) is None
+    assert "making them faster" not in feedback(slow(replayed), CODE).text
+    assert own_share(observed(timed("gemm()", 2, 4.0, own=False))) == 0.0
+
+
 def test_kernels_side_by_side_share_what_they_have() -> None:
     beside = observed(timed("a()", 2, 9.0), timed("b()", 2, 9.0), call_ms=10.0)
     assert [beside.device_share(one) for one in beside.launches] == [0.5, 0.5]
