@@ -258,6 +258,8 @@ def test_every_category_has_something_to_be_said(category: Category) -> None:
         ('calling a __host__ function("f") from a __global__ function("g") is not allowed', "__device__"),
         ("undefined symbol: _Z1fv", "exactly the signature"),
         ("argument types are: (const float, double)", "0.0f"),
+        ("line 3: TypeError: load_inline() missing 1 required positional argument: 'cpp_sources'", "torch::Tensor f(torch::Tensor x);"),
+        ("line 3: TypeError: load_inline() got an unexpected keyword argument 'cuda_source'", "cuda_sources"),
     ],
 )
 def test_messages_that_come_up_again_and_again_get_advice(message: str, advice: str) -> None:
