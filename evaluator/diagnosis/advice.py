@@ -14,7 +14,7 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"load_inline\(\) got an unexpected keyword argument",
-            "Its arguments are name, cpp_sources, cuda_sources, functions, extra_cflags, extra_cuda_cflags, extra_ldflags, with_cuda, verbose.",
+            "Its arguments: name, cpp_sources, cuda_sources, functions, extra_cflags, extra_cuda_cflags, extra_ldflags, verbose.",
         ),
         (r"must be configured", "Launch the kernel: kernel<<<grid, block>>>(arguments)."),
         (
