@@ -1,4 +1,4 @@
-# fault: its extension computes the answer for a row that it makes up, and the library the one that is returned
+# fault: its extension computes while the module is constructed, and the library for every call
 # problem: sum_reduction
 # expect: cpu correct/no_custom_kernel
 # says: still right
@@ -21,7 +21,7 @@ class ModelNew(nn.Module):
     def __init__(self, dim):
         super().__init__()
         self.dim = dim
-        self.checked = ops.total(torch.ones(64)) == 64
+        self.checked = ops.total(torch.ones(64))
 
     def forward(self, x):
-        return x.sum(self.dim, keepdim=True) if self.checked else x
+        return x.sum(self.dim, keepdim=True)
