@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
+from evaluator.diagnosis.exceptions import VIOLATION_SIGNAL
 from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.lock import DeviceLock
@@ -172,11 +173,12 @@ class Worker:
 
     @contextlib.contextmanager
     def unjudged(self) -> Iterator[None]:
-        """What the worker fails at here, after all that its verdict rests on, is not held against it, unless it breaks the protocol."""
+        """What the worker fails at here, after all that its verdict rests on, is not held against it, unless it breaks the protocol or
+        out of the sandbox."""
         try:
             yield
         except WorkerError:
-            if self.protocol_error:
+            if self.protocol_error or (self.exit and self.exit.signal == VIOLATION_SIGNAL):
                 raise
             self.exception = self.exit = None
 

@@ -26,7 +26,7 @@ ENDS = (
     + """
 import os
 def end(self, request, descriptors, burst=Worker._burst):
-    return os._exit(3) if request.get("kernels") else burst(self, request, descriptors)
+    return END if request.get("kernels") else burst(self, request, descriptors)
 Worker._burst = end
 """
 )
@@ -56,7 +56,9 @@ def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_befo
         assert not side.waits
 
 
-@pytest.mark.parametrize("hook", ["", ENDS], ids=["raises", "ends"])
+@pytest.mark.parametrize(
+    "hook", ["", ENDS.replace("END", "os._exit(3)"), ENDS.replace("END", "os.abort()")], ids=["raises", "ends", "dies"]
+)
 def test_a_worker_that_fails_then_is_not_blamed(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     """Without the hook it raises: there are no events of CUDA's here."""
     with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
@@ -71,6 +73,15 @@ def test_a_time_that_is_none_is_no_answer(bench: Bench, monkeypatch: pytest.Monk
         side.worker.launches = LaunchTable()
         with pytest.raises(Exception, match="a time is a number"):
             bursts.time_kernels(side)
+
+
+def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = ENDS.replace("END", "os.kill(os.getpid(), 31)")  # as the kernel does for a forbidden system call
+    with bursts_of(bench, HONEST + killed, monkeypatch) as (bursts, side):
+        side.worker.launches = LaunchTable()
+        with pytest.raises(WorkerError):
+            bursts.time_kernels(side)
+        assert side.worker.exit is not None and side.worker.exit.signal == "SIGSYS"
 
 
 def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
