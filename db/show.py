@@ -22,7 +22,6 @@ from evaluator.result import (
     ExceptionEvidence,
     ExitEvidence,
     FloorEvidence,
-    LaunchRecord,
     LightEvidence,
     Result,
     RoundEvidence,
@@ -107,7 +106,7 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     for build in evidence.builds:
         yield from _build(build)
     if evidence.launches:
-        yield from _launches(evidence.launches)
+        yield from _launches(evidence)
     if evidence.fault is not None:
         yield _heading("The kernel that broke the device or did not end, by a second run")
         yield _facts(dict(evidence.fault))
@@ -263,23 +262,33 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
         table = _table("line", "where", "severity", "message")
         for item in build.diagnostics:
             place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
-            table.add_row(*map(cell, (item.source_line, place, item.severity, item.message)))
+            where = f"{place} (not its own)" if item.foreign else place
+            table.add_row(*map(cell, (item.source_line, where, item.severity, item.message)))
         yield table
     if build.output:
         yield "  compiler output:"
         yield block(build.output, indent="    ")
 
 
-def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
+def _launches(evidence: Evidence) -> Iterator[RenderableType]:
     yield _heading("Kernel launches")
     columns = ("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "registers", "local bytes", "code", "first")
-    table = _table(*columns)
-    for item in launches:
+    times = evidence.kernel_times
+    table = _table(*columns, *(("ms a launch", "of a call's time") if times else ()))
+    for item in evidence.launches:
         sizes = ("×".join(map(str, item.grid)), "×".join(map(str, item.block)), item.shared_bytes)
         origin = "own" if item.own else "library"
         limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
-        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first)))
+        took = (None if item.each_ms is None else f"{item.each_ms:.4g}", _share(evidence.device_share(item))) if times else ()
+        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first, *took)))
     yield table
+    if times:
+        each_ms = times.call_ms / max(times.calls, 1)
+        yield f"  times by events around each launch, in {times.calls} further calls that took {each_ms:.4g} ms each"
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else percent(share)
 
 
 def _sanitizer(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:

@@ -505,6 +505,7 @@ class Attempt:
             stage=worker.stage,
             builds=tuple(worker.builds),
             launches=worker.launches.read() if worker.launches else (),
+            kernel_times=worker.kernel_times,
             rounds=tuple(self._rounds),
             exception=worker.exception,
             exit=worker.exit,

@@ -32,6 +32,9 @@ BURSTS_S = 0.3
 """The same of bursts."""
 BURST_MS = 40.0
 """No burst is of more calls than take about so long: a slow call is told as well alone."""
+KERNEL_CALLS = 3
+KERNELS_S = 0.3
+"""Calls in which the time of each kernel is taken; no further one when so much time has passed."""
 CHECKED = 4
 """Answers of a burst that are compared, drawn when it is over."""
 ROOM_BYTES = 4 << 30
@@ -110,6 +113,21 @@ class Bursts:
                 times_ms.clear()
         self._run_singles(side, check)
         self._run_in_rows(side, check)
+
+    def time_kernels(self, side: Side) -> None:
+        """Calls in which the time of each launch is taken, for the record: whatever comes of them, nothing is judged by it."""
+        if side.worker.launches is None:
+            return
+        start, waits = time.monotonic(), side.waits
+        try:
+            with side.worker.unjudged():
+                for number in range(KERNEL_CALLS):
+                    if not number or time.monotonic() - start <= KERNELS_S:
+                        side.burst(self._given(1), [None], kernels=True)
+        except torch.OutOfMemoryError:
+            log.info("there is no memory to time kernels with")
+        finally:
+            side.waits = waits  # how the calls that count were asked for
 
     def _is_late(self, side: Side) -> bool:
         """Whether calls waited for the device, or seem to take longer than they claim, by what the worker itself takes without them: this

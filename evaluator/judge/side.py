@@ -15,7 +15,7 @@ from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.memory import Allocation, Memory, describe
-from evaluator.judge.session import Worker
+from evaluator.judge.session import Worker, claimed_ms
 from evaluator.result import TimingSide
 from evaluator.worker.protocol import Message, ProtocolError
 
@@ -149,21 +149,25 @@ class Side:
         """Whether the last call, or each of a burst, was preceded by its flush; on the CPU there is none."""
         return self.flush is None or self.flush.done()
 
-    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True) -> float:
+    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True, kernels: bool = False) -> float:
         """Calls back to back over these sets, each after a flush: the wall time of one of them, in ms.
 
         Each answer is copied to its place; where that is None, the last answer is kept. Without `calls`, the same with these left out, of
         a worker whose last answer has not been revealed. Behind the gate, where there is one, it is the device's time and not the host's,
-        except where forward() waits for the device; where it does, a wait takes the place of a call that is left out.
+        except where forward() waits for the device; where it does, a wait takes the place of a call that is left out. The time of `kernels`
+        is taken for the worker's record, and makes the calls slower.
         """
         self._describe(given, keep=not calls)
         flushes = [None] * len(given) if self.flush is None else self.flush.order(len(given))
         fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": flushes, "calls": calls}
-        fields["waits"] = self.waits
-        if not self.is_gated:
-            return self._ask_now("burst", given, gate=None, **fields)[0] / len(given)
-        assert self.gate is not None
-        return self._ask_behind(self.gate, given, fields) / len(given)
+        fields |= {"waits": self.waits} | ({"kernels": True} if kernels else {})
+        if self.gate is not None and self.is_gated:
+            took_ms, answer = self._ask_behind(self.gate, given, fields)
+        else:
+            took_ms, answer = self._ask_now("burst", given, gate=None, **fields)
+        if kernels:
+            self.worker.note_kernels(answer)
+        return took_ms / len(given)
 
     @property
     def is_gated(self) -> bool:
@@ -244,8 +248,8 @@ class Side:
         answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
-    def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> float:
-        """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device."""
+    def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device. And the answer."""
         copy = filling(given)
         torch.cuda.synchronize(gate.device)
         value = gate.close()
@@ -260,10 +264,10 @@ class Side:
             torch.cuda.synchronize(gate.device)
             gate.open()
 
-        self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
+        answer = self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = opened - asked >= SPIN_S
-        return took_ms
+        return took_ms, answer
 
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
@@ -275,11 +279,3 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
     """Lower quartile, median and upper quartile of at least one sample."""
     lower, median, upper = statistics.quantiles(samples, n=4) if len(samples) > 1 else list(samples) * 3
     return lower, median, upper
-
-
-def claimed_ms(answer: Message) -> float:
-    """The time that a worker says a call took. Raises ProtocolError where it says nothing of the kind."""
-    value = answer.get("ms")
-    if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
-        raise ProtocolError("a time is a number of milliseconds, and not negative")
-    return float(value)

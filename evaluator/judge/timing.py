@@ -136,6 +136,7 @@ class Timing:
             self._in_bursts = True
             self._arguments = []  # bursts draw their own, and there may be no memory for more
             bursts.run(self._candidate, self._compare, WrongAnswerError)
+            bursts.time_kernels(self._candidate)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.

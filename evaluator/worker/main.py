@@ -12,6 +12,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
+from evaluator.worker.kernel_clock import KernelClock, event
 from evaluator.worker.memory import Mappings
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
@@ -199,11 +201,12 @@ class Worker:
     def _call(self, request: Message, _: Sequence[int]) -> Message:
         if self._ablation:
             self._ablation.seal()  # what was loaded past the builder too
-        with torch.no_grad():
+        clock = KernelClock() if request.get("kernels") else None
+        with torch.no_grad(), clock.running() if clock else nullcontext():
             value = self._model(*self._sets[request["set"]])
         synchronize(self._device)
         self._output = []
-        return {"output": structure.encode(value, self._describe)}
+        return {"output": structure.encode(value, self._describe), **({"ms": clock.read()} if clock else {})}
 
     def _describe(self, tensor: torch.Tensor) -> Message:
         self._output.append(tensor)
@@ -251,7 +254,7 @@ class Worker:
         with torch.no_grad():
             if self._device.type != "cuda":
                 return {"output": structure.encode(self._model(*inputs), self._describe)}
-            start, end = _event(), _event()
+            start, end = event(), event()
             self._flush(request["flush"])
             start.record()
             value = self._model(*inputs)
@@ -269,8 +272,10 @@ class Worker:
         after a wait for the device where forward() `waits` for it.
 
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
+        Where `kernels` are asked for, the time of each launch is taken, and that of the last call.
         """
         value = request["gate"]
+        clock = KernelClock() if request.get("kernels") else None
         if value is not None and self._gate is not None:
             self._gate.wait_for(value)
         for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
@@ -279,7 +284,10 @@ class Worker:
             with torch.no_grad():
                 if request["calls"]:
                     self._output = []
-                    structure.encode(self._model(*self._sets[position]), self._describe)
+                    with clock.running() if clock else nullcontext():
+                        answer = self._model(*self._sets[position])
+                    structure.encode(answer, self._describe)
+                    del answer
                 elif request["waits"]:
                     synchronize(self._device)
                     structure.encode(self._output, self._description)
@@ -288,7 +296,7 @@ class Worker:
         if value is not None:
             self._channel.send({"kind": "queued", "seq": request["seq"]})
         synchronize(self._device)
-        return {}
+        return {"ms": clock.read()} if clock else {}
 
     def _ping(self, _request: Message, _: Sequence[int]) -> Message:
         """Nothing, so that the judge learns what asking costs."""
@@ -337,10 +345,6 @@ def seed(value: int) -> None:
     random.seed(value)
     numpy.random.seed(value % (1 << 32))
     torch.manual_seed(value)
-
-
-def _event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:

@@ -21,6 +21,7 @@ from evaluator.result import (
     FaultEvidence,
     FloorEvidence,
     KernelLimits,
+    KernelTimes,
     LaunchRecord,
     LightEvidence,
     Result,
@@ -141,11 +142,14 @@ def full_evidence(text: str = "") -> Evidence:
                 first=2,
                 last=9,
                 cluster=(2, 1, 1),
+                timed=6,
+                device_ms=3.0,
                 limits=KernelLimits(
                     registers=40, static_shared_bytes=1024, local_bytes=16, max_threads=1024, max_dynamic_shared_bytes=49152
                 ),
             ),
         ),
+        kernel_times=KernelTimes(calls=3, call_ms=4.0),
         fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
         sizes=(17, 1021),
         device_states=(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evaluator.category import Category
-from evaluator.judge.side import claimed_ms
+from evaluator.judge.session import claimed_ms
 from evaluator.result import TimingSide
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge

@@ -125,7 +125,16 @@ def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
 def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str, int]) -> None:
     failed = seen(client, f"/evaluation/{ids['failed']}")
     for text in (
-        *("incorrect/wrong_values", "as observed", "submission", "wrong.py [2]", "Feedback", "softmax_kernel(float const*)", "4096×1×1"),
+        *(
+            "incorrect/wrong_values",
+            "as observed",
+            "submission",
+            "wrong.py [2]",
+            "Feedback",
+            "softmax_kernel(float const*)",
+            "4096×1×1",
+            "75.0 %",
+        ),
         *("Correctness rounds", "987654321", "a tail of 3", "..1#", "identifier undefined", "Compiler output", "more of it", "printed"),
         *("RuntimeError: boom", "SIGKILL", "Stages", "11.500 s", "between them", "Environment", "Xeon", "allow_tf32", "1980", "namespaces"),
         *("python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block",),
