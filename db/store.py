@@ -146,11 +146,22 @@ class Store:
     def _unwritable(self, error: SQLAlchemyError) -> StoreError:
         return StoreError(f"{self.name} can't be written: {cause(error)}. {way_out(error)}")
 
-    def start_run(self, words: Sequence[str]) -> None:
-        """Everything saved from now on belongs to the command with these words; it ends when the store is closed. Raises StoreError."""
-        command = Command(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC))
+    def start_run(self, words: Sequence[str], expected: int | None = None) -> None:
+        """Everything saved from now on belongs to the command with these words; it ends when the store is closed. Raises StoreError.
+
+        expected: how many evaluations it is to come to, where that can be told; `expect` tells better later.
+        """
+        command = Command(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
+
+    def expect(self, count: int | None) -> None:
+        """Tells whoever follows the run how many evaluations it is to come to. Nothing hangs on it: trouble is no more than logged."""
+        try:
+            with self.change() as connection:
+                connection.execute(update(RunRow).where(RunRow.id == self._run_id).values(expected=count))
+        except StoreError as error:
+            logger.warning("how much the run has to do could not be stored: %s", error)
 
     def save(self, result: Result, source: str, problem_source: str | None = None) -> int:
         """Stores one evaluation in one transaction and returns its id; it is durable when this returns.

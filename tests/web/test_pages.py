@@ -39,8 +39,8 @@ PAGES = {
     "/failures": ("wrong_values", "syntax_error", "no_device", "Of 10 current evaluations", "Over time"),
     "/evaluations": ("9 evaluations", "wrong.py", "submissions/gelu/ada.py"),
     "/evaluations?category=wrong_values": ("1 evaluations", "wrong.py"),
-    "/live": ("pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
-    "/run/1": ("under way, or killed", "pipeline.py submissions", "unlucky.py"),
+    "/live": ("10 of 12", "pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
+    "/run/1": ("under way, or killed", "10 of 12", "pipeline.py submissions", "unlucky.py"),
 }
 
 
