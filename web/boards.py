@@ -51,6 +51,7 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     Column("interval", "95 % interval", lambda row: row.speedup_low, numeric=True, best_first=True),
     Column("runtime", "runtime ms", lambda row: row.runtime_ms, numeric=True),
     Column("baseline", "baseline ms", lambda row: row.baseline_ms, numeric=True),
+    Column("light", "of light (baseline)", lambda row: row.speed_of_light, numeric=True, best_first=True),
     Column("author", "author", lambda row: row.author),
     Column("submission", "submission", lambda row: (row.submission, row.block or 0)),
     Column("problem", "problem", lambda row: row.problem),
@@ -115,6 +116,7 @@ def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoa
         Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True),
         Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
+        Column("failures", "most frequent failures", lambda row: sum(item.count for item in row.failures.counts), best_first=True),
     ]
     return ShownBoard(board, ks, table(columns, board.rows, sort, order, size=len(board.rows) or 1))
 

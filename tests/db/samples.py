@@ -156,6 +156,7 @@ def full_evidence(text: str = "") -> Evidence:
             DeviceState(
                 stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, throttled=f"sw_power_cap{text}", other_processes=0, at_s=0.125
             ),
+            DeviceState(stage=f"after time{text}", sm_clock_mhz=1755.0, power_w=640.5, throttled="", other_processes=2, at_s=0.25),
             DeviceState(stage="after"),
         ),
         conditions=ConditionsEvidence(
