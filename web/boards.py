@@ -116,7 +116,6 @@ def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoa
         Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True),
         Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
-        Column("failures", "most frequent failures", lambda row: sum(item.count for item in row.failures.counts), best_first=True),
     ]
     return ShownBoard(board, ks, table(columns, board.rows, sort, order, size=len(board.rows) or 1))
 
