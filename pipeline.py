@@ -43,8 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
-    with _early_start(options) as early:
-        return _main(options, early)
+    try:
+        with _early_start(options) as early:
+            return _main(options, early)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED  # before anything was judged
 
 
 def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":

@@ -5,6 +5,7 @@ no website can have a visitor's browser write here.
 """
 
 import hmac
+import os
 import secrets
 import stat
 import tempfile
@@ -43,9 +44,13 @@ def read_token(path: Path) -> str:
         if not path.exists():
             path.touch(0o600, exist_ok=False)
             path.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
-        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise TokenError(f"{path} can be read by others than its owner: chmod 600 {path}")
-        token = path.read_text(encoding="ascii").strip()
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), encoding="ascii") as file:
+            status = os.fstat(file.fileno())
+            if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise TokenError(f"{path} can be read by others than its owner: chmod 600 {path}")
+            if status.st_uid != os.geteuid():
+                raise TokenError(f"{path} is another user's, who knows what it holds: remove it, and one is made.")
+            token = file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "it is not ASCII"
         raise TokenError(f"{path} can't be used for a token: {cause}.") from error

@@ -43,10 +43,14 @@ class ProblemReader:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._end()
+
+    def _end(self) -> None:
         if self._process is not None and self._pipe is not None:
             self._process.kill()
             self._process.join(END_WITHIN_S)
             self._pipe.close()
+        self._process = self._pipe = None
 
     def get(self, name: str) -> ProblemFacts:
         """Raises ProblemError."""
@@ -64,6 +68,7 @@ class ProblemReader:
             pipe.send((self._paths[name], case))
             answer: ProblemFacts | _Fault = pipe.recv()
         except (EOFError, OSError) as error:
+            self._end()  # the next problem is another's business
             raise ProblemError(self._paths[name], None, "importing the file leaves the process as it is, but ended it") from error
         if isinstance(answer, _Fault):
             raise ProblemError(answer.path, answer.line, answer.rule)

@@ -5,7 +5,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +161,9 @@ class Attempt:
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
         """The verdict where the judge or the machine failed; none where that is for a submission which holds the device's memory."""
-        with contextlib.suppress(SandboxUnavailable, RuntimeError):  # a lost supervisor or a lost device: no submission is to blame
-            if (starving := blame(error, self._workers, self._device)) is not None:
+        # A lost supervisor or a lost device: no submission is to blame. Nor where others may have the device.
+        with contextlib.suppress(SandboxUnavailable, RuntimeError):
+            if self._lock.held and (starving := blame(error, self._workers, self._device)) is not None:
                 self._note(starving=starving)
                 return None
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
@@ -250,14 +251,22 @@ class Attempt:
         """
         with worker.entering("wait"):
             self._lock.take_place()
+        warming: Future[None] | None = None
         if self._device.type == "cuda":
             early()
-            mine = self._aside.submit(warm, self._problem, self._device, self._bench.warmed)
-            with worker.entering("load"):
-                worker.request("start", START_S)
-                mine.result()
+            warming = self._aside.submit(self._warm)
+            try:
+                with worker.entering("load"):
+                    worker.request("start", START_S)
+            finally:
+                wait([warming])
         with worker.entering("wait"):
             self._lock.acquire()
+        if warming is not None and warming.exception() is not None:
+            self._warm()  # whoever had the device then, had its memory too
+
+    def _warm(self) -> None:
+        warm(self._problem, self._device, self._bench.warmed)
 
     def _load_alone(self, failed: Worker) -> Worker:
         """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""
@@ -426,9 +435,10 @@ class Attempt:
             self._note(timing=timing, conditions=again.model_copy(update=told))
         except WrongAnswerError as error:
             self._note(timing=None, wrong_timed_answer=error.evidence)
-        except Exception as error:  # whatever it is: the first timing stands
+        except Exception as error:  # whatever else it is: the first timing stands
             log.info("the second timing of %s comes to nothing: %s", self._job.submission, error, exc_info=True)
             self._note(conditions=before)
+            self._hold_against(error)
         finally:
             self._end_all()
             self._lock.acquire()
@@ -446,6 +456,18 @@ class Attempt:
         for one in (worker, baseline):
             self._construct(one, arguments, model)
         return self._time("second timing", worker, baseline, oracle)
+
+    def _hold_against(self, error: Exception) -> None:
+        """What breaks the protocol or out of the sandbox is as bad in the second timing as in the first."""
+        first, second = self._candidate, self._workers[-1]
+        if first is None or second is first:
+            return  # there was none
+        if isinstance(error, ProtocolError):
+            second.protocol_error = second.protocol_error or str(error)[:2000]
+        if second.broke_out:
+            second.stages_s = first.stages_s
+            self._candidate = second
+            self._note(timing=None)
 
     def _end_all(self) -> None:
         """Kill what runs of the submission and of the baseline."""

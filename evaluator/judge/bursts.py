@@ -35,6 +35,8 @@ BURST_MS = 40.0
 KERNEL_CALLS = 3
 KERNELS_S = 0.3
 """Calls in which the time of each kernel is taken; no further one when so much time has passed."""
+KERNELS_DEADLINE_S = 5.0
+"""Of each request for one. Nothing is held against who misses it, so that nobody may have the device for longer."""
 CHECKED = 4
 """Answers of a burst that are compared, drawn when it is over."""
 ROOM_BYTES = 4 << 30
@@ -118,7 +120,8 @@ class Bursts:
         """Calls in which the time of each launch is taken, for the record: whatever comes of them, nothing is judged by it."""
         if side.worker.launches is None:
             return
-        start, waits = time.monotonic(), side.waits
+        start, waits, deadline_s = time.monotonic(), side.waits, side.deadline_s
+        side.deadline_s = min(deadline_s, KERNELS_DEADLINE_S)
         try:
             with side.worker.unjudged():
                 for number in range(KERNEL_CALLS):
@@ -127,7 +130,7 @@ class Bursts:
         except torch.OutOfMemoryError:
             log.info("there is no memory to time kernels with")
         finally:
-            side.waits = waits  # how the calls that count were asked for
+            side.waits, side.deadline_s = waits, deadline_s  # as for the calls that count
 
     def _is_late(self, side: Side) -> bool:
         """Whether calls waited for the device, or seem to take longer than they claim, by what the worker itself takes without them: this

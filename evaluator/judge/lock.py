@@ -3,14 +3,16 @@
 import contextlib
 import fcntl
 import os
-import random
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PLACES = 2
 """How many can prepare for a device while another has it: a submission that fails has it for less time than it takes to prepare for it."""
+
+POLL_S = 0.01
 
 
 class DeviceLock:
@@ -35,14 +37,13 @@ class DeviceLock:
         """Wait for a place in front of the device, which another may still have. `acquire` is to follow soon: all others wait."""
         if self._held or self._place is not None:
             return
-        for place in self._places:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._place = place
-                return
-        place = random.choice(self._places)
-        fcntl.flock(place, fcntl.LOCK_EX)
-        self._place = place
+        while True:  # the kernel waits for one lock, not for either of two
+            for place in self._places:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._place = place
+                    return
+            time.sleep(POLL_S)
 
     def acquire(self) -> None:
         """Wait for the device."""
@@ -54,6 +55,11 @@ class DeviceLock:
             self._held = True
         finally:
             self._leave_place()
+
+    @property
+    def held(self) -> bool:
+        """Whether the device is this one's."""
+        return self._held
 
     def release(self) -> None:
         """Give up the device, or the place in front of it."""

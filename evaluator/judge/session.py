@@ -178,9 +178,14 @@ class Worker:
         try:
             yield
         except WorkerError:
-            if self.protocol_error or (self.exit and self.exit.signal == VIOLATION_SIGNAL):
+            if self.broke_out:
                 raise
             self.exception = self.exit = None
+
+    @property
+    def broke_out(self) -> bool:
+        """Whether it has broken the protocol, or been caught on its way out of the sandbox."""
+        return bool(self.protocol_error) or (self.exit is not None and self.exit.signal == VIOLATION_SIGNAL)
 
     def note_kernels(self, answer: Message) -> None:
         """Add a call in which the time of each launch was taken. Raises ProtocolError."""

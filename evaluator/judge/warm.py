@@ -27,11 +27,13 @@ def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
     torch.zeros(1, device=device)
     if problem.sha256 in warmed or SMALL_CASE not in problem.case_names:
         return
-    warmed.add(problem.sha256)
     try:
         _judge_itself(problem.instance(SMALL_CASE), device)
+    except torch.OutOfMemoryError:
+        return  # whoever has the device has its memory too
     except (ProblemError, ReferenceFailedError, RuntimeError) as error:  # the rounds will tell, if there is something to be told
         log.info("%s could not be warmed up: %s", problem.name, error)
+    warmed.add(problem.sha256)
 
 
 def _judge_itself(case: ProblemCase, device: torch.device) -> None:

@@ -1,5 +1,6 @@
 """From reports to findings: alike ones together, each with the lines of the submission that it is about."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,10 @@ from evaluator.sanitizer.log import CALLED, Place, Report
 MAX_FINDINGS = 20
 """Kept of one tool."""
 MAX_OTHERS = 6
+MAX_LOOKED_AT = 64
+"""Of different reports: the log may be of anybody's making, and each is looked up in all sources."""
+MAX_SOURCES_CHARS = 8 << 20
+"""Of sources that are looked into; those of the first builds."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,15 @@ class Sources:
 
     def __init__(self, requests: Sequence[BuildRequest], code: str, first_line: int, module: str) -> None:
         """`requests`: its builds; `code` begins on line `first_line` of what was handed in, and is the file `module` for its worker."""
-        self._files = [file for request in requests for file in (*request.sources, *request.headers)]
+        self._files: list[SourceFile] = []
+        room = MAX_SOURCES_CHARS
+        for file in (file for request in requests for file in (*request.sources, *request.headers)):
+            room -= len(file.text)
+            if room >= 0:
+                self._files.append(file)
+        self._split: dict[int, list[str]] = {}
+        """Lines of files, by their position."""
+        self._located: dict[Place, Located] = {}
         self._lines = code.split("\n")
         self._first = first_line
         self._module = module
@@ -37,13 +50,19 @@ class Sources:
 
     def locate(self, place: Place) -> Located:
         """Where `place` is; extensions may have files of the same name, and then the one that names the kernel is taken."""
+        if place not in self._located:
+            self._located[place] = self._locate(place)
+        return self._located[place]
+
+    def _locate(self, place: Place) -> Located:
         if place.file == self._module and place.line is not None:
             return self._in_module(place.line)
         name = plain_name(place.kernel) if place.kernel else ""
-        naming = [file for file in self._files if name and name in file.text]
+        naming = {number for number, file in enumerate(self._files) if name and name in file.text}
         if place.line is not None:
-            for file in sorted((file for file in self._files if file.name == place.file), key=lambda file: file not in naming):
-                if (located := self._in_file(file, place.line)) is not None:
+            called = (number for number, file in enumerate(self._files) if file.name == place.file)
+            for number in sorted(called, key=lambda number: number not in naming):
+                if (located := self._in_file(number, place.line)) is not None:
                     return located
         return Located(own=bool(naming))
 
@@ -52,8 +71,10 @@ class Sources:
             return Located(own=False)
         return Located(True, line + self._first - 1, self._lines[line - 1].strip()[:MAX_EXCERPT_CHARS])
 
-    def _in_file(self, file: SourceFile, line: int) -> Located | None:
-        text = file.text.split("\n")
+    def _in_file(self, number: int, line: int) -> Located | None:
+        if number not in self._split:
+            self._split[number] = self._files[number].text.split("\n")
+        text = self._split[number]
         if not 1 <= line <= len(text):
             return None
         found = self._map.place(text, line)
@@ -66,7 +87,7 @@ def findings(tool: str, reports: Iterable[Report], sources: Sources) -> tuple[Sa
     for report in reports:
         key = (report.severity, report.message, report.place, tuple(place for place in report.others if "Thread" not in place.role))
         alike.setdefault(key, []).append(report)
-    found = [_finding(tool, group, sources) for group in alike.values()]
+    found = [_finding(tool, group, sources) for group in itertools.islice(alike.values(), MAX_LOOKED_AT)]
     return tuple(sorted(found, key=lambda finding: not finding.own)[:MAX_FINDINGS])
 
 

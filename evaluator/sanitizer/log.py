@@ -14,6 +14,8 @@ MAX_REPORTS = 2000
 MAX_LINE_CHARS = 2000
 MAX_TEXT_CHARS = 400
 MAX_DETAILS = 4
+MAX_OTHERS = 16
+"""Places kept of one report besides its own."""
 PREFIX = "========="
 CALLED = "called"
 """Role of a place that the one before it was called from."""
@@ -131,7 +133,7 @@ def _report(block: _Block) -> Report | None:
         return None
     if place is None and others:
         place, others = Place("", others[0].kernel, others[0].file, others[0].line), others
-    return Report(severity, _clean(message).rstrip(" :."), place or Place(""), tuple(others), tuple(details[:MAX_DETAILS]))
+    return Report(severity, _clean(message).rstrip(" :."), place or Place(""), tuple(others), tuple(details))
 
 
 def _read_more(lines: list[str]) -> tuple[Place | None, list[Place], list[str]]:
@@ -149,7 +151,7 @@ def _read_more(lines: list[str]) -> tuple[Place | None, list[Place], list[str]]:
             others.append(_place(CALLED, frame["place"]))
         elif not _BACKTRACE.match(line):
             details.append(_clean(line))
-    return place, others, details
+    return place, others[:MAX_OTHERS], details[:MAX_DETAILS]
 
 
 def _place(role: str, text: str) -> Place:

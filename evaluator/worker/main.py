@@ -25,7 +25,7 @@ from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.kernel_clock import KernelClock, event
-from evaluator.worker.memory import Mappings
+from evaluator.worker.memory import Mappings, checked
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
@@ -119,6 +119,11 @@ class Worker:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         with os.fdopen(descriptors[0], "rb") as source:
             self._path.write_bytes(source.read())
+        if self.on_device:
+            # From here on it is settled which GPUs there are to this process: the submission's code could name others.
+            from cuda.bindings import driver
+
+            checked(driver.cuInit(0))
         if request.pop("ablate"):
             self._ablate()
         Extensions(self._build, self._ablation).install()

@@ -21,6 +21,7 @@ from evaluator.judge.nvml import Nvml
 from evaluator.judge.session import Worker
 from evaluator.judge.timing import BaselineFailedError, WrongAnswerError
 from evaluator.problem import SHIPPED, load
+from evaluator.result import StarvingEvidence
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge, make_job
 from tests.judge.stand_in_nvml import UUID, StandIn
@@ -40,6 +41,44 @@ def test_a_baseline_that_failed_beside_another_submission_is_started_again(bench
         else:
             with pytest.raises(BaselineFailedError):
                 attempt._take_baseline()
+    finally:
+        attempt.close()
+
+
+def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_device(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load(SHIPPED / "softmax.py")
+    attempt = Attempt(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
+    held: list[bool] = []
+
+    def warm(*_: object) -> None:
+        held.append(attempt._lock.held)
+        if len(held) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("evaluator.judge.attempt.warm", warm)
+    try:
+        worker = attempt._load_candidate()
+        attempt._device = torch.device("cuda")
+        attempt._take_device(worker)
+        assert held == [False, True]
+    finally:
+        attempt._device = torch.device("cpu")
+        attempt.close()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_device(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    problem = load(SHIPPED / "softmax.py")
+    attempt = Attempt(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
+    monkeypatch.setattr("evaluator.judge.attempt.blame", lambda *_: StarvingEvidence(held_bytes=3, total_bytes=4))
+    try:
+        if alone:
+            attempt._lock.acquire()
+        verdict = attempt._without_blame(torch.OutOfMemoryError("CUDA out of memory"), "none left")
+        assert (verdict is None) == alone
+        assert verdict is None or verdict.category is Category.INFRASTRUCTURE_ERROR
     finally:
         attempt.close()
 
@@ -95,7 +134,7 @@ def test_where_it_stays_throttled_the_times_are_marked_and_not_taken_a_third_tim
     assert result.summary()["disturbed"] == "its clock was lowered (hw_thermal_slowdown), in a second timing too"
 
 
-@pytest.mark.parametrize("error", [BaselineFailedError("CUDA out of memory"), RuntimeError("CUDA error"), ProtocolError("nonsense")])
+@pytest.mark.parametrize("error", [BaselineFailedError("CUDA out of memory"), RuntimeError("CUDA error")])
 def test_where_a_second_timing_comes_to_nothing_the_first_one_stands_marked(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -113,6 +152,29 @@ def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_firs
     result = judge(RIGHT)
     assert result.category is Category.CACHED_OUTPUT and "far off" in result.message
     assert result.evidence.timing is None and result.speedup is None
+
+
+TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + RIGHT
+
+
+@pytest.mark.parametrize(("error", "category"), [(ProtocolError("nonsense"), Category.FORGED_RESULT), (None, Category.SANDBOX_VIOLATION)])
+def test_what_breaks_out_in_the_second_timing_is_disqualified(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception | None, category: Category
+) -> None:
+    def second_timing(attempt: Attempt, *_: object) -> None:
+        worker = attempt._fork()
+        attempt._workers.append(worker)
+        attempt._greet(worker)
+        if error:
+            raise error
+        attempt._load(worker, TRACING, "ModelNew", threads=1)
+
+    watching(monkeypatch, HOT)
+    monkeypatch.setattr(Attempt, "_second_timing", second_timing)
+    result = judge(RIGHT)
+    assert result.category is category, result.message
+    assert result.runtime_ms is None and result.evidence.timing is None
+    assert result.evidence.rounds
 
 
 def failing(error: Exception) -> Callable[..., None]:

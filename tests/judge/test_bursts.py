@@ -1,5 +1,6 @@
 """The judge's own witness to calls on a GPU, with a real worker on the CPU: everything but the gate and the device."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -58,6 +59,13 @@ def half(self, request, descriptors, burst=Worker._burst):
         request = {**request, **{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}
     return burst(self, request, descriptors)
 Worker._burst = half
+"""
+)
+SLEEPS = (
+    HOOKED
+    + """
+import time
+Worker._burst = lambda self, request, descriptors: time.sleep(30)
 """
 )
 LONG_CLAIMS = (
@@ -120,6 +128,17 @@ def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: Bench, mo
     with bursts_of(bench, HONEST, monkeypatch, sets=1) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert side.single_ms and side.landed_ms and not side.burst_ms
+
+
+def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.bursts.KERNELS_DEADLINE_S", 0.3)
+    with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, side):
+        monkeypatch.setattr(side.worker, "launches", side.worker.launches or object())
+        start = time.monotonic()
+        bursts.time_kernels(side)
+        assert 0.3 <= time.monotonic() - start < 5
+        assert side.deadline_s == START_S and side.worker.exit is None
+        monkeypatch.setattr(side.worker, "launches", None)
 
 
 @pytest.mark.parametrize(("claim_ms", "in_a_row"), [(0.01, 3), (BURST_MS / 2, 2), (BURST_MS, 1), (10 * BURST_MS, 1)])

@@ -1,7 +1,9 @@
 """From places in compiled files to lines of what was handed in."""
 
+import pytest
+
 from evaluator.build.request import BuildRequest, SourceFile
-from evaluator.sanitizer.findings import MAX_FINDINGS, Sources, findings
+from evaluator.sanitizer.findings import MAX_FINDINGS, MAX_LOOKED_AT, Located, Sources, findings
 from evaluator.sanitizer.log import CALLED, Place, Report
 
 HEADER = "#include <torch/types.h>\n#include <cuda.h>\n"
@@ -103,3 +105,25 @@ def test_both_accesses_of_a_race_have_their_lines() -> None:
 def test_a_flood_is_bounded() -> None:
     reports = [report(Place("", f"kernel_{number}()", "cuda.cu", number)) for number in range(500)]
     assert len(findings("memcheck", reports, SOURCES)) == MAX_FINDINGS
+
+
+def test_looking_up_a_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = Sources([request("large", CUDA + "// x\n" * 400_000)], CODE, FIRST_LINE, "submission.py")
+    asked: list[Place] = []
+    locate = Sources._locate
+
+    def counted(self: Sources, place: Place) -> Located:
+        asked.append(place)
+        return locate(self, place)
+
+    monkeypatch.setattr(Sources, "_locate", counted)
+    frames = [Place(CALLED, f"f{number}", "large.cu", number) for number in range(16)]
+    flood = [report(Place("", "f", "large.cu", number), *frames) for number in range(2000)]
+    assert len(findings("memcheck", flood, sources)) == MAX_FINDINGS
+    assert len(asked) == len(set(asked)) <= MAX_LOOKED_AT + len(frames)
+
+
+def test_sources_beyond_measure_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.sanitizer.findings.MAX_SOURCES_CHARS", len(HEADER + CUDA) + 10)
+    sources = Sources([request("first", CUDA), request("second", CUDA)], CODE, FIRST_LINE, "submission.py")
+    assert len(sources._files) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_REPORTS, MAX_TEXT_CHARS, Log, Place, Report, read
+from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_OTHERS, MAX_REPORTS, MAX_TEXT_CHARS, Log, Place, Report, read
 
 MEMCHECK = """\
 ========= COMPUTE-SANITIZER
@@ -180,3 +180,8 @@ def test_whatever_is_written_is_read(lines: list[str]) -> None:
     for report in log.reports:
         assert report.severity in ("error", "warning", "info")
         assert len(report.message) <= MAX_TEXT_CHARS
+
+
+def test_one_report_has_only_so_many_places() -> None:
+    text = "========= Invalid __global__ write of size 4 bytes\n" + "=========     Device Frame: f(int *)+0x10 in a.cu:3\n" * 5000
+    assert len(only(text).others) == MAX_OTHERS

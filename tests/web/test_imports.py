@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -173,3 +174,18 @@ def test_the_example_of_the_documents_works(tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path}/here.db", read_only=True) as here:
         stored = here.get(1)
         assert stored is not None and stored.result.submission == "late.py"
+
+
+def test_a_token_that_another_user_knows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "token"
+    read_token(path)
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(TokenError, match="another user's"):
+        read_token(path)
+
+
+def test_a_link_in_the_place_of_a_token_is_not_followed(tmp_path: Path) -> None:
+    read_token(tmp_path / "real")
+    (tmp_path / "token").symlink_to(tmp_path / "real")
+    with pytest.raises(TokenError, match="can't be used"):
+        read_token(tmp_path / "token")
