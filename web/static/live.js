@@ -81,11 +81,11 @@ function showRuns(found) {
     row.dataset.run = run.id;
     const statuses = Object.entries(run.statuses).sort();
     cell(row, anchor("/run/" + run.id, run.id), "n");
-    cell(row, run.command, "long");
-    cell(row, moment(run.started_at));
-    cell(row, moment(run.finished_at));
     cell(row, progress(run, statuses.reduce((sum, [, count]) => sum + count, 0)), "n");
     cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "long");
+    cell(row, moment(run.started_at));
+    cell(row, moment(run.finished_at));
+    cell(row, run.command, "long");
     return row;
   });
   runs.replaceChildren(...rows);
