@@ -208,7 +208,8 @@ def clock(states: Sequence[DeviceState]) -> Figure:
         powered = [state for state in trace if state.power_w is not None]
         lower.plot([s.at_s for s in powered], [s.power_w for s in powered], ".-", color=colour, linewidth=0.8)
     upper.set_ylabel("SM MHz")
-    upper.set_ylim(0, 1.15 * max((state.sm_clock_mhz or 0.0 for trace in traces(states) for state in trace), default=1.0))
+    highest = max((state.sm_clock_mhz or 0.0 for trace in traces(states) for state in trace), default=0.0)
+    upper.set_ylim(0, 1.15 * highest or 1.0)
     lower.set_ylabel("W")
     lower.set_ylim(bottom=0)
     lower.set_xlabel("s since the timing began")
