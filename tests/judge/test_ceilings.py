@@ -32,9 +32,9 @@ def test_the_last_cache_is_the_largest_that_the_kernel_tells_of(tmp_path: Path, 
 
 
 def test_the_shortest_counts_and_not_the_first() -> None:
-    delays_s = iter([0.05, 0.03, 0.005, 0.02])
+    delays_s = iter([0.5, 0.3, 0.05, 0.2])
     took_s = best_s(lambda: time.sleep(next(delays_s)), CPU, 3)
-    assert 0.005 <= took_s < 0.02
+    assert 0.05 <= took_s < 0.2
 
 
 def test_a_format_that_the_device_does_not_have_has_no_rate() -> None:
