@@ -47,15 +47,16 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     _tell(channel, threads=sum(1 for _ in Path("/proc/self/task").iterdir()), memory_limited_by=_limiter(parents))
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
-        if not message and not descriptors:
-            return
-        _fork_supervisor(channel, descriptors, level, parents)
+    with contextlib.suppress(ConnectionResetError):  # whoever asked has ended without reading that it is ready
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
+            if not message and not descriptors:
+                return
+            _fork_supervisor(channel, descriptors, level, parents)
 
 
 def _tell(channel: socket.socket, **answer: Any) -> None:
-    with contextlib.suppress(BrokenPipeError):  # whoever asked has ended meanwhile
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # whoever asked has ended meanwhile
         channel.send(json.dumps(answer).encode())
 
 

@@ -21,7 +21,7 @@ def test_what_is_started_early_and_not_needed_ends_with_its_block() -> None:
     before = zygotes()
     with EarlyStart("cpu", Level.NONE):
         pass
-    assert zygotes() == before
+    assert set(zygotes()) <= set(before)
 
 
 def test_what_was_taken_outlives_the_block_and_is_given_once() -> None:
@@ -42,9 +42,10 @@ def test_a_device_that_is_not_there_is_left_to_whoever_asks_for_it() -> None:
 @pytest.mark.parametrize("level", [None, Level.NONE])
 def test_an_engine_uses_what_was_started_early(tmp_path: Path, level: Level | None) -> None:
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path, level=level)
+    before = zygotes()  # other tests' too
     with EarlyStart("cpu", level) as early, LocalEngine(options, early) as engine:
         engine.start()
-        (early_one,) = zygotes()[-1:]
+        (early_one,) = (zygote for zygote in zygotes() if zygote not in before)
         assert engine._zygote is not None and engine._zygote.pid == early_one.pid
         early_one.kill()  # the next one is the engine's own
         early_one.wait(10)

@@ -214,3 +214,11 @@ def test_a_zygote_that_nobody_waits_for_any_more_ends_in_silence(module: str) ->
         command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), Level.NONE, module]
         done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, cwd=PROJECT, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_zygote_that_nobody_waited_for_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    zygote = Zygote.launch((ENTRIES,), Level.NONE)
+    assert select.select([zygote.socket], [], [], 60)[0]  # it has told that it is ready, and nobody reads it
+    zygote.socket.close()
+    assert zygote._process is not None and zygote._process.wait(10) == 0
+    assert capfd.readouterr() == ("", "")
