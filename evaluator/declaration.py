@@ -26,6 +26,7 @@ DEFAULT_CASE = "full"
 SMALL_CASE = "small"
 
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
 """Distributions of inputs besides the problem's own; what each is, evaluator.judge.distributions says."""
 Plain = (bool, int, float, str, tuple, list)
@@ -53,6 +54,15 @@ def _selection(kinds: tuple[type, ...], meaning: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(check)
+
+
+def _once(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise ValueError("a list")
+    twice = [each for each in value if value.count(each) > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is there more than once")
+    return tuple(value)
 
 
 def _operations(value: object) -> object:
@@ -85,6 +95,12 @@ class Declaration(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: str = ""
+    tags: Annotated[tuple[Tag, ...], BeforeValidator(_once)] = ()
+    """What kind of work it is, as in `("normalization", "rows")`."""
+    level: int | None = Field(default=None, ge=1, le=9, strict=True)
+    """How much is asked for: 1 one operator, 2 a few in a row, 3 a block of a network, 4 and above whole networks."""
+    source: str = ""
+    """Where it comes from: a paper, a model, an address."""
     cases: dict[CaseName, dict[str, Any]] = {DEFAULT_CASE: {}}
     """Name → module-level constants to set after the file has been executed. What the file computes from them while it is executed,
     default arguments too, is not computed again."""
