@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from types import CodeType, ModuleType
+from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, declare
@@ -24,6 +24,8 @@ from evaluator.source import decode, parse
 
 if TYPE_CHECKING:
     import torch
+
+    from evaluator.worker.procedure import Procedure
 
 SHIPPED = Path(__file__).resolve().parent.parent / "reference"
 """The problems that come with the program."""
@@ -80,7 +82,7 @@ class Problem:
 
     @property
     def case_names(self) -> tuple[str, ...]:
-        """In the order of the declaration."""
+        """In the order of the declaration, those of generalisation left out."""
         return tuple(self.declaration.cases)
 
     def default_case(self, device_kind: str) -> str:
@@ -89,10 +91,11 @@ class Problem:
 
     def instance(self, case: str) -> "ProblemCase":
         """The problem with that case's constants, in a module of its own. Raises ProblemError where there is no such case."""
-        if case not in self.declaration.cases:
-            near = get_close_matches(case, self.case_names, n=3, cutoff=0.4) or self.case_names
+        shapes = {name: constants for _, name, constants in self.declaration.shapes()}
+        if case not in shapes:
+            near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
             raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
-        constants = self.declaration.cases[case]
+        constants = shapes[case]
         module = _execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
@@ -140,13 +143,21 @@ class ProblemCase:
     def inputs(self, seed: int, device: "torch.device | str") -> list[Any]:
         """Arguments of forward, drawn on `device` itself, floating-point tensors in the declared dtype.
 
+        Of a problem with a backward pass, the last is a list of the directions that it is for.
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
+        import torch
+
+        answers = self._answers if self._declared.backward else None
         with _seeded(seed, device):
-            return self._arguments("get_inputs", device)
+            arguments = self._arguments("get_inputs", device)
+            if answers is None:
+                return arguments
+            return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
 
     def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
-        """The reference, with parameters drawn from `seed` on the CPU, in evaluation mode and in the declared dtype, on `device`.
+        """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows
+        the problem's procedure.
 
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
@@ -157,7 +168,46 @@ class ProblemCase:
         # Drawn on the CPU, so that a seed means the same parameters everywhere; a meta device has none to draw.
         with _seeded(seed, "meta" if target.type == "meta" else "cpu"):
             model: torch.nn.Module = self._call("Model", *arguments)
-        return model.to(target, self.dtype).eval() if self.dtype else model.to(target).eval()
+        placed = model.to(target, self.dtype) if self.dtype else model.to(target)
+        return _following(placed, self._procedure_of(placed))
+
+    @cached_property
+    def procedure(self) -> "Procedure":
+        """How its models are called. Raises ProblemError."""
+        return self._procedure_of(self.model(0, "meta") if self._declared.backward else None)
+
+    @property
+    def _declared(self) -> Declaration:
+        return self.problem.declaration
+
+    def _procedure_of(self, model: "torch.nn.Module | None") -> "Procedure":
+        from evaluator.worker.procedure import Procedure
+
+        names = None
+        if self._declared.backward and model is not None:
+            names = tuple(name for name, parameter in model.named_parameters() if parameter.requires_grad)
+        return Procedure(self._declared.mode == "train", self._declared.in_place, names)
+
+    @cached_property
+    def _answers(self) -> "list[tuple[torch.Size, torch.dtype]]":
+        """Shape and type of each floating-point tensor that forward() returns."""
+        import torch
+
+        from evaluator.worker.procedure import tensors
+
+        for device in ("meta", "cpu"):  # what has no form without memory is computed once
+            with _seeded(0, device):
+                model, arguments = self.model(0, device), self._arguments("get_inputs", device)
+            try:
+                with torch.no_grad():
+                    output = type(model).forward(model, *arguments)
+            # Whatever the file's own code raises is reported as the file's, with its line.
+            except Exception as error:
+                if device == "cpu":
+                    raise _raised(self.problem.path, "forward()", error) from error
+                continue
+            break
+        return [(each.shape, each.dtype) for each in tensors(output) if each.is_floating_point()]
 
     def _arguments(self, function: str, device: "torch.device | str") -> list[Any]:
         drawn = self._call(function)
@@ -247,6 +297,26 @@ def _raised(path: Path, what: str, error: BaseException) -> ProblemError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     first = (str(error).strip().splitlines() or [""])[0]
     return ProblemError(path, lines[-1] if lines else None, f"{what} raises nothing, but raised {type(error).__name__}: {first}")
+
+
+def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Module":
+    """The model, its mode and its call those of the procedure."""
+    procedure.prepare(model)
+    if procedure.in_place or procedure.backward is not None:
+        # Bound to the instance, so that a copy's is bound to the copy, and names of parameters stay as they are.
+        model.forward = MethodType(_Followed(procedure), model)
+    return model
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """forward() of a model that is called by a procedure."""
+
+    procedure: "Procedure"
+
+    def __call__(self, model: "torch.nn.Module", *values: Any) -> Any:
+        forward = MethodType(type(model).forward, model)
+        return self.procedure.call(forward, dict(model.named_parameters()), values)
 
 
 @contextmanager

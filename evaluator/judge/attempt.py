@@ -342,7 +342,7 @@ class Attempt:
         )
 
     def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None) -> None:
-        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, deadline_s or LOAD_S)
+        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case, deadline_s or LOAD_S)
 
     def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)

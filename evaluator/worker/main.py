@@ -25,6 +25,7 @@ from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import Mappings
 from evaluator.worker.origin import installed_folders
+from evaluator.worker.procedure import PLAIN, Procedure
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
 MODULE_NAME = "submission"
@@ -70,6 +71,8 @@ class Worker:
         self._mappings = Mappings(self._device)
         self._model_class: Any = None
         self._model: Any = None
+        self._procedure = PLAIN
+        self._parameters: dict[str, torch.Tensor] = {}
         self._ablation: Ablation | None = None
         self._gate: MappedGate | None = None
         self._sets: list[list[Any]] = []
@@ -149,11 +152,19 @@ class Worker:
     def _construct(self, request: Message, _: Sequence[int]) -> Message:
         arguments = structure.decode(request["arguments"], self._mappings.tensor)
         seed(request["seed"])
+        self._procedure = Procedure.decode(request.get("procedure"))
         model = self._model_class(*arguments)
         if isinstance(model, torch.nn.Module):
             model = self._prepare(model, request)
+            self._parameters = dict(model.named_parameters())
         self._model = model
         return {}
+
+    def _answer(self, values: Sequence[Any]) -> Any:
+        """What the model makes of a set of inputs."""
+        if self._procedure is PLAIN:
+            return self._model(*values)
+        return self._procedure.call(self._model, self._parameters, values)
 
     def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
         dtype = request["dtype"] and structure.named_dtype(request["dtype"])
@@ -166,7 +177,7 @@ class Worker:
                     own[name].materialize(value.shape)
                 if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
                     own[name].copy_(value)
-        return model.eval()
+        return self._procedure.prepare(model)
 
     def _map(self, request: Message, descriptors: Sequence[int]) -> Message:
         for (number, nbytes), descriptor in zip(request["allocations"], descriptors, strict=True):
@@ -195,7 +206,7 @@ class Worker:
         if self._ablation:
             self._ablation.seal()  # what was loaded past the builder too
         with torch.no_grad():
-            value = self._model(*self._sets[request["set"]])
+            value = self._answer(self._sets[request["set"]])
         synchronize(self._device)
         self._output = []
         return {"output": structure.encode(value, self._describe)}
@@ -245,11 +256,11 @@ class Worker:
         inputs = self._sets[request["set"]]
         with torch.no_grad():
             if self._device.type != "cuda":
-                return {"output": structure.encode(self._model(*inputs), self._describe)}
+                return {"output": structure.encode(self._answer(inputs), self._describe)}
             start, end = _event(), _event()
             self._flush(request["flush"])
             start.record()
-            value = self._model(*inputs)
+            value = self._answer(inputs)
             end.record()
         synchronize(self._device)
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
@@ -274,7 +285,7 @@ class Worker:
             with torch.no_grad():
                 if request["calls"]:
                     self._output = []
-                    structure.encode(self._model(*self._sets[position]), self._describe)
+                    structure.encode(self._answer(self._sets[position]), self._describe)
                 elif request["waits"]:
                     synchronize(self._device)
                     structure.encode(self._output, self._description)
