@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -165,8 +165,8 @@ def run(options: argparse.Namespace) -> int:
     if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
         raise UsageError(f"--feedback has no format {options.feedback[0]!r}; there is {', '.join(FEEDBACK_FORMATS)}")
     known = discover(options.reference)
-    if options.problem and options.problem not in known:
-        raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
+    if options.problem:
+        options.problem = _meant(options.problem, known)
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
     sanitizer = _sanitizer(options.sanitize, devices[0]) if options.sanitize else None
@@ -179,6 +179,18 @@ def run(options: argparse.Namespace) -> int:
         store.start_run(sys.argv)
         session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known), sanitizer)
         return session.judge(submissions)
+
+
+def _meant(problem: str, known: Mapping[str, Path]) -> str:
+    """The name of the problem that is meant by a name, a file or a number. Raises UsageError."""
+    from evaluator.attribution import Catalogue
+
+    catalogue = Catalogue(known)
+    name = catalogue.named(problem)
+    if name is None:
+        near = catalogue.nearest(problem) or tuple(known)
+        raise UsageError(f"there is no problem {problem!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+    return name
 
 
 def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":

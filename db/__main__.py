@@ -90,10 +90,21 @@ def _compare(store: "Store", options: argparse.Namespace) -> int:
 
 def _history(store: "Store", options: argparse.Namespace) -> int:
     from db import report
+    from db.error import StoreError
+    from db.foreign import foreign_history
     from db.history import history
 
-    rows = history(store, options.submission)
-    return _say(report.dump(rows) if options.json else report.history_text(options.submission, rows))
+    foreign = foreign_history(store, options.submission)
+    try:
+        rows = history(store, options.submission)
+    except StoreError:
+        if not foreign:
+            raise
+        rows = ()
+    if options.json:
+        return _say(report.dump([*rows, *foreign]))
+    told = [*([report.history_text(options.submission, rows)] if rows else [])]
+    return _say("".join([*told, *([report.foreign_text(options.submission, foreign)] if foreign else [])]))
 
 
 def _export(store: "Store", options: argparse.Namespace) -> int:
@@ -128,8 +139,12 @@ def _export(store: "Store", options: argparse.Namespace) -> int:
 
 def _import(store: "Store", options: argparse.Namespace) -> int:
     from db import exchange, report
+    from db.foreign import import_kernelbench
 
-    read, added = exchange.import_lines(store, options.file)
+    if options.kernelbench:
+        read, added = import_kernelbench(store, options.file, options.level, options.author)
+    else:
+        read, added = exchange.import_lines(store, options.file)
     told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
     return _say(report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were there already\n")
 
@@ -203,7 +218,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True)
     export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
     bring = command("import", _import, "store what `export --format json` wrote", writes=True)
-    bring.add_argument("file", type=Path, metavar="FILE.jsonl")
+    bring.add_argument("file", type=Path, metavar="FILE")
+    bring.add_argument("--kernelbench", action="store_true", help="the file is an eval_results.json, whose verdicts are kept as history")
+    bring.add_argument("--level", type=int, metavar="N", help="its level (default: that of the kernels beside it)")
+    bring.add_argument("--author", metavar="NAME", help="whose run it is (default: the name of its folder)")
     command("gc", _collect, "remove what no evaluation refers to, and give the space back", writes=True)
     checks = command("check", _check, "look for damage; exit code 1 where there is some")
     checks.add_argument("--deep", action="store_true", help="read every evaluation and hash every source too")

@@ -315,6 +315,38 @@ class TallyRow(Base):
     count: Mapped[int]
 
 
+class ForeignRow(Base):
+    """What another harness said of a submission (`db.foreign`)."""
+
+    __tablename__ = "foreign_verdicts"
+    __table_args__ = (
+        UniqueConstraint("digest"),
+        CheckConstraint("compiled IN (0, 1)", name="compiled"),
+        CheckConstraint("correct IN (0, 1) AND correct <= compiled", name="correct"),
+        CheckConstraint(f"runtime_ms IS NULL OR (runtime_ms > 0 AND runtime_ms < {MAX_FIGURE})", name="runtime"),
+        Index("ix_foreign_verdicts_submission", "submission", postgresql_using="hash"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    harness: Mapped[str] = mapped_column(String(32))
+    submission: Mapped[str] = mapped_column(AnyText)
+    """The name that it has as a submission here."""
+    author: Mapped[str | None] = mapped_column(AnyText)
+    level: Mapped[int]
+    problem_number: Mapped[int]
+    sample_id: Mapped[int] = mapped_column(BigInteger)
+    compiled: Mapped[int]
+    correct: Mapped[int]
+    runtime_ms: Mapped[float | None] = mapped_column(Double)
+    source_sha256: Mapped[str | None] = mapped_column(String(64))
+    """Of the file as it was when this was imported; None where it was not there."""
+    details: Mapped[str] = mapped_column(AnyText)
+    """What else it said, as JSON."""
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    """First half of the SHA-256 of all above."""
+    imported_at: Mapped[datetime] = mapped_column(UtcText)
+
+
 class CalibrationRow(Base):
     """What one device was measured to reach under one driver and one PyTorch (`evaluator.calibration`)."""
 

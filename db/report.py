@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from db.compare import Comparison
+from db.foreign import ForeignHistoryRow
 from db.history import HistoryRow
 from db.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.overall import OverallBoard
@@ -104,6 +105,19 @@ def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
         verdict = f"{row.status}/{row.category}"
         values = (row.evaluation_id, started, *place, verdict, _figure(row.speedup), row.source_sha256[:12], row.evaluator_version, mark)
         table.add_row(*map(cell, values))
+    return rendered(table)
+
+
+def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
+    """A row for each verdict of another harness."""
+    table = Table(title=cell(f"{submission}, by others"), title_justify="left")
+    for name in ("harness", "imported", "problem", "sample", "verdict", "time ms", "source"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        verdict = "correct" if row.correct else "incorrect" if row.compiled else "did not compile"
+        imported = row.imported_at.isoformat(sep=" ", timespec="seconds")
+        place = (f"level {row.level}, {row.problem_number}", row.sample_id)
+        table.add_row(*map(cell, (row.harness, imported, *place, verdict, _figure(row.runtime_ms), (row.source_sha256 or "")[:12])))
     return rendered(table)
 
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,15 +94,18 @@ def _new(options: argparse.Namespace) -> int:
 
 def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
     """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
+    from evaluator.attribution import Catalogue
     from evaluator.problem import ProblemError, discover, load
     from reference._report import Broken
 
     known = discover(folders)
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.5) or list(known)
-            raise UsageError(f"there is no problem {name!r}; there is {', '.join(near)}")
-    for name in dict.fromkeys(names or known):
+    catalogue = Catalogue(known)
+    meant = [catalogue.named(name) for name in names]
+    for name, found in zip(names, meant, strict=True):
+        if found is None:
+            near = catalogue.nearest(name) or tuple(known)
+            raise UsageError(f"there is no problem {name!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+    for name in dict.fromkeys([name for name in meant if name] or known):
         try:
             yield load(known[name])
         except ProblemError as error:

@@ -79,6 +79,4 @@ def test_parameters_need_the_names_of_the_references(judge: Judge, tmp_path: Pat
     path.write_text(LINEAR.replace("BODY", "return self.norm(self.linear(x))"))
     code = LINEAR.replace("Model(", "ModelNew(").replace("self.norm", "self.other").replace("BODY", "return self.other(self.linear(x))")
     result = judge(code, "linear", problem_path=path)
-    assert (result.category, "['parameters']['norm.weight'] is None" in result.message) == (Category.WRONG_STRUCTURE, True), (
-        result.message
-    )
+    assert (result.category, "['parameters']['norm.weight'] is None" in result.message) == (Category.WRONG_STRUCTURE, True), result.message
