@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from db.rows import EvaluationKey
     from db.store import Store
+    from evaluator.declaration import PrecisionName
     from evaluator.devices import Device
     from evaluator.engine.local import LocalEngine
     from evaluator.judge.bench import Job
@@ -106,6 +107,12 @@ def parser() -> argparse.ArgumentParser:
     add("--every-block", action="store_true", help="judge each ModelNew block of a response, not just its final answer")
     add("--device", default="auto", metavar="DEVICE", help="auto (CUDA where there is one), cuda, cuda:N or cpu")
     add("--case", metavar="NAME", help="which set of shapes; by default full on a GPU, small on a CPU")
+    add(
+        "--dtype",
+        type=_precision,
+        metavar="TYPE",
+        help="judge each problem in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
+    )
     add("--db", default="sqlite:///assay.db", metavar="URL", help="SQLAlchemy URL of the database (default: %(default)s)")
     add("--json", metavar="FILE", help="write one JSON object per evaluation as results come; - for standard output")
     add(
@@ -140,6 +147,14 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return value
+
+
+def _precision(text: str) -> "PrecisionName":
+    from evaluator.declaration import PRECISIONS
+
+    if text not in PRECISIONS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(PRECISIONS)}")
+    return PRECISIONS[text]
 
 
 def _wish(text: str) -> "Wish":
@@ -177,7 +192,7 @@ def run(options: argparse.Namespace) -> int:
         _output_file("--feedback markdown", feedback_name) as feedback_file,
     ):
         store.start_run(sys.argv)
-        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known), sanitizer)
+        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known, options.dtype), sanitizer)
         return session.judge(submissions)
 
 
@@ -207,6 +222,8 @@ class Problems:
     """Problems by name, each loaded when it is first asked for."""
 
     paths: dict[str, Path]
+    precision: "PrecisionName | None" = None
+    """What they are judged in; None for their own."""
     _loaded: dict[str, "Problem"] = field(default_factory=dict)
 
     def get(self, name: str) -> "Problem":
@@ -214,7 +231,7 @@ class Problems:
         from evaluator.problem import load
 
         if name not in self._loaded:
-            self._loaded[name] = load(self.paths[name])
+            self._loaded[name] = load(self.paths[name]).in_precision(self.precision)
         return self._loaded[name]
 
 
@@ -342,6 +359,7 @@ class Session:
             problem_sha256=problem.sha256 if problem else None,
             case=self._case(name) if problem and name else None,
             device_name=self.device.name if problem else "",
+            precision=problem.precision if problem else None,
         )
 
     def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
@@ -360,6 +378,7 @@ class Session:
             case=key.case,
             note=submission.note,
             timeout_s=self.options.timeout,
+            precision=self.options.dtype,
             first_line=submission.first_line,
         )
 

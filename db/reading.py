@@ -107,7 +107,7 @@ def keys(connection: Connection, evaluator_version: str | None, names: Collectio
     row = EvaluationRow
     query = (
         select(SubmissionRow.name, SubmissionRow.block, SourceRow.sha256, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name)
-        .add_columns(row.evaluator_version)
+        .add_columns(BoardRow.precision, row.evaluator_version)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(BoardRow, BoardRow.id == row.board_id)
         .join(SourceRow, SourceRow.id == row.source_id)

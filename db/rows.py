@@ -34,6 +34,8 @@ class EvaluationKey:
     case: str | None
     device_name: str
     """`Environment.device_name`; empty for a rejected submission, which never met a device."""
+    precision: str | None = None
+    """As in a result."""
     evaluator_version: str = EVALUATOR_VERSION
 
     def __post_init__(self) -> None:
@@ -49,6 +51,7 @@ class EvaluationKey:
             problem_sha256=result.problem_sha256,
             case=result.case,
             device_name=device_name(result),
+            precision=result.precision,
             evaluator_version=result.evaluator_version,
         )
 

@@ -26,6 +26,17 @@ DEFAULT_CASE = "full"
 SMALL_CASE = "small"
 
 PrecisionName = Literal["float16", "bfloat16", "float32", "float64"]
+PRECISIONS: dict[str, PrecisionName] = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float64": "float64",
+}
+"""What people call the types that a problem can be judged in."""
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]

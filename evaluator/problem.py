@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,8 @@ from threading import RLock
 from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, declare
+from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
+from evaluator.result import OWN_PRECISION
 from evaluator.source import decode, parse
 
 if TYPE_CHECKING:
@@ -104,6 +105,24 @@ class Problem:
     def case_names(self) -> tuple[str, ...]:
         """In the order of the declaration, those of generalisation left out."""
         return tuple(self.declaration.cases)
+
+    @property
+    def precision(self) -> str:
+        """The type that it is judged in, or OWN_PRECISION where that is as its file makes it."""
+        return self.declaration.dtype or OWN_PRECISION
+
+    def in_precision(self, name: "PrecisionName | None") -> "Problem":
+        """The same problem with floating-point inputs and parameters of this type; as it is for None.
+
+        The oracle is the same function in float64, of inputs that were rounded to the type. Raises ProblemError where the file declares
+        others alone.
+        """
+        declared = self.declaration
+        if name is None or name == declared.dtype:
+            return self
+        if declared.dtypes and name not in declared.dtypes:
+            raise ProblemError(self.path, None, f"it may be judged in {', '.join(declared.dtypes)}, not in {name}")
+        return replace(self, declaration=declared.model_copy(update={"dtype": name}))
 
     def default_case(self, device_kind: str) -> str:
         """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""

@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         )
     for command in (new, check, listing):
         command.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument("--dtype", metavar="TYPE", help="in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)")
     check.add_argument("--device", default="cpu", metavar="DEVICE", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
     cases = check.add_mutually_exclusive_group()
     cases.add_argument("--case", metavar="NAME", help="which set of shapes (default: small on a CPU, full on a GPU)")
@@ -126,9 +127,10 @@ def _list(options: argparse.Namespace) -> int:
 def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
     from evaluator.admissions import Admissions, Subject
     from evaluator.build.cache import default_root
+    from evaluator.declaration import PRECISIONS
     from reference._report import Listed
 
-    precisions = (problem.declaration.dtype,)
+    precisions = dict.fromkeys((problem.declaration.dtype, *PRECISIONS.values()))
     subjects = [Subject(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
     return Listed(problem, _input_bytes(problem), Admissions(default_root()).among(subjects))
 
@@ -156,17 +158,22 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     import torch
 
+    from evaluator.declaration import PRECISIONS
     from evaluator.devices import choose
     from evaluator.judge.admission import check_case
     from evaluator.judge.environment import apply_settings
     from reference._report import Broken, Checked
 
     device, _ = choose(options.device)
+    if options.dtype not in (None, *PRECISIONS):
+        raise UsageError(f"--dtype is one of {', '.join(PRECISIONS)}, not {options.dtype!r}")
+    precision = None if options.dtype is None else PRECISIONS[options.dtype]
     apply_settings()
-    for problem in _problems(options.names, options.reference):
-        if isinstance(problem, Broken):
-            yield problem
+    for found in _problems(options.names, options.reference):
+        if isinstance(found, Broken):
+            yield found
             continue
+        problem = found.in_precision(precision)
         cases = problem.case_names if options.all_cases else (options.case or problem.default_case(device.kind),)
         for case in cases:
             start = time.monotonic()

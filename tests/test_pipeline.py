@@ -311,3 +311,25 @@ def test_nothing_that_a_submission_says_is_obeyed_by_the_terminal(bench: Bench) 
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", finished.stdout + finished.stderr)
     assert "[bold red]owned[/bold red]" in finished.stdout
     assert "[red]loud\\x1b[31m.py" in finished.stdout
+
+
+# --dtype
+
+
+def test_a_precision_is_judged_and_stored_for_itself(bench: Bench) -> None:
+    bench.write("double/fine.py", submission())
+    assert bench.run("double", "--dtype", "bf16").code == 0
+    assert bench.run("double", "--dtype", "bfloat16").code == 0  # the same once more: skipped
+    assert bench.run("double").code == 0
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        assert [stored.result.precision for stored in store.each()] == ["bfloat16", "own"]
+
+
+def test_what_is_no_precision_is_refused(bench: Bench) -> None:
+    finished = bench.run("double", "--dtype", "int8")
+    assert finished.code == 2 and "'int8' is not one of fp16, bf16" in finished.stderr
+
+
+def test_a_problem_is_meant_by_its_number_too(bench: Bench) -> None:
+    told = refused(bench.run(".", "--problem", "99"))
+    assert "there is no problem '99'" in told

@@ -276,3 +276,22 @@ def test_a_forward_that_raises_is_named_with_its_line_where_its_answer_has_to_be
     source = PROCEDURE.replace("return self.linear(x), places", "return self.linear(x) + 'x'") + "ASSAY = {'backward': True}"
     with pytest.raises(ProblemError, match=r"plain.py:16: forward\(\) raises nothing, but raised TypeError"):
         problem(tmp_path, source).instance("full").inputs(1, "cpu")
+
+
+def test_a_problem_in_another_precision_is_the_same_function_of_rounded_inputs(tmp_path: Path) -> None:
+    plain = problem(tmp_path)
+    assert plain.in_precision(None) is plain and plain.precision == "own"
+    other = plain.in_precision("bfloat16")
+    assert (other.precision, other.sha256, other.case_names) == ("bfloat16", plain.sha256, plain.case_names)
+    (x, indices, _), (own, _, _) = other.instance("full").inputs(1, "cpu"), plain.instance("full").inputs(1, "cpu")
+    assert x.dtype is torch.bfloat16 and torch.equal(x, own.to(torch.bfloat16)) and indices.dtype is torch.int64
+    assert {parameter.dtype for parameter in other.instance("full").model(1).parameters()} == {torch.bfloat16}
+    declared = problem(tmp_path, DECLARED)
+    assert declared.in_precision("float16") is declared
+
+
+def test_a_precision_that_the_file_leaves_out_is_refused(tmp_path: Path) -> None:
+    declared = problem(tmp_path, PLAIN + "ASSAY = {'dtypes': ['float32', 'float64']}")
+    assert declared.in_precision("float64").precision == "float64"
+    with pytest.raises(ProblemError, match="in float32, float64, not in float16"):
+        declared.in_precision("float16")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from evaluator.build.builder import Builder
 from evaluator.calibration import Calibration
+from evaluator.declaration import PrecisionName
 from evaluator.devices import Device
 from evaluator.result import Environment
 from evaluator.sandbox import Limits, Zygote
@@ -29,6 +30,8 @@ class Job:
     """What a reader of the result should know about how the submission was read."""
     timeout_s: float
     """Deadline of each stage that runs the submission's forward()."""
+    precision: PrecisionName | None = None
+    """None for the problem's own."""
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
 

@@ -7,7 +7,7 @@ from evaluator.diagnosis import Verdict
 from evaluator.judge.attempt import Attempt, Report
 from evaluator.judge.bench import Bench, Job
 from evaluator.problem import ProblemError, load
-from evaluator.result import OWN_PRECISION, Evidence, Result, now
+from evaluator.result import Evidence, Result, now
 
 
 def evaluate(bench: Bench, job: Job, report: Report) -> Result:
@@ -16,9 +16,9 @@ def evaluate(bench: Bench, job: Job, report: Report) -> Result:
     case_name, problem_sha256, precision = job.case, None, None
     evidence = Evidence(sandbox=bench.zygote.level)
     try:
-        problem = load(job.problem_path)
+        problem = load(job.problem_path).in_precision(job.precision)
         case_name, problem_sha256 = job.case or problem.default_case(bench.device.kind), problem.sha256
-        precision = problem.declaration.dtype or OWN_PRECISION
+        precision = problem.precision
         attempt = Attempt(bench, job, problem, problem.instance(case_name), report)
         try:
             verdict = attempt.run()

@@ -127,6 +127,7 @@ def test_judged_needs_every_part_of_the_key(store: Store) -> None:
         "problem_sha256": None,
         "case": "small",
         "device_name": "NVIDIA A100",
+        "precision": "bfloat16",
         "evaluator_version": "0.0.1",
     }
     assert set(others) == set(EvaluationKey.fields())

@@ -171,3 +171,14 @@ def test_names_that_can_not_be_given(name: str, message: str, tmp_path: Path, ca
 def test_it_runs_as_a_module_from_the_shell() -> None:
     done = subprocess.run([sys.executable, "-m", "reference", "list"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0 and "softmax" in done.stdout
+
+
+def test_a_precision_is_checked_and_listed_for_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "gelu_tanh", "--dtype", "bf16", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["precision"], record["inputs"][0].split()[0], record["outputs"][0].split()[0]) == ("bfloat16", "bfloat16", "bfloat16")
+    main(["list", "gelu_tanh", "--json"])
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert [admission["precision"] for admission in listed["admissions"]] == ["bfloat16"]
+    assert main(["check", "gelu_tanh", "--dtype", "int8"]) == 2
+    assert "--dtype is one of fp16" in capsys.readouterr().err
