@@ -123,6 +123,9 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
     add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
+    shapes = this.add_mutually_exclusive_group()
+    shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes than its own is incorrect")
+    shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
@@ -379,6 +382,7 @@ class Session:
             note=submission.note,
             timeout_s=self.options.timeout,
             precision=self.options.dtype,
+            shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
             first_line=submission.first_line,
         )
 

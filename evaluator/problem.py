@@ -140,6 +140,10 @@ class Problem:
             setattr(module, name, value)
         return ProblemCase(self, case, dict(constants), module)
 
+    def executed(self, tree: ast.Module, name: str) -> ModuleType:
+        """A module of the file as `tree` has it, which keeps its lines. Raises ProblemError."""
+        return _execute(self.path, compile(tree, str(self.path), "exec", dont_inherit=True), f"_assay_problem_{self.name}_{name}")
+
 
 @dataclass(frozen=True)
 class ProblemCase:

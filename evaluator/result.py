@@ -345,6 +345,23 @@ class AblationEvidence(Record):
     message: str = ""
 
 
+class ShapeEvidence(Record):
+    """One answer in another set of shapes than the case's (evaluator.judge.generalisation)."""
+
+    case: str
+    """Its name: one that the problem declares, or what was done to the case's sizes."""
+    constants: dict[str, Any] = Field(default_factory=dict)
+    """The problem's numbers in it."""
+    declared: bool
+    inputs: tuple[str, ...] = ()
+    """Type and shape of each tensor among the arguments."""
+    right: bool | None
+    """None where the reference itself, or the machine, failed in it."""
+    category: Category | None = None
+    """What the wrong answer, or the worker's end, comes to; None where it was right."""
+    message: str = ""
+
+
 class StarvingEvidence(Record):
     """Device memory that the submission's processes held when there was too little left for the judge."""
 
@@ -528,6 +545,12 @@ class Evidence(Record):
     """The timing ended with it."""
     ablation: AblationEvidence | None = None
     """None where nothing hung on it."""
+    shapes: tuple[ShapeEvidence, ...] = ()
+    """Answers in other shapes, of a submission that is right in its own; up to the one that ended the worker."""
+    strict_shapes: bool = False
+    """Whether it has to be right in those too."""
+    trivial: tuple[str, ...] = ()
+    """Trivial answers that the problem accepts, as `zeros`: a right answer to it says nothing."""
     starving: StarvingEvidence | None = None
     """The judge ran out of device memory, and this is why."""
     fault: FaultEvidence | None = None
@@ -549,6 +572,12 @@ class Evidence(Record):
     """How the submission was read, where that is not plain: its code came from the reasoning, say."""
     detail: str = ""
     """A traceback or other detail of the judge's own, for infrastructure errors."""
+
+    @property
+    def generalises(self) -> Literal["yes", "no", "untested"]:
+        """Whether the submission is right in other shapes too."""
+        told = [shape.right for shape in self.shapes if shape.right is not None]
+        return "untested" if not told else "yes" if all(told) else "no"
 
 
 class Environment(Record):
@@ -630,7 +659,8 @@ class Result(Record):
         """The fields of one line of `--json`: everything but evidence and environment, and what follows from the evidence."""
         fields: dict[str, Any] = self.model_dump(mode="json", exclude={"evidence", "environment"})
         conditions = self.evidence.conditions
-        return fields | self.shares_of_light() | {"disturbed": conditions.remark if conditions else ""}
+        more = {"generalises": self.evidence.generalises, "disturbed": conditions.remark if conditions else ""}
+        return fields | self.shares_of_light() | more
 
     def shares_of_light(self) -> dict[str, float | None]:
         """Both shares of the speed of light, under the names that JSON has for them."""

@@ -7,13 +7,12 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evaluator.devices import Device
-    from evaluator.judge.admission import Admission
     from evaluator.problem import Problem
     from reference._report import Broken, Checked, Listed
 
@@ -162,6 +161,7 @@ def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     from evaluator.devices import choose
     from evaluator.judge.admission import check_case
     from evaluator.judge.environment import apply_settings
+    from evaluator.judge.fitness import keep
     from reference._report import Broken, Checked
 
     device, _ = choose(options.device)
@@ -182,20 +182,8 @@ def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
                     admission = check_case(problem.instance(case), torch.device(device.spec))
             except (torch.OutOfMemoryError, MemoryError) as error:
                 raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
-            _keep(problem, device, admission)
+            keep(problem, device, admission)
             yield Checked(admission, round(time.monotonic() - start, 3))
-
-
-def _keep(problem: "Problem", device: "Device", admission: "Admission") -> None:
-    """So that `list` can tell; what can't be kept is merely not told of."""
-    from evaluator.admissions import Admissions, Kept, Subject
-    from evaluator.build.cache import default_root
-
-    subject = Subject(problem.sha256, admission.case, device.name, admission.precision)
-    trivial = tuple(finding.answer for finding in admission.findings if finding.answer)
-    with suppress(OSError):
-        reasons = tuple(finding.message for finding in admission.findings)
-        Admissions(default_root()).keep(Kept(subject, admission.admitted, trivial, reasons))
 
 
 @contextmanager

@@ -141,24 +141,27 @@ def test_the_example_problem_loads_and_draws(tmp_path: Path) -> None:
     assert torch.linalg.vector_norm(case.model(1)(x), dim=1).allclose(torch.ones(19))
 
 
-def test_the_problem_that_is_added_step_by_step_is_admitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_problem_that_is_added_step_by_step_is_admitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     walk = document("add-a-problem.md")
     (example,) = code_blocks(walk, "python")
-    assert reference.__main__.main(["new", "swiglu", "--reference", str(tmp_path)]) == 0
-    (tmp_path / "swiglu.py").write_text(example, encoding="utf-8")
-    assert reference.__main__.main(["check", "swiglu", "--reference", str(tmp_path)]) == 0
+    assert reference.__main__.main(["new", "geglu", "--reference", str(tmp_path)]) == 0
+    (tmp_path / "geglu.py").write_text(example, encoding="utf-8")
+    assert reference.__main__.main(["check", "geglu", "--reference", str(tmp_path)]) == 0
     capsys.readouterr()
     for change, told in (
         (
             ("    return [torch.randn(rows, columns), torch.randn(rows, columns)]", "    return [torch.ones(rows, columns)] * 2"),
             "two seeds give the same inputs",
         ),
-        (("nn.functional.silu(a) * b", "0.0 * a"), "zeros passes as the output"),
-        (('"description"', '"dtyp"'), "swiglu.py:10: ASSAY has no key 'dtyp'; nearest: dtype"),
+        (("nn.functional.gelu(a) * b", "0.0 * a"), "zeros passes as the output"),
+        (('"description"', '"dtyp"'), "geglu.py:10: ASSAY has no key 'dtyp'; nearest: dtype"),
     ):
         assert change[0] in example
-        (tmp_path / "swiglu.py").write_text(example.replace(*change), encoding="utf-8")
-        assert reference.__main__.main(["check", "swiglu", "--reference", str(tmp_path)]) == 1
+        (tmp_path / "geglu.py").write_text(example.replace(*change), encoding="utf-8")
+        assert reference.__main__.main(["check", "geglu", "--reference", str(tmp_path)]) == 1
         assert told in capsys.readouterr().out
 
 

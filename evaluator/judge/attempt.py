@@ -18,7 +18,9 @@ from evaluator.judge import sanitizing
 from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device_state import watch_of
+from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
+from evaluator.judge.generalisation import judge_shape
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.light import find_light
 from evaluator.judge.lock import DeviceLock
@@ -33,6 +35,7 @@ from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.sanitizer.tools import Sanitizer
+from evaluator.shapes import Shape, other_shapes
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
@@ -41,6 +44,8 @@ START_S = 60.0
 """A cold worker imports torch first."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
+SHAPES_S = 30.0
+"""After so long, no further shapes are tried."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
@@ -226,7 +231,11 @@ class Attempt:
                 self._note_limits(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:
+                with candidate.spending("timing"):
+                    self._note(trivial=effortless_answers(self._case, self._bench.device))
                 self._run_ablation(candidate, oracle, arguments, model)
+            if self._job.shapes != "own" and self._diagnose().category is Category.OK:
+                self._run_shapes(candidate)
 
     def _load_candidate(self) -> Worker:
         """A worker that has loaded the submission.
@@ -469,6 +478,27 @@ class Attempt:
 
         call_s = min(self._job.timeout_s, ABLATED_S + ABLATED_FACTOR * self.evidence.stages_s["rounds"])
         self._note(ablation=ablate(worker, prepare, answer))
+
+    def _run_shapes(self, candidate: Worker) -> None:
+        """Ask a fresh worker in other shapes; a worker that fails ends it, and others may have the device while it starts and loads."""
+        self._note(strict_shapes=self._job.shapes == "strict")
+        with candidate.spending("shapes"):
+            self._make_room()
+            worker = self._start("shapes")
+            try:
+                self._load(worker, self._job.code, "ModelNew", threads=self._threads)
+            except WorkerError:
+                return  # it has loaded before: whatever this is, nothing was seen of its answers
+            self._lock.acquire()
+            until = time.monotonic() + SHAPES_S
+            for shape in other_shapes(self._problem, self._case.name):
+                if time.monotonic() > until or worker.failure:
+                    return
+                found = judge_shape(worker, shape, self._construct_shape, self._memory, self._job.timeout_s)
+                self._note(shapes=(*self.evidence.shapes, found))
+
+    def _construct_shape(self, worker: Worker, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
+        construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)
 
     def _collect(self) -> None:
         """Take the workers' records into the evidence; what runs is killed first, so that its output is whole."""

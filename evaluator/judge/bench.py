@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from evaluator.build.builder import Builder
 from evaluator.calibration import Calibration
@@ -32,6 +33,8 @@ class Job:
     """Deadline of each stage that runs the submission's forward()."""
     precision: PrecisionName | None = None
     """None for the problem's own."""
+    shapes: Literal["own", "others", "strict"] = "own"
+    """Whether a right submission is asked in other shapes too, and whether it has to be right in them."""
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
 

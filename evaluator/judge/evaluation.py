@@ -2,7 +2,7 @@
 
 import time
 
-from evaluator.category import Category
+from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict
 from evaluator.judge.attempt import Attempt, Report
 from evaluator.judge.bench import Bench, Job
@@ -27,7 +27,7 @@ def evaluate(bench: Bench, job: Job, report: Report) -> Result:
         evidence = attempt.evidence
     except ProblemError as error:
         verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
-    timing = evidence.timing if verdict.category in (Category.OK, Category.NO_CUSTOM_KERNEL) else None
+    timing = evidence.timing if verdict.category.status is Status.CORRECT else None
     runtime_ms, baseline_ms = (timing.runtime_ms, timing.baseline_ms) if timing else (None, None)
     return Result(
         submission=job.submission,
