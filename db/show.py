@@ -37,7 +37,7 @@ def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
     """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
     `source_exact`."""
     value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
-    value |= stored.result.shares_of_light()
+    value |= stored.result.shares_of_light() | {"generalises": stored.result.evidence.generalises}
     if with_source:
         value |= {"source": stored.source, "source_exact": stored.source_exact}
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
@@ -104,6 +104,11 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.ablation is not None:
         yield _heading("Without its own kernels")
         yield block(_ablation_text(evidence.ablation))
+    if evidence.trivial:
+        yield _heading("The problem accepts answers that take no work")
+        yield block(", ".join(evidence.trivial))
+    if evidence.shapes:
+        yield from _shapes(evidence)
     for build in evidence.builds:
         yield from _build(build)
     if evidence.launches:
@@ -268,6 +273,16 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
     if build.output:
         yield "  compiler output:"
         yield block(build.output, indent="    ")
+
+
+def _shapes(evidence: Evidence) -> Iterator[RenderableType]:
+    yield _heading(f"In other shapes (generalises: {evidence.generalises})")
+    table = Table("shapes", "inputs", "verdict", "")
+    for shape in evidence.shapes:
+        verdict = "right" if shape.right else "not known" if shape.right is None else str(shape.category)
+        name = shape.case if shape.declared else f"{shape.case} (made from the problem's numbers)"
+        table.add_row(cell(name), cell("; ".join(shape.inputs)), cell(verdict), cell(shape.message))
+    yield table
 
 
 def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:

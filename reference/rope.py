@@ -23,13 +23,13 @@ ASSAY = {
 class Model(nn.Module):
     def __init__(self, width: int, base: float) -> None:
         super().__init__()
-        # In float64, of which each precision keeps what it holds: far positions turn by thousands of radians.
-        self.rates = base ** (-torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
+        # In float64, as the angles are: far positions turn by thousands of radians.
+        self.register_buffer("rates", base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(batch_size, heads, length, width) to the same shape; number i is paired with number i + width / 2."""
         positions = torch.arange(x.shape[2], dtype=torch.float64, device=x.device)
-        angles = torch.outer(positions, self.rates.to(x.device))
+        angles = torch.outer(positions, self.rates.double())
         cosines, sines = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         first, second = x.chunk(2, dim=-1)
         return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1)

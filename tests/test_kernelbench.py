@@ -6,9 +6,11 @@ from typing import Any
 
 import pyarrow
 import pytest
+import torch
 from pyarrow import parquet
 
 from evaluator.attribution import Catalogue
+from evaluator.judge.admission import check_case
 from evaluator.kernelbench import ForeignVerdict, KernelBenchError, unpacked, verdicts
 from evaluator.problem import ProblemError, discover, load
 
@@ -188,3 +190,45 @@ def test_other_files_are_no_results(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     with pytest.raises(KernelBenchError, match=r"eval_results\.json"):
         verdicts(path)
+
+
+REDUCED = """
+import torch
+import torch.nn as nn
+
+batch_size = 12
+features = 64
+groups = 4
+
+class Model(nn.Module):
+    def __init__(self, groups, features):
+        super(Model, self).__init__()
+        self.norm = nn.GroupNorm(groups, features)
+
+    def forward(self, x):
+        BODY
+
+def get_inputs():
+    return [torch.rand(batch_size, features, 8)]
+
+def get_init_inputs():
+    return [groups, features]
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "trivial"),
+    [
+        # What a normalization leaves of a mean is nothing, whatever is put in.
+        ("return self.norm(x).mean(dim=[1, 2])", {"zeros"}),
+        # One number, less itself: the mean over a dimension of one element.
+        ("y = x.max(dim=1, keepdim=True).values\n        return y - y.mean(dim=1, keepdim=True)", {"zeros"}),
+        # Small everywhere, which an absolute tolerance takes for zero; held to its own magnitude it is told apart.
+        ("return torch.softmax(1e-3 * x.flatten(1), dim=1) * x.flatten(1) * 1e-6", set()),
+    ],
+)
+def test_problems_that_accept_an_answer_without_work_are_flagged(body: str, trivial: set[str], tmp_path: Path) -> None:
+    path = tmp_path / "66_Reduced.py"
+    path.write_text(REDUCED.replace("BODY", body))
+    checked = check_case(load(path).instance("full"), torch.device("cpu"))
+    assert {finding.answer for finding in checked.findings} >= trivial and checked.admitted is not bool(trivial), checked.findings

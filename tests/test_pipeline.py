@@ -15,7 +15,7 @@ import pipeline
 from db.store import Store
 from evaluator.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
-from tests.command_line import PROJECT, Bench, Finished, submission
+from tests.command_line import PROBLEM, PROJECT, Bench, Finished, submission
 
 CONTRACT = (
     *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
@@ -333,3 +333,29 @@ def test_what_is_no_precision_is_refused(bench: Bench) -> None:
 def test_a_problem_is_meant_by_its_number_too(bench: Bench) -> None:
     told = refused(bench.run(".", "--problem", "99"))
     assert "there is no problem '99'" in told
+
+
+# KernelBench
+
+
+def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -> None:
+    """A checkout's level, a run's kernels, and what its own evaluation said of them; the files are made for this test."""
+    body = "torch.clamp(x, min=0.0) + torch.tensor(0.5)"
+    bench.write("KernelBench/KernelBench/level1/23_Clamp.py", PROBLEM.format(operation="* 2").replace("x * 2", body))
+    bench.write("KernelBench/KernelBench/level2/23_Clamp_Twice.py", PROBLEM.format(operation="* 2"))
+    kernel = "runs/a_model/level_1_problem_23_sample_0_kernel.py"
+    bench.write(kernel, submission(body))
+    said = [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]
+    results = bench.write("runs/a_model/eval_results.json", json.dumps({"23": said}))
+    (record,) = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-").records
+    assert (record["submission"], record["problem"], record["author"], record["sample_id"]) == (kernel, "23_Clamp", "a_model", 0)
+    assert (record["category"], record["generalises"]) == ("no_custom_kernel", "untested")
+    command = [sys.executable, "-m", "db", "--db", f"sqlite:///{bench.database}"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+
+    def ask(*words: str) -> str:
+        return subprocess.run([*command, *words], check=True, capture_output=True, text=True, cwd=bench.root, env=environment).stdout
+
+    ask("import", "--kernelbench", str(results))
+    told = json.loads(ask("history", kernel, "--json"))
+    assert [row.get("harness", row.get("category")) for row in told] == ["no_custom_kernel", "kernelbench"]

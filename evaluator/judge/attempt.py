@@ -231,8 +231,7 @@ class Attempt:
                 self._note_limits(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:
-                with candidate.spending("timing"):
-                    self._note(trivial=effortless_answers(self._case, self._bench.device))
+                self._look_at_problem(candidate)
                 self._run_ablation(candidate, oracle, arguments, model)
             if self._job.shapes != "own" and self._diagnose().category is Category.OK:
                 self._run_shapes(candidate)
@@ -479,23 +478,35 @@ class Attempt:
         call_s = min(self._job.timeout_s, ABLATED_S + ABLATED_FACTOR * self.evidence.stages_s["rounds"])
         self._note(ablation=ablate(worker, prepare, answer))
 
+    def _look_at_problem(self, candidate: Worker) -> None:
+        """Whether the problem accepts answers that take no work; the timing has killed the candidate."""
+        try:
+            with candidate.spending("timing"):
+                self._note(trivial=effortless_answers(self._case, self._bench.device))
+        except Exception as error:  # whatever it is: nothing is known against the problem
+            log.warning("the problem %s could not be checked: %s", self._job.problem, error, exc_info=True)
+
     def _run_shapes(self, candidate: Worker) -> None:
-        """Ask a fresh worker in other shapes; a worker that fails ends it, and others may have the device while it starts and loads."""
+        """Ask a fresh worker in other shapes; what was not asked says nothing."""
         self._note(strict_shapes=self._job.shapes == "strict")
-        with candidate.spending("shapes"):
-            self._make_room()
-            worker = self._start("shapes")
-            try:
-                self._load(worker, self._job.code, "ModelNew", threads=self._threads)
-            except WorkerError:
-                return  # it has loaded before: whatever this is, nothing was seen of its answers
-            self._lock.acquire()
-            until = time.monotonic() + SHAPES_S
-            for shape in other_shapes(self._problem, self._case.name):
-                if time.monotonic() > until or worker.failure:
-                    return
-                found = judge_shape(worker, shape, self._construct_shape, self._memory, self._job.timeout_s)
-                self._note(shapes=(*self.evidence.shapes, found))
+        try:
+            with candidate.spending("shapes"):
+                self._ask_in_shapes()
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not asked in all other shapes: %s", self._job.submission, error, exc_info=True)
+
+    def _ask_in_shapes(self) -> None:
+        """Up to the shape that the worker fails in. While it starts and loads, others may have the device."""
+        self._make_room()
+        worker = self._start("shapes")
+        self._load(worker, self._job.code, "ModelNew", threads=self._threads)
+        self._lock.acquire()
+        until = time.monotonic() + SHAPES_S
+        for shape in other_shapes(self._problem, self._case.name):
+            if time.monotonic() > until or worker.failure:
+                return
+            found = judge_shape(worker, shape, self._construct_shape, self._memory, self._job.timeout_s)
+            self._note(shapes=(*self.evidence.shapes, found))
 
     def _construct_shape(self, worker: Worker, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)

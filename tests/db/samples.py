@@ -29,6 +29,7 @@ from evaluator.result import (
     SanitizerFinding,
     SanitizerPlace,
     SanitizerRun,
+    ShapeEvidence,
     TimingEvidence,
     TimingSide,
     WrongElement,
@@ -197,6 +198,12 @@ def full_evidence(text: str = "") -> Evidence:
             floor_ms=1.923,
             declared=True,
         ),
+        shapes=(
+            ShapeEvidence(case="odd", constants={"rows": 15, "pair": [3, 5]}, declared=False, inputs=("float32 (15, 7)",), right=True),
+            ShapeEvidence(case="batch", declared=True, right=False, category=Category.WRONG_SHAPE, message=f"far from it{text}"),
+        ),
+        strict_shapes=True,
+        trivial=("zeros",),
         ablation=AblationEvidence(still_right=False, category=Category.NAN_OR_INF, message=f"nothing left{text}"),
         sanitizer=SanitizerEvidence(
             version="2025.3.1.0",
