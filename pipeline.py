@@ -118,6 +118,14 @@ def parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
+    add("--protocol", metavar="NAME", help="how calls are timed: cold, throughput or graph on a GPU, cpu elsewhere (default: cold or cpu)")
+    add(
+        "--baseline",
+        type=_baselines,
+        default=("eager",),
+        metavar="KINDS",
+        help="what submissions are timed beside: eager, and perhaps compile (torch.compile), with a comma between them (default: eager)",
+    )
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
     add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     add(
@@ -140,6 +148,13 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return value
+
+
+def _baselines(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(["eager", *text.split(",")]))
+    if unknown := set(kinds) - {"eager", "compile"}:
+        raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; there is eager, compile")
+    return kinds
 
 
 def _wish(text: str) -> "Wish":
@@ -169,6 +184,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
+    _check_protocol(options.protocol, devices[0])
     sanitizer = _sanitizer(options.sanitize, devices[0]) if options.sanitize else None
     feedback_name = options.feedback[1] if options.feedback else None
     with (
@@ -179,6 +195,16 @@ def run(options: argparse.Namespace) -> int:
         store.start_run(sys.argv)
         session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known), sanitizer)
         return session.judge(submissions)
+
+
+def _check_protocol(name: str | None, device: "Device") -> None:
+    """Raises UsageError."""
+    from evaluator.judge.protocols import UnknownProtocolError, choose
+
+    try:
+        choose(name, device.kind)
+    except UnknownProtocolError as error:
+        raise UsageError(f"--protocol: {error}") from error
 
 
 def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
@@ -320,6 +346,7 @@ class Session:
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.rows import EvaluationKey
+        from evaluator.judge.protocols import alternative
 
         name = submission.problem
         problem = self.problems.get(name) if name and not submission.rejection else None
@@ -330,6 +357,7 @@ class Session:
             problem_sha256=problem.sha256 if problem else None,
             case=self._case(name) if problem and name else None,
             device_name=self.device.name if problem else "",
+            protocol=alternative(self.options.protocol) if problem else None,
         )
 
     def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
@@ -349,6 +377,8 @@ class Session:
             note=submission.note,
             timeout_s=self.options.timeout,
             first_line=submission.first_line,
+            protocol=self.options.protocol,
+            baselines=self.options.baseline,
         )
 
     def _case(self, problem: str) -> str:

@@ -97,7 +97,8 @@ class CaseRow(Base):
 
 
 class BoardRow(Base):
-    """What evaluations are compared on: a version of a problem, a case, a device model and a precision, as far as they are known."""
+    """What evaluations are compared on: a version of a problem, a case, a device model, a precision and a way of timing, as far as they are
+    known."""
 
     __tablename__ = "boards"
     __table_args__ = (
@@ -119,6 +120,8 @@ class BoardRow(Base):
     device_name: Mapped[str] = mapped_column(AnyText)
     """Of the environment; empty where there is none."""
     precision: Mapped[str | None] = mapped_column(AnyText)
+    protocol: Mapped[str | None] = mapped_column(AnyText)
+    """None for the device's default."""
 
 
 class EnvironmentRow(Base):

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator.category import CATEGORIES, Category, Status
 
-EVALUATOR_VERSION = "0.6.0"
+EVALUATOR_VERSION = "0.7.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
@@ -209,6 +209,10 @@ class TimingSide(Record):
     baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
     background_ms: tuple[float, ...] = ()
     """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
+    at_s: tuple[float, ...] = ()
+    """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
+    outliers: tuple[int, ...] = ()
+    """Positions of samples far beyond the quartiles (evaluator.judge.precision.outliers). They count as all others do."""
 
     @property
     def work_ms(self) -> float:
@@ -259,6 +263,32 @@ class TimingEvidence(Record):
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
     unflushed_bursts: int = 0
     """The same of single calls and bursts for the judge's clock, which then are no samples."""
+    protocol: str | None = None
+    """What a time is of (evaluator.judge.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
+    fallback: str = ""
+    """Why it is not the protocol that was asked for, where it is not."""
+    calls_in_block: int = 1
+    """Calls that were asked for in one request."""
+    blocks: int = 0
+    """Requests to each side, in turns of an order drawn anew; 0 in older records."""
+    warm_up_calls: int = 0
+    """Calls of each side before those that count."""
+    steady: bool | None = None
+    """Whether times had stopped changing by then. None in older records."""
+    stop: str = ""
+    """Why there were no more calls (evaluator.judge.precision): `precise` or `budget`; empty in older records."""
+    interval: tuple[float, float] | None = None
+    """What holds the ratio of the baseline's to the candidate's time with 95 % confidence, by bootstrap over blocks: of the medians,
+    without what is charged. None in older records."""
+    others: dict[str, TimingSide] = Field(default_factory=dict)
+    """Further baselines, timed in the same turns, by their kind."""
+    failed_baselines: dict[str, str] = Field(default_factory=dict)
+    """Why a further baseline that was asked for could not be timed."""
+
+    @property
+    def ratio(self) -> float:
+        """The baseline's time over the candidate's median, without what is charged."""
+        return self.baseline_ms / self.candidate.median_ms
 
     @property
     def runtime_ms(self) -> float:
@@ -583,6 +613,8 @@ class Result(Record):
     case: str | None = None
     precision: str | None = None
     """The dtype that the problem was judged in, or `own` where that is as its file makes it; None where it came to nothing."""
+    protocol: str | None = None
+    """How it was timed, or would have been (evaluator.judge.protocols), where that is not the device's default."""
     device: str | None = None
     """cpu, cuda:0, …"""
     status: Status
@@ -615,6 +647,33 @@ class Result(Record):
         return self
 
     @property
+    def speedup_interval(self) -> tuple[float, float] | None:
+        """What holds the speedup with 95 % confidence; None without a speedup, and in older records."""
+        timing = self.evidence.timing
+        if self.speedup is None or timing is None or timing.interval is None:
+            return None
+        scale = self.speedup / timing.ratio  # what is charged to the candidate lengthens its time, and not its spread
+        low, high = timing.interval
+        return min(low * scale, self.speedup), max(high * scale, self.speedup)
+
+    @property
+    def baselines(self) -> dict[str, tuple[float, float]]:
+        """The time of each baseline in ms and the speedup over it, by its kind; `eager` is the one that `speedup` is over."""
+        if self.runtime_ms is None or self.baseline_ms is None or self.speedup is None:
+            return {}
+        timing, runtime_ms = self.evidence.timing, self.runtime_ms
+        others = timing.others if timing else {}
+        return {"eager": (self.baseline_ms, self.speedup)} | {
+            kind: (side.median_ms, side.median_ms / runtime_ms) for kind, side in others.items()
+        }
+
+    @property
+    def best_baseline(self) -> str | None:
+        """The kind of the fastest baseline; None without a time."""
+        times_ms = {kind: time_ms for kind, (time_ms, _) in self.baselines.items()}
+        return min(times_ms, key=lambda kind: times_ms[kind]) if times_ms else None
+
+    @property
     def speed_of_light(self) -> float | None:
         """The share of the speed of light that the submission has; None where it is not known."""
         light = self.evidence.light
@@ -630,7 +689,16 @@ class Result(Record):
         """The fields of one line of `--json`: everything but evidence and environment, and what follows from the evidence."""
         fields: dict[str, Any] = self.model_dump(mode="json", exclude={"evidence", "environment"})
         conditions = self.evidence.conditions
-        return fields | self.shares_of_light() | {"disturbed": conditions.remark if conditions else ""}
+        return fields | self.derived() | {"disturbed": conditions.remark if conditions else ""}
+
+    def derived(self) -> dict[str, Any]:
+        """What follows from the evidence, under the names that JSON has for it."""
+        baselines = {kind: {"runtime_ms": time_ms, "speedup": speedup} for kind, (time_ms, speedup) in self.baselines.items()}
+        return self.shares_of_light() | {
+            "speedup_interval": self.speedup_interval,
+            "baselines": baselines,
+            "best_baseline": self.best_baseline,
+        }
 
     def shares_of_light(self) -> dict[str, float | None]:
         """Both shares of the speed of light, under the names that JSON has for them."""

@@ -19,16 +19,18 @@ from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device_state import watch_of
 from evaluator.judge.floor import find_floor
+from evaluator.judge.further import COMPILE, COMPILING, FurtherBaselines, call_once
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.light import find_light
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Judgement, Rounds
 from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
-from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
+from evaluator.judge.timing import BaselineFailedError, Timing, UnfitProtocolError, WrongAnswerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -41,6 +43,8 @@ START_S = 60.0
 """A cold worker imports torch first."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
+COMPILE_S = 300.0
+"""Deadline of the first call of what torch.compile has wrapped."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
@@ -73,6 +77,9 @@ class Attempt:
         self._rounds: list[RoundEvidence] = []
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
+        self._protocol = choose(job.protocol, bench.device.kind)
+        self._fallback = ""
+        """Why that is not the protocol that was asked for, where it is not."""
         self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
@@ -365,27 +372,62 @@ class Attempt:
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
             self._construct(baseline, arguments, model)
-            self._note(timing=self._time("timing", candidate, baseline, oracle))
+            try:
+                timing = self._time("timing", candidate, baseline, oracle, arguments, model)
+            except UnfitProtocolError as error:
+                timing = self._time_by_default(error, oracle, arguments, model)
+            self._note(timing=timing)
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
-            if baseline.failure:
-                raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error
+            failure = self._baseline.failure if self._baseline else baseline.failure
+            if failure:
+                raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise
 
-    def _time(self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle) -> TimingEvidence:
+    def _time(
+        self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module
+    ) -> TimingEvidence:
         """One timing, with the states of the device meanwhile noted, and what they come to."""
         case = (self._case, oracle, self._form, self._memory, self._job.timeout_s)
-        watch = watch_of(self._bench.device)
-        if watch is None:
-            return Timing(candidate, baseline, *case).run()
+        with FurtherBaselines(self._job.baselines) as further:
+            further.start(lambda kind: self._start_further(kind, arguments, model))
+            watch = watch_of(self._bench.device)
+            if watch is None:
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers).run()
+            else:
+                try:
+                    with watch.timing(name):
+                        timing = Timing(candidate, baseline, *case, watch.look, self._protocol, further.workers).run()
+                finally:
+                    self._note(device_states=(*self.evidence.device_states, *watch.states))
+                self._note(conditions=watch.conditions())
+        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures})
+
+    def _start_further(self, kind: str, arguments: list[Any], model: torch.nn.Module) -> Worker:
+        """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
+        worker = self._fork(COMPILING)
         try:
-            with watch.timing(name):
-                timing = Timing(candidate, baseline, *case, look=watch.look).run()
-        finally:
-            self._note(device_states=(*self.evidence.device_states, *watch.states))
-        self._note(conditions=watch.conditions())
-        return timing
+            self._greet(worker)
+            self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
+            construct(
+                worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, LOAD_S, compiled=kind == COMPILE
+            )
+            call_once(worker, self._memory, self._case.inputs(fresh_seed(), self._device), COMPILE_S)
+        except BaseException as error:
+            worker.close()
+            if isinstance(error, WorkerError):
+                raise WorkerError(worker.failure) from error
+            raise
+        return worker
+
+    def _time_by_default(self, error: UnfitProtocolError, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
+        """Time by the device's default protocol, with fresh workers, what can't be timed by the one that was asked for."""
+        log.info("%s can't be timed by the protocol %s: %s", self._job.submission, self._protocol.name, error)
+        self._report("timing by default")
+        self._fallback = f"{self._protocol.name}: {error}"
+        self._protocol = choose(None, self._bench.device.kind)
+        return self._second_timing(oracle, arguments, model, takes_over=True)
 
     def _repeat_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         """Time once more, with fresh workers, because the device was shared or throttled. The second timing counts, be it disturbed too.
@@ -410,19 +452,23 @@ class Attempt:
             self._end_all()
             self._lock.acquire()
 
-    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
-        """While its workers start and load, others may have the device."""
+    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module, *, takes_over: bool = False) -> TimingEvidence:
+        """While its workers start and load, others may have the device. What the new worker does counts as the candidate's if it
+        `takes_over`."""
         self._make_room()
         self._close_baseline()
         worker = self._fork()
         self._workers.append(worker)
+        if takes_over and self._candidate is not None:
+            before, self._candidate = self._candidate, worker
+            worker.stage, worker.stages_s = before.stage, before.stages_s
         self._greet(worker)
         self._load(worker, self._job.code, "ModelNew", threads=self._threads)
         baseline = self._start_baseline()
         self._lock.acquire()
         for one in (worker, baseline):
             self._construct(one, arguments, model)
-        return self._time("second timing", worker, baseline, oracle)
+        return self._time("second timing", worker, baseline, oracle, arguments, model)
 
     def _end_all(self) -> None:
         """Kill what runs of the submission and of the baseline."""

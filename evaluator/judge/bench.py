@@ -31,6 +31,10 @@ class Job:
     """Deadline of each stage that runs the submission's forward()."""
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
+    protocol: str | None = None
+    """How it is timed (evaluator.judge.protocols); None for the device's default."""
+    baselines: tuple[str, ...] = ("eager",)
+    """What it is timed beside: `eager`, the reference as it stands, which the speedup is over, and perhaps `compile`, by torch.compile."""
 
 
 @dataclass(frozen=True)

@@ -105,14 +105,25 @@ def _same_words(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def construct(
-    worker: Worker, memory: Memory, arguments: Sequence[Any], state: dict[str, Any], seed: int, dtype: str | None, deadline_s: float
+    worker: Worker,
+    memory: Memory,
+    arguments: Sequence[Any],
+    state: dict[str, Any],
+    seed: int,
+    dtype: str | None,
+    deadline_s: float,
+    *,
+    compiled: bool = False,
 ) -> None:
-    """Have the worker build its model with the reference's init arguments, seed and parameters. Raises WorkerError."""
+    """Have the worker build its model with the reference's init arguments, seed and parameters, and perhaps have torch.compile wrap it.
+    Raises WorkerError."""
     packed = _Packed(memory, state)
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]
     worker.hand_over(allocations, deadline_s)
-    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, dtype=dtype)
+    worker.request(
+        "construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, dtype=dtype, compiled=compiled
+    )
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
 

@@ -12,6 +12,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.memory import Mappings
+from evaluator.worker.memory import Mappings, reset_persisting
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
@@ -74,6 +75,8 @@ class Worker:
         self._gate: MappedGate | None = None
         self._sets: list[list[Any]] = []
         self._output: list[torch.Tensor] = []
+        self._outputs: list[list[torch.Tensor]] = []
+        self._graphs: dict[str, Recording] = {}
 
     @property
     def on_device(self) -> bool:
@@ -94,6 +97,9 @@ class Worker:
             "reveal": self._reveal,
             "poison": self._poison,
             "time": self._time,
+            "block": self._block,
+            "record": self._record,
+            "replay": self._replay,
             "burst": self._burst,
             "ping": self._ping,
         }
@@ -113,7 +119,7 @@ class Worker:
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
         os.environ["TORCH_EXTENSIONS_DIR"] = str(self._path.parent / "torch_extensions")
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
         with os.fdopen(descriptors[0], "rb") as source:
             self._path.write_bytes(source.read())
         if self._device.type == "cuda":
@@ -152,7 +158,7 @@ class Worker:
         model = self._model_class(*arguments)
         if isinstance(model, torch.nn.Module):
             model = self._prepare(model, request)
-        self._model = model
+        self._model = torch.compile(model) if request.get("compiled") else model
         return {}
 
     def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
@@ -174,7 +180,7 @@ class Worker:
         return {}
 
     def _unmap(self, request: Message, _: Sequence[int]) -> Message:
-        self._sets, self._output = [], []
+        self._sets, self._output, self._outputs, self._graphs = [], [], [], {}
         synchronize(self._device)  # what was enqueued may still read what is to be unmapped
         for number in request["allocations"]:
             self._mappings.remove(number)
@@ -187,7 +193,8 @@ class Worker:
     def _inputs(self, request: Message, _: Sequence[int]) -> Message:
         """Keep the sets of inputs that the coming calls name by their position, and let go of the last answer, while no clock runs."""
         if not request.get("keep"):
-            self._output = []
+            self._output, self._outputs = [], []
+        reset_persisting()
         self._sets = [structure.decode(tree, self._mappings.tensor) for tree in request["sets"]]
         return {}
 
@@ -210,7 +217,10 @@ class Worker:
         return {**described, "order": order} if order else described
 
     def _reveal(self, request: Message, _: Sequence[int]) -> Message:
-        """Copy the outputs of the last call into the judge's memory; to `release`, give all free memory of the device back."""
+        """Copy the outputs of the last call into the judge's memory, or of one `call` of a block; to `release`, give all free memory of the
+        device back."""
+        if request.get("call") is not None:
+            self._output = self._outputs[request["call"]]
         with torch.no_grad():
             self._copy_out(request["outputs"])
         self._output = []
@@ -254,6 +264,64 @@ class Worker:
         synchronize(self._device)
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
 
+    def _block(self, request: Message, _: Sequence[int]) -> Message:
+        """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
+        its own (`apart`), or all of them between two. The device is waited for in the end."""
+        apart, values = request["apart"], []
+        events = [(_event(), _event()) for _ in (request["sets"] if apart else "1")]
+        with torch.no_grad():
+            for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
+                inputs = self._sets[position]
+                if flush is not None:
+                    self._flush(flush)
+                if apart or number == 0:
+                    events[number][0].record()
+                values.append(self._model(*inputs))
+                if apart:
+                    events[number][1].record()
+            if not apart:
+                events[0][1].record()
+        synchronize(self._device)
+        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": [self._kept(value) for value in values]}
+
+    def _kept(self, value: Any) -> Any:
+        """The description of one answer of several, which is kept with the others."""
+        self._output = []
+        description = structure.encode(value, self._describe)
+        self._outputs.append(self._output)
+        return description
+
+    def _record(self, request: Message, _: Sequence[int]) -> Message:
+        """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
+        place for it; without `calls`, the copying of the last answer alone. Whatever keeps it from being recorded is the reason given."""
+        last, self._outputs = self._output, []
+        graph, descriptions = torch.cuda.CUDAGraph(), []
+        synchronize(self._device)
+        try:
+            with torch.no_grad(), torch.cuda.graph(graph):
+                for position, views in zip(request["sets"], request["outputs"], strict=True):
+                    if request["calls"]:
+                        descriptions.append(self._kept(self._model(*self._sets[position])))
+                    if views is not None:
+                        self._copy_out(views)
+            self._graphs[request["name"]] = Recording(graph, self._outputs or [last], descriptions)
+        # The submission's code runs in there, and fails for reasons of its own.
+        except Exception as error:  # noqa: BLE001
+            return {"recorded": False, "reason": self._failure(error)["message"]}
+        finally:
+            self._output, self._outputs = last, []
+        return {"recorded": True}
+
+    def _replay(self, request: Message, _: Sequence[int]) -> Message:
+        """Replay a block's graph between two events."""
+        recording, start, end = self._graphs[request["name"]], _event(), _event()
+        start.record()
+        recording.graph.replay()
+        end.record()
+        synchronize(self._device)
+        self._outputs = recording.outputs
+        return {"ms": [start.elapsed_time(end)], "outputs": recording.descriptions}
+
     def _flush(self, order: Message) -> None:
         """Write over memory of the judge's, with a word that comes with the inputs."""
         self._mappings.tensor(order["memory"]).copy_(self._mappings.tensor(order["word"]))
@@ -263,11 +331,26 @@ class Worker:
         there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again,
         after a wait for the device where forward() `waits` for it.
 
+        Of calls that were recorded under a `name`, the graph is replayed.
+
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
         """
         value = request["gate"]
         if value is not None and self._gate is not None:
             self._gate.wait_for(value)
+        if request.get("name") is not None:
+            recording = self._graphs[request["name"]]
+            recording.graph.replay()
+            self._output = recording.outputs[-1]
+        else:
+            self._call_in_row(request)
+        if value is not None:
+            self._channel.send({"kind": "queued", "seq": request["seq"]})
+        synchronize(self._device)
+        return {}
+
+    def _call_in_row(self, request: Message) -> None:
+        """A burst's calls, or what is left of them without, enqueued one by one."""
         for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
             if flush is not None:
                 self._flush(flush)
@@ -280,10 +363,6 @@ class Worker:
                     structure.encode(self._output, self._description)
                 if views is not None:
                     self._copy_out(views)
-        if value is not None:
-            self._channel.send({"kind": "queued", "seq": request["seq"]})
-        synchronize(self._device)
-        return {}
 
     def _ping(self, _request: Message, _: Sequence[int]) -> Message:
         """Nothing, so that the judge learns what asking costs."""
@@ -305,6 +384,15 @@ class Worker:
             "line": frames[-1].lineno if frames else None,
             "cuda_error": device_error() if self._device.type == "cuda" else None,
         }
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Calls as a CUDA graph, with their answers, which each replay writes anew."""
+
+    graph: Any
+    outputs: list[list[torch.Tensor]]
+    descriptions: list[Any]
 
 
 def _record_launches(descriptor: int) -> None:

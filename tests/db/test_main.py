@@ -57,7 +57,19 @@ def test_leaderboard_json(sqlite_store: Store, sqlite_url: str) -> None:
     [row] = rows
     assert row["evaluation_id"] == number and row["submission"] == "é.py" and row["speedup"] == 3.25 and row["rank"] == 1
     assert set(row) == {
-        *("rank", "problem", "case", "device_name", "precision", "speedup", "speedup_low", "speedup_high", "runtime_ms", "baseline_ms"),
+        *(
+            "rank",
+            "problem",
+            "case",
+            "device_name",
+            "precision",
+            "protocol",
+            "speedup",
+            "speedup_low",
+            "speedup_high",
+            "runtime_ms",
+            "baseline_ms",
+        ),
         *("author", "submission", "block", "evaluation_id", "source_sha256", "evaluator_version", "started_at"),
         *("speed_of_light", "baseline_speed_of_light"),
     }

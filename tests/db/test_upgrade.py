@@ -62,7 +62,7 @@ def old_database(url: str, saved: Sequence[Result]) -> None:
             "INSERT INTO categories VALUES (?, ?)", [(name.value, info.status.value) for name, info in CATEGORIES.items()]
         )
         for result in saved:
-            old = result.model_dump(exclude={"evidence", "environment", "precision"}) | {"device_name": device_name(result)}
+            old = result.model_dump(exclude={"evidence", "environment", "precision", "protocol"}) | {"device_name": device_name(result)}
             evidence = result.evidence.model_dump_json(exclude={"device_states"})
             old |= {"started_at": result.started_at.isoformat(timespec="microseconds"), "sandbox": result.evidence.sandbox}
             old |= {"evidence": zlib.compress(evidence.encode()), "environment_sha256": None}
