@@ -70,11 +70,17 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
     stored = store.get(options.id)
     if stored is None:
         raise StoreError(f"There is no evaluation {options.id} in {store.name}. `python -m db leaderboard --json` lists ids.")
+    told = ""
     if options.plot_error is not None:
         from db.plot import plot_error
 
-        told = plot_error(stored.result, options.plot_error)
-        return _say(told) if not options.json else _say(show.evaluation_json(stored, options.source))
+        told += plot_error(stored.result, options.plot_error)
+    if options.plot is not None:
+        from db.plot_times import plot_times
+
+        told += plot_times(stored.result, options.plot)
+    if told and not options.json:
+        return _say(told)
     return _say(show.evaluation_json(stored, options.source) if options.json else show.evaluation_text(stored, options.source))
 
 
@@ -193,6 +199,9 @@ def _parser() -> argparse.ArgumentParser:
     show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
     show.add_argument("--source", action="store_true", help="print the submission's source too")
+    show.add_argument(
+        "--plot", type=Path, metavar="FILE.png|svg", help="draw its times, and the device's clock meanwhile (needs matplotlib)"
+    )
     show.add_argument("--plot-error", type=Path, metavar="FILE.png", help="draw where a wrong output was wrong (needs matplotlib)")
     comparison = command("compare", _compare, "two authors, problem by problem")
     comparison.add_argument("first", metavar="AUTHOR")

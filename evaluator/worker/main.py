@@ -295,9 +295,10 @@ class Worker:
         """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
         place for it; without `calls`, the copying of the last answer alone. Whatever keeps it from being recorded is the reason given."""
         last, self._outputs = self._output, []
-        graph, descriptions = torch.cuda.CUDAGraph(), []
+        descriptions: list[Any] = []
         synchronize(self._device)
         try:
+            graph = torch.cuda.CUDAGraph()
             with torch.no_grad(), torch.cuda.graph(graph):
                 for position, views in zip(request["sets"], request["outputs"], strict=True):
                     if request["calls"]:

@@ -149,6 +149,9 @@ def test_show_json_is_the_result(sqlite_store: Store, sqlite_url: str) -> None:
     assert value.pop("id") == number
     assert value.pop("speedup_interval") == [2.0, 2.0]
     assert (value.pop("speed_of_light"), value.pop("baseline_speed_of_light")) == (0.25, 0.125)
+    compiled = {"runtime_ms": 1.25, "speedup": 0.625}
+    assert value.pop("baselines") == {"eager": {"runtime_ms": 4.0, "speedup": 2.0}, "compile": compiled}
+    assert value.pop("best_baseline") == "compile"
     assert Result.model_validate(value) == saved
     value = json.loads(output("--db", url, "show", str(number), "--json", "--source"))
     assert value["source"] == SOURCE and value["source_exact"] is True

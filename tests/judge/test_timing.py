@@ -1,15 +1,21 @@
 """What a worker may claim of its times. How candidates are timed is tested in whole evaluations."""
 
 import statistics
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluator.category import Category
+from evaluator.judge.bench import Bench
+from evaluator.judge.evaluation import evaluate
 from evaluator.judge.side import claimed_ms
+from evaluator.judge.timing import LEAST_CALLS, MOST_WARM_UP_CALLS, WARM_UP_CALLS, _is_steady
+from evaluator.problem import SHIPPED
 from evaluator.result import TimingSide
 from evaluator.worker.protocol import ProtocolError
-from tests.judge.conftest import Judge
+from tests.judge.conftest import Judge, make_job
 
 
 @pytest.mark.parametrize("value", [None, "1.0", True, False, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
@@ -54,6 +60,51 @@ def test_a_call_that_sleeps_takes_as_long_as_it_sleeps(judge: Judge) -> None:
     assert timing.candidate.median_ms > 19
     assert min(timing.baseline.samples_ms) < 10
     assert result.speedup is not None and result.speedup < 1
+
+
+def test_the_record_says_how_sure_the_speedup_is_and_why_there_were_no_more_calls(judge: Judge) -> None:
+    result = judge(SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None and timing.interval is not None and result.speedup_interval is not None
+    assert (timing.protocol, timing.fallback, timing.calls_in_block) == ("cpu", "", 1)
+    assert timing.blocks == timing.calls >= LEAST_CALLS and timing.stop in ("precise", "budget")
+    assert WARM_UP_CALLS <= timing.warm_up_calls <= MOST_WARM_UP_CALLS and timing.steady is not None
+    low, high = result.speedup_interval
+    assert result.speedup is not None and 0 < low <= result.speedup <= high < 1
+    for side in (timing.candidate, timing.baseline):
+        assert list(side.at_s) == sorted(side.at_s) and len(side.at_s) == len(side.samples_ms)
+    assert result.protocol is None, "the default needs no name"
+    assert (result.best_baseline, list(result.baselines)) == ("eager", ["eager"])
+
+
+def test_warm_up_ends_when_times_change_no_more() -> None:
+    falling = [10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5]
+    assert not _is_steady(falling[:WARM_UP_CALLS]) and not _is_steady(falling)
+    assert _is_steady([*falling, *[1.0] * (2 * WARM_UP_CALLS)])
+    assert _is_steady([1.0, 1.01, 0.99, 1.0, 1.0, 1.01, 0.995, 9.0]), "one that is disturbed is not the clock"
+
+
+def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(bench: Bench) -> None:
+    job = replace(make_job(SLEEPING), baselines=("eager", "compile"))
+    result = evaluate(bench, job, lambda _: None)
+    timing = result.evidence.timing
+    assert timing is not None and timing.failed_baselines == {}
+    compiled = timing.others["compile"]
+    check(compiled, timing.calls)
+    assert list(result.baselines) == ["eager", "compile"] and result.baselines["compile"][0] == compiled.median_ms
+    assert result.summary()["baselines"]["compile"]["speedup"] == pytest.approx(compiled.median_ms / (result.runtime_ms or 0))
+    assert result.baseline_ms == timing.baseline_ms, "the speedup is over the eager one"
+
+
+def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(bench: Bench, tmp_path: Path) -> None:
+    problem = tmp_path / "softmax.py"
+    text = (SHIPPED / "softmax.py").read_text(encoding="utf-8")
+    problem.write_text("import torch\ntorch.compile = None\n" + text, encoding="utf-8")
+    job = replace(make_job(SLEEPING, problem_path=problem), baselines=("eager", "compile"))
+    result = evaluate(bench, job, lambda _: None)
+    timing = result.evidence.timing
+    assert timing is not None and timing.others == {}
+    assert "TypeError" in timing.failed_baselines["compile"] and result.speedup is not None
 
 
 TURNS_WHEN_TIMED = """
