@@ -18,6 +18,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import shutil
 import statistics
 import subprocess
@@ -129,7 +130,7 @@ class Rung:
 def ladder(device_kind: str) -> list[Rung]:
     """The rungs, from the shortest to the longest of each kind: on an H200 from some 2 µs to some 100 ms."""
     on_gpu = device_kind == "cuda"
-    elements = (1 << 12, 1 << 20, 1 << 24, 1 << 28, 1 << 31) if on_gpu else (1 << 12, 1 << 18, 1 << 22)
+    elements = (1 << 12, 1 << 20, 1 << 24, 1 << 28, 1 << 30) if on_gpu else (1 << 12, 1 << 18, 1 << 22)
     rows = (1 << 4, 1 << 10, 1 << 14, 1 << 18) if on_gpu else (1 << 4, 1 << 9)
     sides = (256, 1024, 4096, 8192, 16384) if on_gpu else (128, 512)
     counts = (8, 64, 512) if on_gpu else (8, 64)
@@ -176,12 +177,12 @@ class Climbed:
 
     @property
     def spread(self) -> float | None:
-        """How far the speedup of SHARE of the evaluations is from the median at the most, as a share; None where there is none."""
-        if not self.speedups:
+        """How far the speedup of SHARE of the evaluations is from the median at the most, as a share; None below two."""
+        if len(self.speedups) < 2:
             return None
         middle = statistics.median(self.speedups)
         deviations = sorted(abs(speedup / middle - 1) for speedup in self.speedups)
-        return deviations[max(0, -(-len(deviations) * 19 // 20) - 1)]
+        return deviations[math.ceil(SHARE * len(deviations)) - 1]
 
     @property
     def time_ms(self) -> float | None:
@@ -284,8 +285,8 @@ def kernel_spans_ms(events: Sequence[Any]) -> list[float]:
 
     Kernels of a call come after its flush, or, where there is none, together: the device was waited for before the next.
     """
-    asked = sorted(event.time_range.start for event in events if event.name == CALL and event.device_type == torch.autograd.DeviceType.CPU)
-    on_device = [event for event in events if event.device_type == torch.autograd.DeviceType.CUDA and event.name != CALL]
+    asked = sorted(event.time_range.start for event in events if event.name == CALL and event.device_type.name == "CPU")
+    on_device = [event for event in events if event.device_type.name == "CUDA" and event.name != CALL]
     kernels = [event for event in on_device if FLUSH_KERNEL not in event.name]
     spans = []
     for number, begin in enumerate(asked):
@@ -327,10 +328,10 @@ def call_under_ncu(name: str) -> None:
         for _ in range(3):
             caller()
         caller.synchronize()
-        torch.cuda.nvtx.range_push(CALL)
+        torch.cuda.nvtx.range_push(CALL)  # type: ignore[no-untyped-call]
         caller()
         caller.synchronize()
-        torch.cuda.nvtx.range_pop()
+        torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
         caller.close()
 
 
