@@ -156,6 +156,8 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "inf"), "--timeout"),
         (("--timeout", "nan"), "--timeout"),
         (("--engine", "ray"), "--engine ray"),
+        (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
+        (("--baseline", "fastest"), "there is no baseline fastest; there is eager, compile"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
 )

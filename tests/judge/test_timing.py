@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from evaluator.category import Category
+from evaluator.judge import timing as timing_module
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.side import claimed_ms
+from evaluator.judge.inputs import Given
+from evaluator.judge.protocols import PROTOCOLS, Protocol
+from evaluator.judge.protocols.cpu import Cpu
+from evaluator.judge.side import Side, UnrecordableError, claimed_ms
 from evaluator.judge.timing import LEAST_CALLS, MOST_WARM_UP_CALLS, WARM_UP_CALLS, _is_steady
 from evaluator.problem import SHIPPED
-from evaluator.result import TimingSide
+from evaluator.result import Result, TimingSide
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge, make_job
 
@@ -136,3 +140,56 @@ def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Ca
     result = judge(TURNS_WHEN_TIMED.format(honest=16, body=body))
     assert (result.category, words in result.message) == (category, True), result.message
     assert result.message.startswith("right in every round, wrong in timed call ")
+
+
+class Refusing(Cpu):
+    """Has no time of a candidate, as where calls can't be recorded."""
+
+    name = "refusing"
+    replays = True
+
+    def take(self, side: Side, given: Given) -> list[Any]:  # noqa: ARG002
+        raise UnrecordableError("it waits for the device")
+
+
+class Replaying(Cpu):
+    """As the default, but that answers are those of replays."""
+
+    name = "replaying"
+    replays = True
+
+
+def timed_by(bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: Protocol, code: str) -> Result:
+    monkeypatch.setitem(PROTOCOLS, protocol.name, protocol)
+    return evaluate(bench, replace(make_job(code), protocol=protocol.name), lambda _: None)
+
+
+def test_an_alternative_is_stored_with_the_timing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = timed_by(bench, monkeypatch, Replaying(), SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None and (timing.protocol, timing.fallback, result.protocol) == ("replaying", "", "replaying")
+
+
+def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = timed_by(bench, monkeypatch, Refusing(), SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None and result.category is Category.NO_CUSTOM_KERNEL, (result.message, result.evidence.detail)
+    assert (timing.protocol, timing.fallback) == ("cpu", "refusing: it waits for the device")
+    assert result.protocol is None and result.speedup is not None and result.speedup < 1
+    assert result.evidence.exit is None and result.evidence.exception is None
+    assert {"load", "rounds", "timing"} <= set(result.evidence.stages_s)
+
+
+def test_a_fallback_pardons_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is wrong in a replay may be the graph's fault; one that is wrong by the default too is the submission's."""
+    code = TURNS_WHEN_TIMED.format(honest=16, body="y = y[:, 1:]")
+    result = timed_by(bench, monkeypatch, Replaying(), code)
+    assert result.category is Category.CACHED_OUTPUT, (result.message, result.evidence.detail)
+
+
+def test_who_dies_in_the_fallback_has_died(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second worker is called more often than the first, in which it was warmed up only."""
+    monkeypatch.setattr(timing_module, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
+    result = timed_by(bench, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
+    assert result.category is Category.EARLY_EXIT, (result.message, result.evidence.detail)
+    assert result.evidence.exit is not None and (result.evidence.exit.code, result.evidence.exit.stage) == (7, "timing")
