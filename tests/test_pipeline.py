@@ -54,6 +54,12 @@ def test_what_is_no_tool_is_refused(bench: Bench) -> None:
     )
 
 
+def test_what_is_no_baseline_is_refused(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    finished = bench.run("double", "--baseline", "eager,fastest")
+    assert finished.code == 2 and "there is no baseline fastest; there is eager, compile" in finished.stderr
+
+
 def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -157,7 +163,6 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "nan"), "--timeout"),
         (("--engine", "ray"), "--engine ray"),
         (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
-        (("--baseline", "fastest"), "there is no baseline fastest; there is eager, compile"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
 )
