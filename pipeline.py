@@ -192,7 +192,7 @@ def run(options: argparse.Namespace) -> int:
         _output_file("--json", options.json) as json_file,
         _output_file("--feedback markdown", feedback_name) as feedback_file,
     ):
-        store.start_run(sys.argv)
+        store.start_run(sys.argv, submissions.expected)
         session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known), sanitizer)
         return session.judge(submissions)
 
@@ -343,6 +343,7 @@ class Session:
             self._keep([(_rejected(submission), submission.code, submission.first_line) for submission in rejected])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
+        self.store.expect(count - self.skipped)
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.rows import EvaluationKey

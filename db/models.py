@@ -188,6 +188,8 @@ class RunRow(Base):
     started_at: Mapped[datetime] = mapped_column(UtcText)
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     """None while it runs, and for ever where it was killed."""
+    expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
+    """How many evaluations it is to come to, as far as it knows yet; None where it can't tell."""
 
 
 class CategoryRow(Base):

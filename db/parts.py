@@ -31,6 +31,7 @@ Rows = dict[type[Base], list[dict[str, Any]]]
 
 _LARGEST = 2**63
 _AXES = "xyz"
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
 _OTHER = "baseline "
@@ -167,7 +168,7 @@ def _split_timing(rows: Rows, timing: dict[str, Any]) -> None:
 
 def _take_samples(rows: Rows, side: str, record: dict[str, Any]) -> None:
     for kind, values in list(record.items()):
-        if isinstance(values, tuple | list) and values and all(isinstance(value, float) for value in values):
+        if isinstance(values, tuple | list) and set(map(type, values)) == {float}:
             rows[SampleRow].append({"side": side, "kind": kind, "data": record.pop(kind)})
 
 
@@ -198,17 +199,22 @@ def _row(model: type[Base], record: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name in _fields(model):
         value = record.get(name)
-        values[name] = None
-        if (
-            value is None
-            or (isinstance(value, float) and math.isnan(value))
-            or (isinstance(value, int) and not -_LARGEST <= value < _LARGEST)
-        ):
+        kind = type(value)
+        if value is None or (kind is float and math.isnan(value)) or (kind is int and not -_LARGEST <= value < _LARGEST):
+            values[name] = None
             continue
         del record[name]
         values[name] = int(value) if name in booleans else str(value) if isinstance(value, str) else value
     left = {name: value for name, value in record.items() if value is not None or name not in values}
-    return values | {"more": json.dumps(_json_values(left), ensure_ascii=False) if left else None}
+    values["more"] = _json(left) if left else None
+    return values
+
+
+def _json(value: dict[str, Any]) -> str:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError):  # a moment, or a number that is not finite
+        return _encode(_json_values(value))
 
 
 def _record(model: type[Base], row: dict[str, Any]) -> dict[str, Any]:

@@ -121,7 +121,9 @@ def save_run(connection: Connection, command: Command) -> int:
     found = connection.execute(select(RunRow.id).filter_by(**values)).scalars().first()
     if found is not None:
         return found
-    return connection.execute(insert(RunRow).values(**values, finished_at=command.finished_at).returning(RunRow.id)).scalar_one()
+    return connection.execute(
+        insert(RunRow).values(**values, finished_at=command.finished_at, expected=command.expected).returning(RunRow.id)
+    ).scalar_one()
 
 
 def _group(value: dict[str, Any]) -> tuple[int, int, int]:

@@ -31,6 +31,7 @@ from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_want
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, UnfitProtocolError, WrongAnswerError
+from evaluator.judge.warm import warm
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -40,7 +41,7 @@ from evaluator.worker.protocol import ProtocolError
 
 WORKER_ENTRY = "evaluator.worker.main:main"
 START_S = 60.0
-"""A cold worker imports torch first."""
+"""Of a worker, which if cold imports torch first, and of CUDA in it."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
 COMPILE_S = 300.0
@@ -67,11 +68,9 @@ class Attempt:
         """Those that the submission runs in."""
         self._candidate: Worker | None = None
         self._baseline: Worker | None = None
-        self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="baseline")
+        self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
         self._ready: Future[Worker] | None = None
         """The baseline's worker, once it has been asked for."""
-        self._prepared_early = False
-        """Whether that was while another had the device."""
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
@@ -155,7 +154,7 @@ class Attempt:
         self._greet(worker)
         try:
             self._load(worker, self._job.code, "ModelNew", threads=self._threads)
-            self._lock.acquire()
+            self._take_device(worker)
             arguments, model = self._case.init_inputs(self._seed), self._case.model(self._seed, self._device)
             self._construct(worker, arguments, model, call_s)
             rounds = Rounds(worker, self._case, Oracle(model, self._case.rows_independent), self._memory, call_s)
@@ -207,12 +206,7 @@ class Attempt:
             torch.cuda.empty_cache()
 
     def _judge(self) -> None:
-        candidate = self._load_candidate()
-        # By who is next only: of all that wait for a GPU each would take memory there for one more context.
-        prepare = self._prepare_baseline if self._device.type == "cuda" else None
-        with candidate.entering("wait"):
-            self._lock.acquire(prepare)
-        self._prepared_early = self._ready is not None
+        candidate = self._reach_device(self._load_candidate())
         self._prepare_baseline()
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
@@ -236,23 +230,50 @@ class Attempt:
                 self._run_ablation(candidate, oracle, arguments, model)
 
     def _load_candidate(self) -> Worker:
-        """A worker that has loaded the submission.
-
-        Others may have the device meanwhile, and all of its memory: one that finds none is started again when nobody else has it.
-        """
+        """A worker that has loaded the submission. Others may have the device meanwhile, and all of its memory."""
         candidate = self._start_candidate()
         try:
             self._load_submission(candidate)
         except WorkerError:
-            if candidate.exception is None or not tells_of_shortage(candidate.exception.message):
+            if not _found_no_memory(candidate):
                 raise
-            candidate.end()
-            spent_s = candidate.stages_s
-            candidate = self._start_candidate()
-            candidate.stages_s = spent_s
-            with candidate.entering("wait"):
-                self._lock.acquire()
-            self._load_submission(candidate)
+            return self._load_alone(candidate)
+        return candidate
+
+    def _reach_device(self, candidate: Worker) -> Worker:
+        """The worker that has the device: this one, or another one in its place where this one found no memory on it."""
+        try:
+            self._take_device(candidate, early=self._prepare_baseline)
+        except WorkerError:
+            if not _found_no_memory(candidate):
+                raise
+            candidate = self._load_alone(candidate)
+            self._take_device(candidate)
+        return candidate
+
+    def _take_device(self, worker: Worker, early: Callable[[], None] = lambda: None) -> None:
+        """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
+        take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
+        """
+        with worker.entering("wait"):
+            self._lock.take_place()
+        if self._device.type == "cuda":
+            early()
+            mine = self._aside.submit(warm, self._problem, self._device, self._bench.warmed)
+            with worker.entering("load"):
+                worker.request("start", START_S)
+                mine.result()
+        with worker.entering("wait"):
+            self._lock.acquire()
+
+    def _load_alone(self, failed: Worker) -> Worker:
+        """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""
+        failed.end()
+        candidate = self._start_candidate()
+        candidate.stages_s = failed.stages_s
+        with candidate.entering("wait"):
+            self._lock.acquire()
+        self._load_submission(candidate)
         return candidate
 
     def _start_candidate(self) -> Worker:
@@ -282,12 +303,12 @@ class Attempt:
         self._ready = self._ready or self._aside.submit(self._start_baseline)
 
     def _take_baseline(self) -> Worker:
-        """The baseline's worker. One that failed while another had the device, and perhaps all of its memory, is started again."""
+        """The baseline's worker. One that failed while another had the GPU, and perhaps all of its memory, is started again."""
         assert self._ready is not None
         try:
             return self._ready.result()
         except (BaselineFailedError, SandboxUnavailable):
-            if not self._prepared_early:
+            if self._device.type == "cpu":
                 raise
         self._close_baseline()
         return self._start_baseline()
@@ -298,6 +319,8 @@ class Attempt:
         self._greet(worker)
         try:
             self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
+            if self._device.type == "cuda":
+                worker.request("start", START_S)
         except WorkerError as error:
             raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
         return worker
@@ -465,7 +488,7 @@ class Attempt:
         self._greet(worker)
         self._load(worker, self._job.code, "ModelNew", threads=self._threads)
         baseline = self._start_baseline()
-        self._lock.acquire()
+        self._take_device(worker)
         for one in (worker, baseline):
             self._construct(one, arguments, model)
         return self._time("second timing", worker, baseline, oracle, arguments, model)
@@ -505,7 +528,7 @@ class Attempt:
                 # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
                 self._load(worker, self._job.code, "ModelNew", threads=1, ablate=True)
             with candidate.spending("reload"):
-                self._lock.acquire()
+                self._take_device(worker)
             with worker.entering("construct"), candidate.spending("ablation"):
                 self._construct(worker, arguments, model)
 
@@ -528,6 +551,7 @@ class Attempt:
             stage=worker.stage,
             builds=tuple(worker.builds),
             launches=worker.launches.read() if worker.launches else (),
+            kernel_times=worker.kernel_times,
             rounds=tuple(self._rounds),
             exception=worker.exception,
             exit=worker.exit,
@@ -549,6 +573,11 @@ class Attempt:
 
     def _note(self, **observed: Any) -> None:
         self.evidence = self.evidence.model_copy(update=observed)
+
+
+def _found_no_memory(worker: Worker) -> bool:
+    """Whether that is what it failed for."""
+    return worker.exception is not None and tells_of_shortage(worker.exception.message)
 
 
 def _without(folders: Sequence[str], problem: Path) -> list[str]:

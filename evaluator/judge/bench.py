@@ -56,3 +56,5 @@ class Bench:
     """Of the device, under this driver and this PyTorch; None where there is none."""
     sanitizer: Sanitizer | None = None
     """None where compute-sanitizer was not asked for."""
+    warmed: set[str] = field(default_factory=set)
+    """Problems, by their hashes, whose kernels the judge's process has loaded."""

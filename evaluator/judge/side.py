@@ -17,7 +17,7 @@ from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.precision import outliers
 from evaluator.judge.rounds import synchronize
-from evaluator.judge.session import Worker
+from evaluator.judge.session import Worker, claimed_ms
 from evaluator.result import TimingSide
 from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError
@@ -216,23 +216,27 @@ class Side:
         """Whether the last call, or each of a burst, was preceded by its flush; on the CPU there is none."""
         return self.flush is None or self.flush.done()
 
-    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True) -> float:
+    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True, kernels: bool = False) -> float:
         """Calls back to back over these sets, each after a flush: the wall time of one of them, in ms.
 
         Each answer is copied to its place; where that is None, the last answer is kept. Without `calls`, the same with these left out, of
         a worker whose last answer has not been revealed. Behind the gate, where there is one, it is the device's time and not the host's,
-        except where forward() waits for the device; where it does, a wait takes the place of a call that is left out.
+        except where forward() waits for the device; where it does, a wait takes the place of a call that is left out. The time of `kernels`
+        is taken for the worker's record, and makes the calls slower.
         """
-        name = f"{'burst' if calls else 'idle burst'} of {len(given)}" if self.replays else None
+        name = f"{'burst' if calls else 'idle burst'} of {len(given)}" if self.replays and not kernels else None
         if name is not None:
             self._require_recording(name, given, places, calls=calls)
         self._describe(given, keep=not calls)
         fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": self._orders(len(given))}
-        fields |= {"calls": calls, "waits": self.waits, "name": name}
-        if not self.is_gated:
-            return self._ask_now("burst", given, gate=None, **fields)[0] / len(given)
-        assert self.gate is not None
-        return self._ask_behind(self.gate, given, fields) / len(given)
+        fields |= {"calls": calls, "waits": self.waits, "name": name} | ({"kernels": True} if kernels else {})
+        if self.gate is not None and self.is_gated:
+            took_ms, answer = self._ask_behind(self.gate, given, fields)
+        else:
+            took_ms, answer = self._ask_now("burst", given, gate=None, **fields)
+        if kernels:
+            self.worker.note_kernels(answer)
+        return took_ms / len(given)
 
     def _orders(self, count: int) -> list[dict[str, Any] | None]:
         """What to flush with before each of so many calls."""
@@ -320,8 +324,8 @@ class Side:
         answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
-    def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> float:
-        """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device."""
+    def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device. And the answer."""
         copy = filling(given)
         reset_persisting()
         torch.cuda.synchronize(gate.device)
@@ -337,10 +341,10 @@ class Side:
             torch.cuda.synchronize(gate.device)
             gate.open()
 
-        self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
+        answer = self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = opened - asked >= SPIN_S
-        return took_ms
+        return took_ms, answer
 
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
@@ -354,20 +358,9 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
     return lower, median, upper
 
 
-def claimed_ms(answer: Message) -> float:
-    """The time that a worker says a call took. Raises ProtocolError where it says nothing of the kind."""
-    return _time_ms(answer.get("ms"))
-
-
 def claimed_times_ms(answer: Message, count: int) -> list[float]:
     """The times that a worker says calls took, so many. Raises ProtocolError where it says nothing of the kind."""
     values = answer.get("ms")
     if not isinstance(values, list) or len(values) != count:
         raise ProtocolError("a block has as many times as were asked for")
-    return [_time_ms(value) for value in values]
-
-
-def _time_ms(value: Any) -> float:
-    if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
-        raise ProtocolError("a time is a number of milliseconds, and not negative")
-    return float(value)
+    return [claimed_ms({"ms": value}) for value in values]

@@ -74,7 +74,7 @@ MAX_SETS = 16
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
 ALONE_BLOCKS = 16
-ALONE_S = 0.25
+ALONE_S = 0.2
 """With LEAST_CALLS done, the baseline alone is called no longer than this."""
 
 _random = secrets.SystemRandom()
@@ -181,6 +181,7 @@ class Timing:
             self._in_bursts = True
             self._arguments = []  # bursts draw their own, and there may be no memory for more
             bursts.run(self._candidate, self._compare, WrongAnswerError)
+            bursts.time_kernels(self._candidate)
         self._candidate.worker.end()
         alone = self._run_alone(bursts)
         # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.

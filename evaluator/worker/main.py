@@ -12,6 +12,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
+from evaluator.worker.kernel_clock import KernelClock, event
 from evaluator.worker.memory import Mappings, reset_persisting
 from evaluator.worker.origin import installed_folders
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
@@ -90,6 +92,7 @@ class Worker:
         kind, seq = request["kind"], request["seq"]
         handlers = {
             "load": self._load,
+            "start": self._start,
             "construct": self._construct,
             "map": self._map,
             "unmap": self._unmap,
@@ -124,8 +127,6 @@ class Worker:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
         with os.fdopen(descriptors[0], "rb") as source:
             self._path.write_bytes(source.read())
-        if self._device.type == "cuda":
-            torch.zeros(1, device=self._device)  # starts CUDA here, where neither the device's lock nor anybody's clock is held
         if request.pop("ablate"):
             self._ablate()
         Extensions(self._build, self._ablation).install()
@@ -140,6 +141,12 @@ class Worker:
         for name, value in request["constants"].items():
             setattr(module, name, structure.decode(value, _no_tensor))
         self._model_class = getattr(module, request["class"])
+        return {}
+
+    def _start(self, _request: Message, _: Sequence[int]) -> Message:
+        """Start CUDA, unless the submission has done so: it takes a while, in which nobody's clock is to run."""
+        torch.zeros(1, device=self._device)
+        synchronize(self._device)
         return {}
 
     def _ablate(self) -> None:
@@ -203,11 +210,12 @@ class Worker:
     def _call(self, request: Message, _: Sequence[int]) -> Message:
         if self._ablation:
             self._ablation.seal()  # what was loaded past the builder too
-        with torch.no_grad():
+        clock = KernelClock() if request.get("kernels") else None
+        with torch.no_grad(), clock.running() if clock else nullcontext():
             value = self._model(*self._sets[request["set"]])
         synchronize(self._device)
         self._output = []
-        return {"output": structure.encode(value, self._describe)}
+        return {"output": structure.encode(value, self._describe), **({"ms": clock.read()} if clock else {})}
 
     def _describe(self, tensor: torch.Tensor) -> Message:
         self._output.append(tensor)
@@ -258,7 +266,7 @@ class Worker:
         with torch.no_grad():
             if self._device.type != "cuda":
                 return {"output": structure.encode(self._model(*inputs), self._describe)}
-            start, end = _event(), _event()
+            start, end = event(), event()
             if request["flush"] is not None:
                 self._flush(request["flush"])
             start.record()
@@ -271,7 +279,7 @@ class Worker:
         """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
         its own (`apart`), or all of them between two. The device is waited for in the end."""
         apart, values = request["apart"], []
-        events = [(_event(), _event()) for _ in (request["sets"] if apart else "1")]
+        events = [(event(), event()) for _ in (request["sets"] if apart else "1")]
         with torch.no_grad():
             for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
                 inputs = self._sets[position]
@@ -318,7 +326,7 @@ class Worker:
 
     def _replay(self, request: Message, _: Sequence[int]) -> Message:
         """Replay a block's graph between two events."""
-        recording, start, end = self._graphs[request["name"]], _event(), _event()
+        recording, start, end = self._graphs[request["name"]], event(), event()
         _keep_busy()
         start.record()
         recording.graph.replay()
@@ -339,8 +347,10 @@ class Worker:
         Of calls that were recorded under a `name`, the graph is replayed.
 
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
+        Where `kernels` are asked for, the time of each launch is taken, and that of the last call.
         """
         value = request["gate"]
+        clock = KernelClock() if request.get("kernels") else None
         if value is not None and self._gate is not None:
             self._gate.wait_for(value)
         if request.get("name") is not None:
@@ -348,13 +358,13 @@ class Worker:
             recording.graph.replay()
             self._output = recording.outputs[-1]
         else:
-            self._call_in_row(request)
+            self._call_in_row(request, clock)
         if value is not None:
             self._channel.send({"kind": "queued", "seq": request["seq"]})
         synchronize(self._device)
-        return {}
+        return {"ms": clock.read()} if clock else {}
 
-    def _call_in_row(self, request: Message) -> None:
+    def _call_in_row(self, request: Message, clock: KernelClock | None) -> None:
         """A burst's calls, or what is left of them without, enqueued one by one."""
         for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
             if flush is not None:
@@ -362,7 +372,10 @@ class Worker:
             with torch.no_grad():
                 if request["calls"]:
                     self._output = []
-                    structure.encode(self._model(*self._sets[position]), self._describe)
+                    with clock.running() if clock else nullcontext():
+                        answer = self._model(*self._sets[position])
+                    structure.encode(answer, self._describe)
+                    del answer
                 elif request["waits"]:
                     synchronize(self._device)
                     structure.encode(self._output, self._description)
@@ -425,10 +438,6 @@ def seed(value: int) -> None:
     random.seed(value)
     numpy.random.seed(value % (1 << 32))
     torch.manual_seed(value)
-
-
-def _event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def _keep_busy() -> None:

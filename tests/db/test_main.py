@@ -104,6 +104,7 @@ def test_show_tells_everything(sqlite_store: Store, sqlite_url: str) -> None:
         added, for what the claims leave out; 0.375 ms; the baseline counts without the candidate; 0.5 ms;
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
         nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
+        0.5; 75.0 %; times by events around each launch, in 3 further calls that took 1.333 ms each;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
         times to be doubted; in a second timing too; 0.5 ms, bound by memory;
         2.147 GB at 4.25 TB/s; 1 G at 125 TFLOP/s of 3 × tf32; calibrated 2026-05-01 12:00:00+00:00, to 1.00 %;

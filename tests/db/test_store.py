@@ -385,7 +385,7 @@ def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
     ]
     assert query(url, "SELECT name FROM logs ORDER BY name") == [("build 0",), ("detail",), ("stderr",), ("stdout",)]
     states = query(url, "SELECT sm_clock_mhz, throttled, at_s FROM device_states ORDER BY position")
-    assert states == [(1980.0, "sw_power_cap", 0.125), (None, None, None)]
+    assert states == [(1980.0, "sw_power_cap", 0.125), (1755.0, "", 0.25), (None, None, None)]
     samples = query(url, f"SELECT data FROM samples WHERE side = 'candidate' AND kind = 'samples_ms' AND evaluation_id = {number}")
     assert struct.unpack("<3d", samples[0][0]) == (1.125, 1.25, 1.375)
 

@@ -207,8 +207,8 @@ def test_results_of_the_first_tables_are_carried_over(sqlite_url: str, tmp_path:
 def test_boards_from_before_protocols_are_those_of_defaults(sqlite_url: str) -> None:
     """What is judged by a default comes to the board that was there; what is not, to another."""
     address = Address.parse(sqlite_url)
-    fifth = History(HISTORY.folder, HISTORY.revisions[:5])
-    ensure_current(make_engine(address), address, fifth)
+    before = History(HISTORY.folder, HISTORY.revisions[:6])
+    ensure_current(make_engine(address), address, before)
     with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
         board = Board.of(result())
         connection.execute("INSERT INTO problems (name, sha256) VALUES (?, ?)", (board.problem, board.problem_sha256))

@@ -14,7 +14,8 @@ from evaluator.judge.evaluation import evaluate
 from evaluator.judge.inputs import Given
 from evaluator.judge.protocols import PROTOCOLS, Protocol
 from evaluator.judge.protocols.cpu import Cpu
-from evaluator.judge.side import Side, UnrecordableError, claimed_ms
+from evaluator.judge.session import claimed_ms
+from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.timing import LEAST_CALLS, MOST_WARM_UP_CALLS, WARM_UP_CALLS, _is_steady
 from evaluator.problem import SHIPPED
 from evaluator.result import Result, TimingSide
