@@ -482,13 +482,16 @@ class Attempt:
         self._close_baseline()
         worker = self._fork()
         self._workers.append(worker)
-        if takes_over and self._candidate is not None:
-            before, self._candidate = self._candidate, worker
+        before = self._candidate if takes_over else None
+        if before is not None:
+            self._candidate = worker
             worker.stage, worker.stages_s = before.stage, before.stages_s
         self._greet(worker)
         self._load(worker, self._job.code, "ModelNew", threads=self._threads)
         baseline = self._start_baseline()
         self._take_device(worker)
+        if before is not None:
+            worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
         for one in (worker, baseline):
             self._construct(one, arguments, model)
         return self._time("second timing", worker, baseline, oracle, arguments, model)
