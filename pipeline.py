@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from db.store import Store
     from evaluator.devices import Device
     from evaluator.engine.local import LocalEngine
+    from evaluator.engine.problems import ProblemReader
+    from evaluator.engine.warm import EarlyStart
     from evaluator.judge.bench import Job
-    from evaluator.problem import Problem
     from evaluator.result import Result
+    from evaluator.sandbox import Level
     from evaluator.sanitizer.tools import Sanitizer, Wish
     from evaluator.submission import Found, Submission
 
@@ -41,6 +43,28 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    with _early_start(options) as early:
+        return _main(options, early)
+
+
+def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":
+    """Have the warm parents import PyTorch while all that follows is imported here; not where it is plain that they won't be needed."""
+    if options.engine != "local" or not all(path.exists() for path in options.paths):
+        return contextlib.nullcontext()
+    from evaluator.engine.warm import EarlyStart
+
+    return EarlyStart(options.device, _level(options))
+
+
+def _level(options: argparse.Namespace) -> "Level | None":
+    from evaluator.sandbox import Level
+
+    if options.no_sandbox:
+        return Level.NONE
+    return Level(options.sandbox) if options.sandbox else None
+
+
+def _main(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
     from evaluator.devices import DeviceError
@@ -54,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return run(options)
+        return run(options, early)
     except BrokenPipeError:
         # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -166,10 +190,11 @@ def _wish(text: str) -> "Wish":
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     """Judge what the options name. Raises UsageError and the errors of what it uses."""
     from db.store import Store
     from evaluator.devices import choose_all
+    from evaluator.engine.problems import ProblemReader
     from evaluator.problem import discover
     from evaluator.submission import find
 
@@ -191,9 +216,10 @@ def run(options: argparse.Namespace) -> int:
         Store.open(options.db) as store,
         _output_file("--json", options.json) as json_file,
         _output_file("--feedback markdown", feedback_name) as feedback_file,
+        ProblemReader(known) as problems,
     ):
         store.start_run(sys.argv, submissions.expected)
-        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known), sanitizer)
+        session = Session(options, store, json_file, feedback_file, devices, stands_in, problems, sanitizer, early)
         return session.judge(submissions)
 
 
@@ -217,22 +243,6 @@ def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
 
 
 @dataclass
-class Problems:
-    """Problems by name, each loaded when it is first asked for."""
-
-    paths: dict[str, Path]
-    _loaded: dict[str, "Problem"] = field(default_factory=dict)
-
-    def get(self, name: str) -> "Problem":
-        """Raises ProblemError."""
-        from evaluator.problem import load
-
-        if name not in self._loaded:
-            self._loaded[name] = load(self.paths[name])
-        return self._loaded[name]
-
-
-@dataclass
 class Session:
     """One run of the command line."""
 
@@ -243,8 +253,9 @@ class Session:
     devices: tuple["Device", ...]
     """Of one model, or the processor alone."""
     stands_in: bool
-    problems: Problems
+    problems: "ProblemReader"
     sanitizer: "Sanitizer | None" = None
+    early: "EarlyStart | None" = None
     skipped: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -266,7 +277,7 @@ class Session:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
         if self.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
-        with LocalEngine(self._engine_options()) as engine, self._interrupts:
+        with LocalEngine(self._engine_options(), self.early) as engine, self._interrupts:
             try:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
@@ -280,20 +291,14 @@ class Session:
         """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
         from evaluator.reading import emptied, read_ahead
 
-        # Importing PyTorch takes seconds, here for the problems and in the warm parents: they do it meanwhile, where work is in sight.
-        head = read_ahead(submissions, lambda first: self._start_early(engine, first))
+        head = read_ahead(submissions)
         # Loading a problem raises what is wrong with it before anything has been judged or shown.
         for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
-            self.problems.get(name).instance(self._case(name))
+            self.problems.check(name, self._case(name))
         with self.display.progress(submissions.expected):
             jobs = self._jobs(itertools.chain(emptied(head), submissions))
             first = next(jobs, None)
             return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
-
-    def _start_early(self, engine: "LocalEngine", submission: "Submission") -> None:
-        """Have the engine started in the background if the first submission tells that it will be needed."""
-        if submission.rejection is None and (self.options.rerun or not self.store.mentions(submission.name, submission.source_sha256)):
-            threading.Thread(target=_try_start, args=(engine,), name="early start", daemon=True).start()
 
     def _run_engine(self, engine: "LocalEngine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
@@ -431,9 +436,7 @@ class Session:
         from evaluator.build.cache import default_root
         from evaluator.engine.capacity import of_this_machine
         from evaluator.engine.options import EngineOptions
-        from evaluator.sandbox import Level
 
-        level = Level.NONE if self.options.no_sandbox else self.options.sandbox and Level(self.options.sandbox)
         fits = of_this_machine(self.devices, self.options.jobs)
         return EngineOptions(
             device=self.device,
@@ -441,18 +444,12 @@ class Session:
             stands_in=self.stands_in,
             judges=fits.judges,
             cache_root=default_root(),
-            level=level,
+            level=_level(self.options),
             build_slots=fits.build_slots,
             slot_bytes=fits.slot_bytes,
             calibrations=newest(self.store, [device.unique_id for device in self.devices]),
             sanitizer=self.sanitizer,
         )
-
-
-def _try_start(engine: "LocalEngine") -> None:
-    # Whatever is wrong is raised again by the start that is waited for.
-    with contextlib.suppress(Exception):
-        engine.start()
 
 
 def _rejected(submission: "Submission") -> "Result":

@@ -22,7 +22,7 @@ from db.address import Address
 from db.connection import cause, is_outage, make_engine, way_out
 from db.dimensions import Dimensions, upsert
 from db.error import StoreError
-from db.models import CategoryRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
+from db.models import CategoryRow, EvaluationRow, RunRow
 from db.reading import ONE, StoredEvaluation, everything, stored, summary_columns
 from db.record import Command, Entry
 from db.rows import EvaluationKey
@@ -274,17 +274,6 @@ class Store:
     def judged(self, key: EvaluationKey) -> bool:
         """Whether this has been judged, and no later evaluation of the submission has taken its place."""
         return bool(self.judged_among([key]))
-
-    def mentions(self, submission: str, source_sha256: str) -> bool:
-        """Whether any evaluation of this submission with this source is stored; one that is not has certainly not been judged."""
-        query = (
-            select(EvaluationRow.id)
-            .join(SubmissionRow, SubmissionRow.id == EvaluationRow.submission_id)
-            .join(SourceRow, SourceRow.id == EvaluationRow.source_id)
-            .where(SubmissionRow.name == rows.storable_text(submission), SourceRow.sha256 == source_sha256)
-        )
-        with self.read() as connection:
-            return connection.execute(query.limit(1)).first() is not None
 
     def judged_among(self, keys: Iterable[EvaluationKey]) -> frozenset[EvaluationKey]:
         """Those of the keys that need not be judged again; the cost is that of the keys asked for, whatever else is stored.

@@ -67,6 +67,23 @@ def _listed(folder: Path) -> dict[str, Path]:
 
 
 @dataclass(frozen=True)
+class ProblemFacts:
+    """What there is to be known of a problem without PyTorch, which its file imports."""
+
+    name: str
+    path: Path
+    source: str
+    sha256: str
+    """SHA-256 of the file's bytes, in hexadecimal."""
+    case_names: tuple[str, ...]
+    """In the order of the declaration."""
+
+    def default_case(self, device_kind: str) -> str:
+        """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
+        return SMALL_CASE if device_kind == "cpu" and SMALL_CASE in self.case_names else DEFAULT_CASE
+
+
+@dataclass(frozen=True)
 class Problem:
     """One problem, loaded and found sound."""
 
@@ -83,9 +100,14 @@ class Problem:
         """In the order of the declaration."""
         return tuple(self.declaration.cases)
 
+    @property
+    def facts(self) -> ProblemFacts:
+        """What of it can be told to a process without PyTorch."""
+        return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names)
+
     def default_case(self, device_kind: str) -> str:
-        """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
-        return SMALL_CASE if device_kind == "cpu" and SMALL_CASE in self.declaration.cases else DEFAULT_CASE
+        """As of its facts."""
+        return self.facts.default_case(device_kind)
 
     def instance(self, case: str) -> "ProblemCase":
         """The problem with that case's constants, in a module of its own. Raises ProblemError where there is no such case."""

@@ -15,7 +15,7 @@ import pipeline
 from db.store import Store
 from evaluator.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
-from tests.command_line import PROJECT, Bench, Finished, submission
+from tests.command_line import PROJECT, RUN_S, Bench, Finished, submission
 
 CONTRACT = (
     *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
@@ -86,6 +86,16 @@ def test_help_imports_nothing_heavy() -> None:
     modules = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in imported.splitlines()}
     assert "argparse" in modules
     assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "markdown_it", "multiprocessing"}
+
+
+def test_the_command_line_itself_never_imports_pytorch(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    program = "import sys, pipeline; code = pipeline.main(sys.argv[1:]); print(code, 'torch' in sys.modules)"
+    command = [sys.executable, "-c", program, *bench.command("double", "--json", str(bench.root / "records"))[2:]]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "ASSAY_CACHE": str(bench.root / "cache")}
+    done = subprocess.run(command, cwd=bench.root, env=environment, check=True, capture_output=True, text=True, timeout=RUN_S)
+    assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+    assert [category for _, _, category in bench.rows()] == ["no_custom_kernel"]
 
 
 # Mistakes: one line, exit code 2, nothing lost

@@ -148,13 +148,6 @@ def test_judged_among_is_what_judged_keys_says_of_those(store: Store) -> None:
     assert store.judged_among(keys[8:10]) == {keys[8]} == store.judged_keys() & set(keys[8:10])
 
 
-def test_what_is_mentioned_may_have_been_judged_and_what_is_not_has_not(store: Store) -> None:
-    store.save(result(Category.NO_TOOLCHAIN), SOURCE)
-    assert store.mentions("submissions/softmax/a.py", sha256(SOURCE))
-    assert not store.mentions("submissions/softmax/a.py", sha256("other"))
-    assert not store.mentions("b.py", sha256(SOURCE))
-
-
 def test_several_are_saved_together_or_not_at_all(store: Store) -> None:
     good = [Entry(result(submission=f"{number}.py"), SOURCE, PROBLEM_SOURCE) for number in range(3)]
     assert store.save_all(good) == [1, 2, 3]
@@ -344,13 +337,6 @@ def test_look_ups_of_many_keys(store: Store) -> None:
     assert store.judged_among(iter(keys)) == set(keys[::2])
     assert store.judged_among([]) == frozenset()
     assert store.save_all([]) == []
-
-
-def test_a_submission_is_mentioned_with_each_of_its_sources(store: Store) -> None:
-    store.save(result(Category.NO_DEVICE, source="first", submission="s\udcff"), "first")
-    store.save(result(source="second", submission="s\udcff"), "second")
-    assert store.mentions("s\udcff", sha256("first")) and store.mentions("s\udcff", sha256("second"))
-    assert not store.mentions("s", sha256("first")) and not store.mentions("s\udcff", sha256("third"))
 
 
 @pytest.mark.parametrize(

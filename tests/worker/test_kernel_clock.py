@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.native import compile_native
-from evaluator.engine.options import RECORDER
+from evaluator.engine.warm import RECORDER
 from evaluator.judge.launches import LaunchTable
 from tests.worker.test_launch_recorder import CLOCKED
 

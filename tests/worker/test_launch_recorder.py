@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.native import compile_native
-from evaluator.engine.options import RECORDER
+from evaluator.engine.warm import RECORDER
 from evaluator.judge.launches import LaunchTable
 from evaluator.result import KernelLimits, LaunchRecord
 
