@@ -11,9 +11,9 @@ HAS_GPU := $(shell nvidia-smi -L >/dev/null 2>&1 || test -e /dev/nvidia0 && echo
 EXTRA := $(if $(HAS_GPU),gpu)
 COMMA := ,
 
-# All of submissions/. Without a GPU, C++ ones are judged and CUDA ones compiled, where there is an nvcc. One of them loops for ever: ten
+# All of submissions/. Without a GPU, C++ ones are judged and CUDA ones compiled, where there is an nvcc. One of them loops for ever: five
 # seconds are enough to see that.
-DEMO := submissions --timeout 10
+DEMO := submissions --timeout 5
 
 .PHONY: help demo test gpu-test lint types format check clean
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from evaluator.declaration import PrecisionName
     from evaluator.devices import Device
     from evaluator.engine.local import LocalEngine
+    from evaluator.engine.problems import ProblemReader
+    from evaluator.engine.warm import EarlyStart
     from evaluator.judge.bench import Job
-    from evaluator.problem import Problem
     from evaluator.result import Result
+    from evaluator.sandbox import Level
     from evaluator.sanitizer.tools import Sanitizer, Wish
     from evaluator.submission import Found, Submission
 
@@ -42,6 +44,28 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    with _early_start(options) as early:
+        return _main(options, early)
+
+
+def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":
+    """Have the warm parents import PyTorch while all that follows is imported here; not where it is plain that they won't be needed."""
+    if options.engine != "local" or not all(path.exists() for path in options.paths):
+        return contextlib.nullcontext()
+    from evaluator.engine.warm import EarlyStart
+
+    return EarlyStart(options.device, _level(options))
+
+
+def _level(options: argparse.Namespace) -> "Level | None":
+    from evaluator.sandbox import Level
+
+    if options.no_sandbox:
+        return Level.NONE
+    return Level(options.sandbox) if options.sandbox else None
+
+
+def _main(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
     from evaluator.devices import DeviceError
@@ -55,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return run(options)
+        return run(options, early)
     except BrokenPipeError:
         # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -128,6 +152,14 @@ def parser() -> argparse.ArgumentParser:
     shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
+    add("--protocol", metavar="NAME", help="how calls are timed: cold, throughput or graph on a GPU, cpu elsewhere (default: cold or cpu)")
+    add(
+        "--baseline",
+        type=_baselines,
+        default=("eager",),
+        metavar="KINDS",
+        help="what submissions are timed beside: eager, and perhaps compile (torch.compile), with a comma between them (default: eager)",
+    )
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
     add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     add(
@@ -160,6 +192,13 @@ def _precision(text: str) -> "PrecisionName":
     return PRECISIONS[text]
 
 
+def _baselines(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(["eager", *text.split(",")]))
+    if unknown := set(kinds) - {"eager", "compile"}:
+        raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; there is eager, compile")
+    return kinds
+
+
 def _wish(text: str) -> "Wish":
     from evaluator.sanitizer.tools import read_wish
 
@@ -169,10 +208,11 @@ def _wish(text: str) -> "Wish":
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     """Judge what the options name. Raises UsageError and the errors of what it uses."""
     from db.store import Store
     from evaluator.devices import choose_all
+    from evaluator.engine.problems import ProblemReader
     from evaluator.problem import discover
     from evaluator.submission import find
 
@@ -187,15 +227,17 @@ def run(options: argparse.Namespace) -> int:
         options.problem = _meant(options.problem, known)
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
+    _check_protocol(options.protocol, devices[0])
     sanitizer = _sanitizer(options.sanitize, devices[0]) if options.sanitize else None
     feedback_name = options.feedback[1] if options.feedback else None
     with (
         Store.open(options.db) as store,
         _output_file("--json", options.json) as json_file,
         _output_file("--feedback markdown", feedback_name) as feedback_file,
+        ProblemReader(known, options.dtype) as problems,
     ):
-        store.start_run(sys.argv)
-        session = Session(options, store, json_file, feedback_file, devices, stands_in, Problems(known, options.dtype), sanitizer)
+        store.start_run(sys.argv, submissions.expected)
+        session = Session(options, store, json_file, feedback_file, devices, stands_in, problems, sanitizer, early)
         return session.judge(submissions)
 
 
@@ -211,6 +253,16 @@ def _meant(problem: str, known: Mapping[str, Path]) -> str:
     return name
 
 
+def _check_protocol(name: str | None, device: "Device") -> None:
+    """Raises UsageError."""
+    from evaluator.judge.protocols import UnknownProtocolError, choose
+
+    try:
+        choose(name, device.kind)
+    except UnknownProtocolError as error:
+        raise UsageError(f"--protocol: {error}") from error
+
+
 def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
     """Raises UsageError, SanitizerMissingError."""
     from evaluator.sanitizer.tools import find
@@ -218,24 +270,6 @@ def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
     if device.kind != "cuda":
         raise UsageError("--sanitize needs an NVIDIA GPU, and this run judges on the CPU; leave it out there")
     return find(wish)
-
-
-@dataclass
-class Problems:
-    """Problems by name, each loaded when it is first asked for."""
-
-    paths: dict[str, Path]
-    precision: "PrecisionName | None" = None
-    """What they are judged in; None for their own."""
-    _loaded: dict[str, "Problem"] = field(default_factory=dict)
-
-    def get(self, name: str) -> "Problem":
-        """Raises ProblemError."""
-        from evaluator.problem import load
-
-        if name not in self._loaded:
-            self._loaded[name] = load(self.paths[name]).in_precision(self.precision)
-        return self._loaded[name]
 
 
 @dataclass
@@ -249,8 +283,9 @@ class Session:
     devices: tuple["Device", ...]
     """Of one model, or the processor alone."""
     stands_in: bool
-    problems: Problems
+    problems: "ProblemReader"
     sanitizer: "Sanitizer | None" = None
+    early: "EarlyStart | None" = None
     skipped: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -272,7 +307,7 @@ class Session:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
         if self.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
-        with LocalEngine(self._engine_options()) as engine, self._interrupts:
+        with LocalEngine(self._engine_options(), self.early) as engine, self._interrupts:
             try:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
@@ -286,20 +321,14 @@ class Session:
         """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
         from evaluator.reading import emptied, read_ahead
 
-        # Importing PyTorch takes seconds, here for the problems and in the warm parents: they do it meanwhile, where work is in sight.
-        head = read_ahead(submissions, lambda first: self._start_early(engine, first))
+        head = read_ahead(submissions)
         # Loading a problem raises what is wrong with it before anything has been judged or shown.
         for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
-            self.problems.get(name).instance(self._case(name))
+            self.problems.check(name, self._case(name))
         with self.display.progress(submissions.expected):
             jobs = self._jobs(itertools.chain(emptied(head), submissions))
             first = next(jobs, None)
             return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
-
-    def _start_early(self, engine: "LocalEngine", submission: "Submission") -> None:
-        """Have the engine started in the background if the first submission tells that it will be needed."""
-        if submission.rejection is None and (self.options.rerun or not self.store.mentions(submission.name, submission.source_sha256)):
-            threading.Thread(target=_try_start, args=(engine,), name="early start", daemon=True).start()
 
     def _run_engine(self, engine: "LocalEngine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
@@ -349,9 +378,11 @@ class Session:
             self._keep([(_rejected(submission), submission.code, submission.first_line) for submission in rejected])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
+        self.store.expect(count - self.skipped)
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.rows import EvaluationKey
+        from evaluator.judge.protocols import alternative
 
         name = submission.problem
         problem = self.problems.get(name) if name and not submission.rejection else None
@@ -363,6 +394,7 @@ class Session:
             case=self._case(name) if problem and name else None,
             device_name=self.device.name if problem else "",
             precision=problem.precision if problem else None,
+            protocol=alternative(self.options.protocol) if problem else None,
         )
 
     def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
@@ -384,6 +416,8 @@ class Session:
             precision=self.options.dtype,
             shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
             first_line=submission.first_line,
+            protocol=self.options.protocol,
+            baselines=self.options.baseline,
         )
 
     def _case(self, problem: str) -> str:
@@ -435,9 +469,7 @@ class Session:
         from evaluator.build.cache import default_root
         from evaluator.engine.capacity import of_this_machine
         from evaluator.engine.options import EngineOptions
-        from evaluator.sandbox import Level
 
-        level = Level.NONE if self.options.no_sandbox else self.options.sandbox and Level(self.options.sandbox)
         fits = of_this_machine(self.devices, self.options.jobs)
         return EngineOptions(
             device=self.device,
@@ -445,18 +477,12 @@ class Session:
             stands_in=self.stands_in,
             judges=fits.judges,
             cache_root=default_root(),
-            level=level,
+            level=_level(self.options),
             build_slots=fits.build_slots,
             slot_bytes=fits.slot_bytes,
             calibrations=newest(self.store, [device.unique_id for device in self.devices]),
             sanitizer=self.sanitizer,
         )
-
-
-def _try_start(engine: "LocalEngine") -> None:
-    # Whatever is wrong is raised again by the start that is waited for.
-    with contextlib.suppress(Exception):
-        engine.start()
 
 
 def _rejected(submission: "Submission") -> "Result":

@@ -26,8 +26,8 @@ from benchmarks.pipeline_run import HELD_STAGES
 from evaluator.build.cache import default_root
 from evaluator.devices import choose
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate

@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -73,9 +74,10 @@ class Figures:
 
     run: str
     submissions: int
+    under_way_s: float | None = None
+    """From the start of the command to the start of the first judgement that ended."""
     first_result_s: float | None = None
-    """From the start of the command to the first record of one that was not merely rejected: somewhat later than when the first judgement
-    was under way."""
+    """To the first record of one that was not merely rejected."""
     wall_s: float = 0.0
     interrupted: bool = False
     results: int = 0
@@ -146,7 +148,7 @@ def measure(
     database = root / "results.db"
     command = [sys.executable, str(PROJECT / "pipeline.py"), str(target), "--reference", str(root / "problems"), "--device", "cpu"]
     command += ["--case", "small", "--db", f"sqlite:///{database}", "--json", "-"]
-    start = time.monotonic()
+    start, started_at = time.monotonic(), time.time()
     environment = {**os.environ, "ASSAY_CACHE": str(root / "cache")}
     with subprocess.Popen(
         command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
@@ -163,6 +165,7 @@ def measure(
             record = json.loads(line)
             if figures.first_result_s is None and record["status"] != "rejected":
                 figures.first_result_s = time.monotonic() - start
+                figures.under_way_s = datetime.fromisoformat(record["started_at"]).timestamp() - started_at
             counts[record["category"]] += 1
             figures.results += 1
             tell(figures.results)
@@ -206,13 +209,14 @@ def _sound(figures: Figures) -> bool:
 
 def _show(found: Sequence[Figures], console: Console) -> None:
     table = Table(title=f"{found[0].submissions} submissions (targets: first under {FIRST_TARGET_S:g} s, memory under 1 GiB)")
-    for heading in ("run", "first verdict s", "ran for s", "results", "parent peak MiB", "parent CPU ms each", "load average"):
+    times = ("under way s", "first verdict s", "ran for s")
+    for heading in ("run", *times, "results", "parent peak MiB", "parent CPU ms each", "load average"):
         table.add_column(heading, justify="left" if heading == "run" else "right")
     for each in found:
-        first = "–" if each.first_result_s is None else f"{each.first_result_s:.1f}"
+        first = [f"{seconds:.1f}" if seconds is not None else "–" for seconds in (each.under_way_s, each.first_result_s)]
         ended = f"{each.wall_s:.0f}{' (interrupted)' if each.interrupted else ''}"
         memory = f"{each.parent_peak_bytes / (1 << 20):.0f}"
-        table.add_row(each.run, first, ended, str(each.results), memory, f"{each.parent_cpu_ms_each:.2f}", f"{each.load_average:.1f}")
+        table.add_row(each.run, *first, ended, str(each.results), memory, f"{each.parent_cpu_ms_each:.2f}", f"{each.load_average:.1f}")
     console.print(table)
     for each in found:
         console.print(f"{each.run}: {', '.join(f'{count} {name}' for name, count in each.categories.items()) or 'nothing left to judge'}")

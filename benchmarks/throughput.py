@@ -10,7 +10,8 @@ what was built there the first time. It judges all, or --yardsticks of them, dra
 `pipeline.py` with an empty ASSAY_CACHE and a new database, then with another new database and the cache as it was left. Beforehand torch is
 imported once, so that neither pays for reading it from the disk. Submissions that are rejected unread cost the yardstick nothing here.
 
---part may be repeated. After --budget seconds no further yardstick begins, and a run of ours is interrupted. The yardstick runs submissions
+--part may be repeated. With --builds DIR `variants` leaves there what it has built, and `devices` finds there what it needs. After --budget
+seconds no further yardstick begins, and a run of ours is interrupted. The yardstick runs submissions
 unconfined: responses have to be trusted.
 """
 
@@ -47,7 +48,7 @@ def compare(bench: Bench, name: str, paths: Sequence[Path], subjects: Sequence[S
     """Ours cold and warm, then the yardstick cold and warm."""
     part: dict[str, Any] = {"submissions": len(subjects)}
     bench.report["parts"][name] = part
-    cache, built = bench.folder / f"{name}-cache", bench.folder / f"{name}-stock"
+    cache, built = builds_of(bench, name), bench.folder / f"{name}-stock"
     if bench.options.only != "stock":
         for way in ("cold",) if bench.options.warm == "none" else ("cold", "warm"):
             bench.ours(part, f"ours {way}", paths, cache)
@@ -98,10 +99,11 @@ def measure_variants(bench: Bench) -> None:
 def measure_devices(bench: Bench) -> None:
     """One GPU against all, over the same builds, which are made beforehand; in the order all, one, one, all."""
     count = len(devices.gpus())
-    paths, cache = write_variants(bench, bench.folder / "device-variants"), bench.folder / "devices-cache"
+    paths, cache = write_variants(bench, bench.folder / "device-variants"), builds_of(bench, "devices")
     part: dict[str, Any] = {"submissions": bench.options.variants, "gpus": count}
     bench.report["parts"]["devices"] = part
-    bench.ours(part, "builds", paths, cache)
+    if not is_filled(cache):
+        bench.ours(part, "builds", paths, cache)
     visible = {"one": "0", "all": ",".join(map(str, range(count)))}
     walls: dict[str, list[float]] = {"one": [], "all": []}
     for number, which in enumerate(("all", "one", "one", "all")):
@@ -123,6 +125,15 @@ def measure_cpu(bench: Bench) -> None:
     paths = [SUBMISSIONS / f"{label}.py" for label in labels]
     chosen = paths[:: max(1, -(-len(paths) // bench.options.limit))] if bench.options.limit else paths
     compare(bench, "cpu", chosen, subjects_of(chosen, None, bench.options.case, "cpu"))
+
+
+def builds_of(bench: Bench, name: str) -> Path:
+    """The ASSAY_CACHE of a part."""
+    return Path(bench.options.builds).absolute() if bench.options.builds else bench.folder / f"{name}-cache"
+
+
+def is_filled(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def write_variants(bench: Bench, folder: Path) -> list[Path]:
@@ -176,6 +187,10 @@ def impossible(options: argparse.Namespace, parts: Sequence[str], device: device
         return "--part seeds needs --responses DIR"
     if "devices" in parts and len(devices.gpus()) < ENOUGH_DEVICES:
         return f"--part devices needs {ENOUGH_DEVICES} GPUs"
+    if options.builds and options.only != "stock" and parts != ["devices"] and is_filled(Path(options.builds)):
+        return f"--builds {options.builds} is not empty, and cold runs are to begin without builds"
+    if options.builds and len({*parts} - {"devices"}) > 1:
+        return "--builds is for one part, or for variants and devices"
     if "seeds" in parts and device.kind == "cpu":
         return "--part seeds needs a GPU"
     if parts != ["devices"] and options.only != "ours" and not _ninja():
@@ -221,6 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("auto", "cuda", "cpu"), default="auto", help="default: %(default)s")
     add("--case", metavar="NAME", help="set of shapes; by default full on a GPU, small on a CPU")
     add("--jobs", type=int, metavar="N", help="judges side by side, as for pipeline.py")
+    add("--builds", metavar="DIR", help="the cache of builds, kept (default: a temporary one)")
     add("--seed", type=int, default=0, metavar="N", help="of the variants and of the draw (default %(default)s)")
     add("--json", metavar="FILE", help="write the figures there, as they come")
     return parser

@@ -28,8 +28,8 @@ from evaluator.build import Builder, Cache, Toolchain
 from evaluator.build.cache import default_root
 from evaluator.devices import Device
 from evaluator.engine.judge_process import module_folders
-from evaluator.engine.local import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.attempt import WORKER_ENTRY
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.session import Worker

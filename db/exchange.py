@@ -29,6 +29,7 @@ COLUMNS: dict[str, str] = {
     "problem_sha256": _TEXT,
     "case": _TEXT,
     "precision": _TEXT,
+    "protocol": _TEXT,
     "device": _TEXT,
     "device_name": _TEXT,
     "status": _TEXT,
@@ -95,30 +96,31 @@ def export_parquet(store: Store, file: IO[bytes]) -> int:
     return count
 
 
-def import_lines(store: Store, path: Path) -> tuple[int, int]:
+def import_lines(store: Store, path: Path, name: str | None = None) -> tuple[int, int]:
     """Stores the evaluations of a file that `export_json` wrote, but for those that are stored already.
 
-    Returns how many the file has and how many were added. A file with a line that can't be read is refused whole. Raises StoreError.
+    Returns how many the file has and how many were added. A file with a line that can't be read is refused whole. Raises StoreError,
+    which calls the file by `name`, where one is given.
     """
-    for _ in _items(path):
+    for _ in _items(path, name):
         pass
     read = added = 0
-    items = _items(path)
+    items = _items(path, name)
     while batch := list(islice(items, _BATCH)):
         read += len(batch)
         added += store.add_missing(batch)
     return read, added
 
 
-def _items(path: Path) -> Iterator[Entry]:
+def _items(path: Path, name: str | None) -> Iterator[Entry]:
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield Entry.from_line(line, f"{path}:{number}")
+                    yield Entry.from_line(line, f"{name or path}:{number}")
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise StoreError(f"{path} can't be read: {cause}.") from error
+        raise StoreError(f"{name or path} can't be read: {cause}.") from error
 
 
 def _line(stored: StoredEvaluation) -> str:

@@ -97,7 +97,8 @@ class CaseRow(Base):
 
 
 class BoardRow(Base):
-    """What evaluations are compared on: a version of a problem, a case, a device model and a precision, as far as they are known."""
+    """What evaluations are compared on: a version of a problem, a case, a device model, a precision and a way of timing, as far as they are
+    known."""
 
     __tablename__ = "boards"
     __table_args__ = (
@@ -119,6 +120,8 @@ class BoardRow(Base):
     device_name: Mapped[str] = mapped_column(AnyText)
     """Of the environment; empty where there is none."""
     precision: Mapped[str | None] = mapped_column(AnyText)
+    protocol: Mapped[str | None] = mapped_column(AnyText)
+    """None for the device's default."""
 
 
 class EnvironmentRow(Base):
@@ -185,6 +188,8 @@ class RunRow(Base):
     started_at: Mapped[datetime] = mapped_column(UtcText)
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     """None while it runs, and for ever where it was killed."""
+    expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
+    """How many evaluations it is to come to, as far as it knows yet; None where it can't tell."""
 
 
 class CategoryRow(Base):

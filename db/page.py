@@ -63,11 +63,12 @@ def _section(name: str, title: str, parts: Iterable[str]) -> str:
 def _overall(board: OverallBoard) -> str:
     ks = [k for k in PASS_AT if any(k in row.pass_at for row in board.rows)]
     columns = [".rank", "author", ".solved", *(f".fast_{p:g}" for p in FAST_P), ".mean speedup", *(f".pass@{k}" for k in ks)]
-    columns += [".gold", ".silver", ".bronze", ".tasks tried", ".samples"]
+    columns += [".gold", ".silver", ".bronze", ".tasks tried", ".samples", "most frequent failures"]
     lines = [
         [row.rank, row.author or "(no author)", row.solved, *(f"{row.fast[p]:.1%}" for p in FAST_P), f"{row.geometric_mean:.3f}"]
         + [f"{row.pass_at[k]:.1%}" if k in row.pass_at else "" for k in ks]
         + [*row.medals, row.attempted, row.samples]
+        + [", ".join(f"{item.category.value} {item.count}" for item in row.failures.counts[:3])]
         for row in board.rows
     ]
     title = f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks} tasks"

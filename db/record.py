@@ -20,6 +20,8 @@ class Command:
     evaluator_version: str
     started_at: datetime
     finished_at: datetime | None = None
+    expected: int | None = None
+    """How many evaluations it is to come to, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +70,20 @@ def _run(command: Command | None) -> dict[str, Any] | None:
         "evaluator_version": command.evaluator_version,
         "started_at": command.started_at.isoformat(),
         "finished_at": command.finished_at and command.finished_at.isoformat(),
+        "expected": command.expected,
     }
 
 
 def _command(run: Mapping[str, Any] | None) -> Command | None:
     if run is None:
         return None
-    finished_at = run["finished_at"]
+    finished_at, expected = run["finished_at"], run.get("expected")
+    if expected is not None and (not isinstance(expected, int) or not 0 <= expected < 1 << 63):
+        raise ValueError("what a run expects is a count")
     return Command(
         words=tuple(str(word) for word in run["command"]),
         evaluator_version=str(run["evaluator_version"]),
         started_at=datetime.fromisoformat(run["started_at"]),
         finished_at=None if finished_at is None else datetime.fromisoformat(finished_at),
+        expected=expected,
     )

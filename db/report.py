@@ -27,7 +27,7 @@ def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
     """One table a board; one line where nothing is ranked."""
     if not rows:
         return "Nothing is ranked: the database holds no correct evaluation that fits.\n"
-    boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision))
+    boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
     return rendered(*(_board(board, list(members)) for board, members in boards))
 
 
@@ -136,10 +136,11 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not for JSON")
 
 
-def _board(board: tuple[str, str | None, str, str | None], rows: Sequence[LeaderboardRow]) -> RenderableType:
-    problem, case, device_name, precision = board
-    title = f"{problem} · {case or 'no case'} · {device_name or 'unknown device'}"
-    table = Table(title=cell(title + (f" · {precision}" if precision not in (None, "own") else "")), title_justify="left")
+def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Sequence[LeaderboardRow]) -> RenderableType:
+    problem, case, device_name, precision, protocol = board
+    title = [problem, case or "no case", device_name or "unknown device"]
+    title += [name for name in (precision, protocol) if name not in (None, "own")]
+    table = Table(title=cell(" · ".join(title)), title_justify="left")
     for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", "of light (baseline)"):
         table.add_column(name, justify="right")
     for name in ("author", "submission", "block", "evaluation"):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from db.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
 from db.store import Store
 
-_COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at)
+_COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at, RunRow.expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class Run:
     started_at: datetime
     finished_at: datetime | None
     """None while it runs, and for ever where it was killed."""
+    expected: int | None
+    """How many evaluations it is to come to, as far as it knew when it last said; None where it could not tell."""
     statuses: dict[str, int]
     """Its evaluations by status."""
 
@@ -120,6 +122,14 @@ def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
         if run_id is not None:
             statuses[run_id][status] = count
     return tuple(
-        Run(item.id, tuple(json.loads(item.command)), item.evaluator_version, item.started_at, item.finished_at, statuses[item.id])
+        Run(
+            item.id,
+            tuple(json.loads(item.command)),
+            item.evaluator_version,
+            item.started_at,
+            item.finished_at,
+            item.expected,
+            statuses[item.id],
+        )
         for item in found
     )

@@ -3,15 +3,15 @@
 import json
 import shlex
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from db.facts import conditions_facts, floor_text, light_facts, spells
 from db.store import StoredEvaluation
-from evaluator.figures import percent, rate_text
+from evaluator.figures import percent
 from evaluator.plain import block, cell, rendered
 from evaluator.result import (
     AblationEvidence,
@@ -21,23 +21,18 @@ from evaluator.result import (
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
-    FloorEvidence,
-    LaunchRecord,
-    LightEvidence,
     Result,
     RoundEvidence,
     SanitizerEvidence,
     TimingEvidence,
 )
 
-_STATE_FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
-
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
     """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
     `source_exact`."""
     value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
-    value |= stored.result.shares_of_light() | {"generalises": stored.result.evidence.generalises}
+    value |= stored.result.derived() | {"speedup_interval": stored.speedup_interval}
     if with_source:
         value |= {"source": stored.source, "source_exact": stored.source_exact}
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
@@ -68,6 +63,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
             "of the speed of light": _light_text(result),
             "times to be doubted": (result.evidence.conditions.remark or None) if result.evidence.conditions else None,
             "95 % interval": None if low is None or low == high else f"{low:.4g} to {high:.4g}",
+            "other baselines": _baselines_text(result),
             "submission": result.submission,
             "block": result.block,
             "author": result.author,
@@ -75,6 +71,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
             "problem": result.problem,
             "case": result.case,
             "precision": result.precision,
+            "protocol": result.evidence.timing.protocol if result.evidence.timing else result.protocol,
             "device": result.device,
             "started": result.started_at.isoformat(sep=" ", timespec="seconds"),
             "duration": f"{result.duration_s:.2f} s",
@@ -95,10 +92,10 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
         yield from _device(evidence)
     if evidence.light is not None:
         yield _heading("The speed of light")
-        yield _facts(_light_facts(evidence.light))
+        yield _facts(light_facts(evidence.light))
     if evidence.floor is not None:
         yield _heading("The least time that a call can take")
-        yield block(_floor_text(evidence.floor))
+        yield block(floor_text(evidence.floor))
     if evidence.rounds:
         yield from _rounds(evidence.rounds)
     if evidence.ablation is not None:
@@ -112,7 +109,7 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     for build in evidence.builds:
         yield from _build(build)
     if evidence.launches:
-        yield from _launches(evidence.launches)
+        yield from _launches(evidence)
     if evidence.fault is not None:
         yield _heading("The kernel that broke the device or did not end, by a second run")
         yield _facts(dict(evidence.fault))
@@ -133,9 +130,11 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
     suffix = "" if timing.unexplained_ms is None else f", {timing.unexplained_ms:+.4f} ms unexplained"
     yield _heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls{suffix})")
     table = _table("side", "median", "lower quartile", "upper quartile", "samples", "wall clock, median")
-    for name, side in (("submission", timing.candidate), ("baseline", timing.baseline)):
+    others = [(f"baseline {kind}", side) for kind, side in timing.others.items()]
+    for name, side in (("submission", timing.candidate), ("baseline", timing.baseline), *others):
         figures = (f"{value:.5g}" for value in (side.median_ms, side.lower_quartile_ms, side.upper_quartile_ms))
-        table.add_row(*map(cell, (name, *figures, len(side.samples_ms), f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
+        count = f"{len(side.samples_ms)}" + (f", {len(side.outliers)} far off" if side.outliers else "")
+        table.add_row(*map(cell, (name, *figures, count, f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
     yield table
     charged = {
         "is computed before the call": timing.ahead_ms,
@@ -144,10 +143,30 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
         "the claims leave out": timing.unclaimed_ms,
     }
     facts: dict[str, object] = {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
+    facts |= {f"the baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
+    if timing.fallback:
+        facts["not timed as asked for"] = timing.fallback
+    if timing.stop:
+        facts["ended"] = _ending_text(timing)
     if timing.disturbed:
         facts["the baseline counts without the candidate"] = f"{timing.baseline_ms:.5g} ms"
     if facts:
         yield _facts(facts)
+
+
+def _ending_text(timing: TimingEvidence) -> str:
+    """How the timing began and ended."""
+    why = {"precise": "the speedup was known to 1 %", "budget": "the time for it was spent"}[timing.stop]
+    began = f"{timing.warm_up_calls} calls of each to warm up{'' if timing.steady else ', at the end of which times still changed'}"
+    return f"when {why}: {timing.blocks} blocks of {timing.calls_in_block}, after {began}"
+
+
+def _baselines_text(result: Result) -> str | None:
+    """The further baselines, the fastest of all named."""
+    further = [
+        f"{kind} {time_ms:.4g} ms, speedup {speedup:.4g}" for kind, (time_ms, speedup) in result.baselines.items() if kind != "eager"
+    ]
+    return "; ".join([*further, f"the best is {result.best_baseline}"]) if further else None
 
 
 def _device(evidence: Evidence) -> Iterator[RenderableType]:
@@ -155,56 +174,17 @@ def _device(evidence: Evidence) -> Iterator[RenderableType]:
     yield _heading("The device while it was timed on")
     if evidence.device_states:
         table = _table("when", "readings", "SM MHz", "memory MHz", "°C", "W", "clock held by", "others on it")
-        for stage, group in groupby(evidence.device_states, key=lambda state: state.stage):
-            states = list(group)
-            figures = (_range([getattr(state, name) for state in states]) for name in _STATE_FIGURES)
-            reasons = dict.fromkeys(reason for state in states if state.throttled for reason in state.throttled.split(", "))
-            others = max((state.other_processes for state in states if state.other_processes is not None), default=None)
-            table.add_row(*map(cell, (stage, len(states), *figures, ", ".join(reasons), "not known" if others is None else others)))
+        for spell in spells(evidence.device_states):
+            figures = (spell.sm_clock_mhz, spell.memory_clock_mhz, spell.temperature_c, spell.power_w, spell.throttled, spell.others)
+            table.add_row(*map(cell, (spell.stage, spell.readings, *figures)))
         yield table
-    conditions = evidence.conditions
-    if conditions is not None:
-        shared = {True: "yes", False: "no", None: "not known"}[conditions.shared]
-        first = None
-        if conditions.first_runtime_ms is not None:
-            first = f"{conditions.first_runtime_ms:.5g} ms, baseline {conditions.first_baseline_ms:.5g} ms"
-        throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
-        yield _facts({"shared": shared, "clock lowered": throttled, "timed twice; the first time": first})
-
-
-def _range(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return ""
-    low, high = f"{min(known):.4g}", f"{max(known):.4g}"
-    return low if low == high else f"{low}–{high}"
+    if evidence.conditions is not None:
+        yield _facts(conditions_facts(evidence.conditions))
 
 
 def _light_text(result: Result) -> str | None:
     share, baseline_share = result.speed_of_light, result.baseline_speed_of_light
     return None if share is None or baseline_share is None else f"{percent(share)}, baseline {percent(baseline_share)}"
-
-
-def _light_facts(light: LightEvidence) -> dict[str, object]:
-    moved = f"{light.moved_bytes / 1e9:.4g} GB" + (f" at {rate_text(light.bytes_per_s, 'B')}" if light.bytes_per_s else "")
-    done = f"{light.operations / 1e9:.4g} G" + (f" at {rate_text(light.operations_per_s, 'FLOP')}" if light.operations_per_s else "")
-    ceilings = "measured for this evaluation's judge"
-    if light.calibrated_at is not None and light.uncertainty is not None:
-        ceilings = f"calibrated {light.calibrated_at.isoformat(sep=' ', timespec='seconds')}, to {percent(light.uncertainty)}"
-    return {
-        "time of a call": f"{light.light_ms:.5g} ms, bound by {light.bound}",
-        "to be moved": moved,
-        "to be computed": f"{done}{f' of {light.arithmetic}' if light.arithmetic else ''}" if light.operations else None,
-        "both as": "the problem declares" if light.declared else "the inputs' and the answer's size and PyTorch's count of operations say",
-        "ceilings": ceilings,
-    }
-
-
-def _floor_text(floor: FloorEvidence) -> str:
-    what = f"{floor.moved_bytes / 1e9:.4g} GB at {floor.bytes_per_s / 1e12:.3g} TB/s"
-    if floor.operations:
-        what += f", {floor.operations / 1e12:.4g} T operations at {floor.operations_per_s / 1e12:.4g} T/s"
-    return f"{floor.floor_ms:.5g} ms: {what}, with a margin of {floor.margin:.4g}"
 
 
 def _ablation_text(ablation: AblationEvidence) -> str:
@@ -268,7 +248,8 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
         table = _table("line", "where", "severity", "message")
         for item in build.diagnostics:
             place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
-            table.add_row(*map(cell, (item.source_line, place, item.severity, item.message)))
+            where = f"{place} (not its own)" if item.foreign else place
+            table.add_row(*map(cell, (item.source_line, where, item.severity, item.message)))
         yield table
     if build.output:
         yield "  compiler output:"
@@ -285,16 +266,25 @@ def _shapes(evidence: Evidence) -> Iterator[RenderableType]:
     yield table
 
 
-def _launches(launches: Iterable[LaunchRecord]) -> Iterator[RenderableType]:
+def _launches(evidence: Evidence) -> Iterator[RenderableType]:
     yield _heading("Kernel launches")
     columns = ("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "registers", "local bytes", "code", "first")
-    table = _table(*columns)
-    for item in launches:
+    times = evidence.kernel_times
+    table = _table(*columns, *(("ms a launch", "of a call's time") if times else ()))
+    for item in evidence.launches:
         sizes = ("×".join(map(str, item.grid)), "×".join(map(str, item.block)), item.shared_bytes)
         origin = "own" if item.own else "library"
         limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
-        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first)))
+        took = (None if item.each_ms is None else f"{item.each_ms:.4g}", _share(evidence.device_share(item))) if times else ()
+        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first, *took)))
     yield table
+    if times:
+        each_ms = times.call_ms / max(times.calls, 1)
+        yield f"  times by events around each launch, in {times.calls} further calls that took {each_ms:.4g} ms each"
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else percent(share)
 
 
 def _sanitizer(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:

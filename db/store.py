@@ -22,7 +22,7 @@ from db.address import Address
 from db.connection import cause, is_outage, make_engine, way_out
 from db.dimensions import Dimensions, upsert
 from db.error import StoreError
-from db.models import CategoryRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
+from db.models import CategoryRow, EvaluationRow, RunRow
 from db.reading import ONE, StoredEvaluation, everything, stored, summary_columns
 from db.record import Command, Entry
 from db.rows import EvaluationKey
@@ -53,6 +53,7 @@ class Store:
         self._run_id: int | None = None
         self._spool = Spool(address)
         self._saving = threading.Lock()
+        self._refused = False
         self._dimensions = Dimensions()
         self._environments: dict[str, dict[str, Any]] = {}
         self.recovered = 0
@@ -93,11 +94,7 @@ class Store:
     def close(self) -> None:
         """Closes every connection; the store can't be used afterwards."""
         if self._run_id is not None:
-            try:
-                with self._write() as connection:
-                    connection.execute(update(RunRow).where(RunRow.id == self._run_id).values(finished_at=datetime.now(UTC)))
-            except StoreError as error:
-                logger.warning("the end of the run could not be stored: %s", error)
+            self._note_run("the end of the run", finished_at=datetime.now(UTC))
             self._run_id = None
         self._spool.close()
         self._engine.dispose()
@@ -146,11 +143,26 @@ class Store:
     def _unwritable(self, error: SQLAlchemyError) -> StoreError:
         return StoreError(f"{self.name} can't be written: {cause(error)}. {way_out(error)}")
 
-    def start_run(self, words: Sequence[str]) -> None:
-        """Everything saved from now on belongs to the command with these words; it ends when the store is closed. Raises StoreError."""
-        command = Command(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC))
+    def start_run(self, words: Sequence[str], expected: int | None = None) -> None:
+        """Everything saved from now on belongs to the command with these words; it ends when the store is closed. Raises StoreError.
+
+        expected: how many evaluations it is to come to, where that can be told; `expect` tells better later.
+        """
+        command = Command(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
+
+    def expect(self, count: int | None) -> None:
+        """Tells whoever follows the run how many evaluations it is to come to. Nothing hangs on it: trouble is no more than logged."""
+        self._note_run("how much the run has to do", expected=count)
+
+    def _note_run(self, what: str, **values: Any) -> None:
+        try:
+            with self.change() as connection:
+                connection.execute(update(RunRow).where(RunRow.id == self._run_id).values(values))
+        except StoreError as error:
+            # Where results could not be stored either, that has been told, and is what matters.
+            logger.log(logging.INFO if self._refused else logging.WARNING, "%s could not be stored: %s", what, error)
 
     def save(self, result: Result, source: str, problem_source: str | None = None) -> int:
         """Stores one evaluation in one transaction and returns its id; it is durable when this returns.
@@ -199,6 +211,7 @@ class Store:
         return numbers
 
     def _spooled(self, items: Sequence[Entry], failure: StoreError) -> StoreError:
+        self._refused = True
         try:
             places = {self._spool.add(item) for item in items}
         except OSError as error:
@@ -261,17 +274,6 @@ class Store:
     def judged(self, key: EvaluationKey) -> bool:
         """Whether this has been judged, and no later evaluation of the submission has taken its place."""
         return bool(self.judged_among([key]))
-
-    def mentions(self, submission: str, source_sha256: str) -> bool:
-        """Whether any evaluation of this submission with this source is stored; one that is not has certainly not been judged."""
-        query = (
-            select(EvaluationRow.id)
-            .join(SubmissionRow, SubmissionRow.id == EvaluationRow.submission_id)
-            .join(SourceRow, SourceRow.id == EvaluationRow.source_id)
-            .where(SubmissionRow.name == rows.storable_text(submission), SourceRow.sha256 == source_sha256)
-        )
-        with self.read() as connection:
-            return connection.execute(query.limit(1)).first() is not None
 
     def judged_among(self, keys: Iterable[EvaluationKey]) -> frozenset[EvaluationKey]:
         """Those of the keys that need not be judged again; the cost is that of the keys asked for, whatever else is stored.

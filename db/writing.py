@@ -121,7 +121,9 @@ def save_run(connection: Connection, command: Command) -> int:
     found = connection.execute(select(RunRow.id).filter_by(**values)).scalars().first()
     if found is not None:
         return found
-    return connection.execute(insert(RunRow).values(**values, finished_at=command.finished_at).returning(RunRow.id)).scalar_one()
+    return connection.execute(
+        insert(RunRow).values(**values, finished_at=command.finished_at, expected=command.expected).returning(RunRow.id)
+    ).scalar_one()
 
 
 def _group(value: dict[str, Any]) -> tuple[int, int, int]:
@@ -154,7 +156,7 @@ def _save_submissions(connection: Connection, results: Sequence[Result], authors
     query = (
         select(row.id, row.name, row.block, row.author_id, row.sample_id)
         .add_columns(old.id.label("evaluation_id"), old.status, old.is_current, old.board_id, old.category, old.source_id)
-        .add_columns(board.problem, board.case, board.device_name, board.precision)
+        .add_columns(board.problem, board.case, board.device_name, board.precision, board.protocol)
         .join_from(_SUBMISSIONS, _EVALUATIONS, old.submission_id == row.id, isouter=True)
         .outerjoin(BoardRow.__table__, board.id == old.board_id)
         .where(row.name.in_({result.submission for result in results}))
@@ -189,6 +191,7 @@ def _remove_replaced(
             and old.case in (None, new.case)
             and old.precision in (None, new.precision)
             and old.device_name in ("", rows.device_name(new))
+            and (old.device_name == "" or old.protocol == new.protocol)
         )
 
     replaced = [old for old in earlier if is_replaced(old)]

@@ -90,6 +90,25 @@ def _listed(folder: Path) -> dict[str, Path]:
 
 
 @dataclass(frozen=True)
+class ProblemFacts:
+    """What there is to be known of a problem without PyTorch, which its file imports."""
+
+    name: str
+    path: Path
+    source: str
+    sha256: str
+    """SHA-256 of the file's bytes, in hexadecimal."""
+    case_names: tuple[str, ...]
+    """In the order of the declaration, those of generalisation left out."""
+    precision: str
+    """The type that it is judged in, or OWN_PRECISION where that is as its file makes it."""
+
+    def default_case(self, device_kind: str) -> str:
+        """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
+        return SMALL_CASE if device_kind == "cpu" and SMALL_CASE in self.case_names else DEFAULT_CASE
+
+
+@dataclass(frozen=True)
 class Problem:
     """One problem, loaded and found sound."""
 
@@ -103,12 +122,12 @@ class Problem:
 
     @property
     def case_names(self) -> tuple[str, ...]:
-        """In the order of the declaration, those of generalisation left out."""
+        """As of its facts."""
         return tuple(self.declaration.cases)
 
     @property
     def precision(self) -> str:
-        """The type that it is judged in, or OWN_PRECISION where that is as its file makes it."""
+        """As of its facts."""
         return self.declaration.dtype or OWN_PRECISION
 
     def in_precision(self, name: "PrecisionName | None") -> "Problem":
@@ -124,9 +143,14 @@ class Problem:
             raise ProblemError(self.path, None, f"it may be judged in {', '.join(declared.dtypes)}, not in {name}")
         return replace(self, declaration=declared.model_copy(update={"dtype": name}))
 
+    @property
+    def facts(self) -> ProblemFacts:
+        """What of it can be told to a process without PyTorch."""
+        return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names, self.precision)
+
     def default_case(self, device_kind: str) -> str:
-        """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
-        return SMALL_CASE if device_kind == "cpu" and SMALL_CASE in self.declaration.cases else DEFAULT_CASE
+        """As of its facts."""
+        return self.facts.default_case(device_kind)
 
     def instance(self, case: str) -> "ProblemCase":
         """The problem with that case's constants, in a module of its own. Raises ProblemError where there is no such case."""

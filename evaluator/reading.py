@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from evaluator.submission import Submission
 
@@ -17,13 +17,11 @@ BATCH = 64
 BATCH_CHARS = 8 << 20
 
 
-def read_ahead(submissions: Iterator[Submission], at_first: Callable[[Submission], None]) -> deque[Submission]:
-    """The first submissions, within the bounds of reading ahead; `at_first` is told of the first of them."""
+def read_ahead(submissions: Iterator[Submission]) -> deque[Submission]:
+    """The first submissions, within the bounds of reading ahead."""
     head: deque[Submission] = deque()
     start, size = time.monotonic(), 0
     for submission in submissions:
-        if not head:
-            at_first(submission)
         head.append(submission)
         size += len(submission.code)
         if len(head) == READ_AHEAD or size >= READ_AHEAD_CHARS or time.monotonic() - start >= READ_AHEAD_S:

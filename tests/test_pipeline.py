@@ -15,7 +15,7 @@ import pipeline
 from db.store import Store
 from evaluator.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
-from tests.command_line import PROBLEM, PROJECT, Bench, Finished, submission
+from tests.command_line import PROBLEM, PROJECT, RUN_S, Bench, Finished, submission
 
 CONTRACT = (
     *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
@@ -54,6 +54,12 @@ def test_what_is_no_tool_is_refused(bench: Bench) -> None:
     )
 
 
+def test_what_is_no_baseline_is_refused(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    finished = bench.run("double", "--baseline", "eager,fastest")
+    assert finished.code == 2 and "there is no baseline fastest; there is eager, compile" in finished.stderr
+
+
 def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -80,6 +86,17 @@ def test_help_imports_nothing_heavy() -> None:
     modules = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in imported.splitlines()}
     assert "argparse" in modules
     assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "markdown_it", "multiprocessing"}
+
+
+@pytest.mark.parametrize("more", [(), ("--dtype", "fp16", "--strict-shapes", "--protocol", "cpu")])
+def test_the_command_line_itself_never_imports_pytorch(bench: Bench, more: tuple[str, ...]) -> None:
+    bench.write("double/right.py", submission())
+    program = "import sys, pipeline; code = pipeline.main(sys.argv[1:]); print(code, 'torch' in sys.modules)"
+    command = [sys.executable, "-c", program, *bench.command("double", "--json", str(bench.root / "records"), *more)[2:]]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "ASSAY_CACHE": str(bench.root / "cache")}
+    done = subprocess.run(command, cwd=bench.root, env=environment, check=True, capture_output=True, text=True, timeout=RUN_S)
+    assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+    assert [category for _, _, category in bench.rows()] == ["no_custom_kernel"]
 
 
 # Mistakes: one line, exit code 2, nothing lost
@@ -156,6 +173,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "inf"), "--timeout"),
         (("--timeout", "nan"), "--timeout"),
         (("--engine", "ray"), "--engine ray"),
+        (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
 )

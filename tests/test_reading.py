@@ -23,29 +23,25 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "READ_AHEAD_S", 60.0)
 
 
-def first(submission: Submission) -> None:
-    assert submission.name == "0.py"
-
-
 def test_what_is_short_is_read_whole_and_what_is_long_to_the_bound() -> None:
-    assert len(read_ahead(some(7), first)) == 7
+    assert len(read_ahead(some(7))) == 7
     source = some(READ_AHEAD + 5)
-    assert len(read_ahead(source, first)) == READ_AHEAD
+    assert len(read_ahead(source)) == READ_AHEAD
     assert [left.name for left in source] == [f"{READ_AHEAD + number}.py" for number in range(5)]
 
 
 def test_few_large_ones_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(read_ahead(some(100, READ_AHEAD_CHARS // 2), first)) == 2
+    assert len(read_ahead(some(100, READ_AHEAD_CHARS // 2))) == 2
     monkeypatch.setattr(reading, "READ_AHEAD_S", 0.0)
-    assert len(read_ahead(some(100), first)) == 1
+    assert len(read_ahead(some(100))) == 1
 
 
-def test_nothing_to_read_is_told_of_nobody() -> None:
-    assert not read_ahead(some(0), lambda _: pytest.fail("there is none"))
+def test_where_there_is_nothing_nothing_is_read() -> None:
+    assert not read_ahead(some(0))
 
 
 def test_what_was_handed_on_is_not_kept() -> None:
-    head = read_ahead(some(3), first)
+    head = read_ahead(some(3))
     taken = emptied(head)
     assert (next(taken).name, len(head)) == ("0.py", 2)
 

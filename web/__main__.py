@@ -5,6 +5,7 @@ import logging
 import socket
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from db import DEFAULT_URL
 
@@ -25,18 +26,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import uvicorn
 
         from web.app import create_app
+        from web.imports import TokenError, read_token
     except ImportError as error:
         return _refuse(f"The page needs {error.name}: pip install 'assay-judge[web]'.")
     try:
-        with Store.open(options.db, read_only=True) as store, _listening(options.host, options.port) as listener:
+        token = read_token(options.token_file) if options.token_file else None
+        with Store.open(options.db, read_only=token is None) as store, _listening(options.host, options.port) as listener:
             host, port = listener.getsockname()[:2]
-            app = create_app(store, LOOPBACK if options.host in LOOPBACK else None)
+            app = create_app(store, LOOPBACK if options.host in LOOPBACK else None, token)
             config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1)
             address = f"[{host}]" if ":" in host else host
             sys.stdout.write(plain_line(f"{store.name} is shown at http://{address}:{port}/ until Ctrl-C") + "\n")
             sys.stdout.flush()
             uvicorn.Server(config).run(sockets=[listener])
-    except StoreError as error:
+    except (StoreError, TokenError) as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(
@@ -69,12 +72,18 @@ def _port(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line's options."""
-    this = argparse.ArgumentParser(prog="python -m web", description="Shows a database of evaluations in a browser; reads only.")
+    this = argparse.ArgumentParser(prog="python -m web", description="Shows a database of evaluations in a browser.")
     this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
     this.add_argument(
         "--host",
         default=LOOPBACK[0],
         help="address to listen on (default: %(default)s); any other than this machine's own lets others read everything",
+    )
+    this.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="take results from whoever sends the token in this file, which is made where it is missing (default: nothing can be written)",
     )
     this.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
     return this

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from db.error import StoreError
 from db.report import dump
 from db.store import Store
-from web import authors, boards, evaluations, failures, live, pictures, problems
+from web import authors, boards, evaluations, failures, imports, live, pictures, problems
 from web.highlight import style_sheet
 from web.site import FOLDER, JSON, NotFoundError, Site, render
 
@@ -42,8 +42,11 @@ HEADERS = {
 }
 
 
-def create_app(store: Store, hosts: Sequence[str] | None = None) -> FastAPI:
+def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | None = None) -> FastAPI:
     """The pages of one database.
+
+    token: whoever names it may store results (`web.imports`), for which the store has to be open for writing. Without one nothing can be
+    written.
 
     hosts: names that a request may be for; others are refused, so that no website can point a name of its own at this machine and read
     along. None lets all pass.
@@ -63,6 +66,10 @@ def create_app(store: Store, hosts: Sequence[str] | None = None) -> FastAPI:
     app.state.closing = False
     for part in PARTS:
         app.include_router(part.router)
+    if token is not None:
+        app.state.token = token
+        app.include_router(imports.router)
+        app.add_exception_handler(imports.RefusedError, imports.refusal)
     colours = style_sheet()
     app.add_api_route("/static/source.css", lambda: Response(colours, media_type="text/css"), methods=["GET"])
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))

@@ -51,6 +51,7 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     Column("interval", "95 % interval", lambda row: row.speedup_low, numeric=True, best_first=True),
     Column("runtime", "runtime ms", lambda row: row.runtime_ms, numeric=True),
     Column("baseline", "baseline ms", lambda row: row.baseline_ms, numeric=True),
+    Column("light", "of light (baseline)", lambda row: row.speed_of_light, numeric=True, best_first=True),
     Column("author", "author", lambda row: row.author),
     Column("submission", "submission", lambda row: (row.submission, row.block or 0)),
     Column("problem", "problem", lambda row: row.problem),

@@ -21,7 +21,7 @@ from db.plot import error_figure
 from db.problems import Record
 from evaluator.category import Category
 from evaluator.plain import plain_line
-from evaluator.result import Result, TimingEvidence
+from evaluator.result import DeviceState, Result, TimingEvidence
 
 Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"
@@ -177,6 +177,42 @@ def samples(timing: TimingEvidence) -> Figure:
     axes.set_ylabel("ms")
     axes.set_ylim(bottom=0)
     _legend(axes)
+    return figure
+
+
+def traces(states: Sequence[DeviceState]) -> list[list[DeviceState]]:
+    """The readings of each timing that say when and at what clock, in order; only where there are several."""
+    found: list[list[DeviceState]] = []
+    for state in states:
+        if state.at_s is None or state.sm_clock_mhz is None:
+            continue
+        # Each timing counts its seconds from its own beginning.
+        if not found or state.at_s < (found[-1][-1].at_s or 0.0):
+            found.append([])
+        found[-1].append(state)
+    return [trace for trace in found if len(trace) > 1]
+
+
+def clock(states: Sequence[DeviceState]) -> Figure:
+    """The device's clock and power while it was timed on; a cross where the clock was held down."""
+    figure = Figure(figsize=(7.5, 3.8), layout="constrained")
+    upper: Any
+    lower: Any
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    for number, trace in enumerate(traces(states)):
+        name = trace[0].stage.removeprefix("before ")
+        colour = _COLOURS[number % len(_COLOURS)]
+        upper.plot([s.at_s for s in trace], [s.sm_clock_mhz for s in trace], ".-", color=colour, label=_label(name), linewidth=0.8)
+        held = [state for state in trace if state.throttled]
+        upper.plot([s.at_s for s in held], [s.sm_clock_mhz for s in held], "x", color=_COLOURS[5], markersize=7)
+        powered = [state for state in trace if state.power_w is not None]
+        lower.plot([s.at_s for s in powered], [s.power_w for s in powered], ".-", color=colour, linewidth=0.8)
+    upper.set_ylabel("SM MHz")
+    upper.set_ylim(bottom=0)
+    lower.set_ylabel("W")
+    lower.set_ylim(bottom=0)
+    lower.set_xlabel("s since the timing began")
+    _legend(upper)
     return figure
 
 

@@ -17,6 +17,7 @@ from evaluator.category import CATEGORIES, CategoryInfo
 from evaluator.diagnosis.feedback import Feedback, feedback
 from evaluator.plain import plain_block
 from evaluator.result import Evidence, Result
+from web.charts import traces
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 
 router = APIRouter()
@@ -33,7 +34,7 @@ class Remark:
     """What is said at a line."""
 
     kind: str
-    """Severity of a compiler's message; `verdict` or `exception`."""
+    """Severity of a compiler's message, tool of compute-sanitizer, `verdict` or `exception`."""
     text: str
 
 
@@ -60,6 +61,7 @@ class EvaluationPage(Answer):
     stages: tuple[tuple[str, float, float], ...]
     """Name, seconds and share of each stage."""
     has_error_map: bool
+    has_clock_trace: bool
     rerun: str
     """A command that judges it again."""
     command: str | None
@@ -83,6 +85,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         lines_left_out=max(0, lines.count("\n") + 1 - MAX_LINES),
         stages=tuple(_stages(result)),
         has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
+        has_clock_trace=bool(traces(evidence.device_states)),
         rerun=rerun_command(result),
         command=shlex.join(stored.command.words) if stored.command else None,
     )
@@ -123,6 +126,10 @@ def _remarks(result: Result, told: Feedback) -> dict[int, list[Remark]]:
         remark = Remark(item.severity, item.message)
         if item.source_line is not None and remark not in found[item.source_line]:
             found[item.source_line].append(remark)
+    for finding in result.evidence.sanitizer.findings[:MAX_REMARKS] if result.evidence.sanitizer else ():
+        remark = Remark(finding.tool, finding.message)
+        if finding.source_line is not None and remark not in found[finding.source_line]:
+            found[finding.source_line].append(remark)
     exception = result.evidence.exception
     if exception is not None and exception.line is not None:
         found[exception.line].append(Remark("exception", f"{exception.type}: {exception.message}".partition("\n")[0]))

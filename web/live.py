@@ -1,7 +1,7 @@
 """Runs, and what comes of them while they work: server-sent events, from what a pipeline has stored.
 
-A pipeline stores each result before it tells of it, so that whoever looks at the database sees a run grow. How many submissions it has
-still to judge is not stored.
+A pipeline stores each result before it tells of it, and how many there are to be as far as it knows, so that whoever looks at the database
+sees a run grow towards its end.
 """
 
 import asyncio
@@ -126,14 +126,14 @@ class Follower:
                 self._counts.setdefault(number, Counter()).update(counts)
             self._counted_up_to = last
         heads = runs(self._store, SHOWN_RUNS, counted=False)
-        known = (last, *((head.id, head.finished_at) for head in heads))
+        known = (last, *((head.id, head.finished_at, head.expected) for head in heads))
         if known == self._known and last <= self.last:
             return None
         fresh = arrivals(self._store, SHOWN_ARRIVALS, after=self.last, before=last + 1)
         self._known, self.last = known, max(last, self.last)
         told = [
             {"id": head.id, "command": " ".join(head.words), "started_at": head.started_at, "finished_at": head.finished_at}
-            | {"statuses": dict(self._counts.get(head.id, Counter()))}
+            | {"expected": head.expected, "statuses": dict(self._counts.get(head.id, Counter()))}
             for head in heads
         ]
         return json.dumps(json.loads(dump({"newest": last, "runs": told, "evaluations": fresh})))

@@ -51,6 +51,14 @@ def samples(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     return _picture(site, ("samples", number), theme, lambda: charts.samples(timing))
 
 
+@router.get("/evaluation/{number:int}/clock.svg")
+def clock(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
+    states = find(site, number).result.evidence.device_states
+    if not charts.traces(states):
+        raise NotFoundError(f"The device's clock was not followed in evaluation {number}.")
+    return _picture(site, ("clock", number), theme, lambda: charts.clock(states))
+
+
 @router.get("/evaluation/{number:int}/error.svg")
 def error(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     result = find(site, number).result

@@ -1,5 +1,6 @@
 """The problems, and one of them: its text, its cases, its floor, who is fastest and how that came."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from markupsafe import Markup
 from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
 from db.problems import ProblemCount, Record, Version, problems, records, versions
 from evaluator.plain import plain_block
-from evaluator.result import FloorEvidence
+from evaluator.result import Evidence, FloorEvidence, LightEvidence
 from web.filters import MAX_NAME, Name, PageNumber
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 from web.tables import Column, Table, table
@@ -38,6 +39,8 @@ class Board:
     places: int
     floor: FloorEvidence | None
     """The least time that a call can take there, as the judge of one of the best found it."""
+    light: LightEvidence | None
+    """The speed of light there, likewise."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,22 @@ def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[Board]:
     of_board: dict[tuple[str | None, str, str | None], list[LeaderboardRow]] = {}
     for row in rows:
         of_board.setdefault((row.case, row.device_name, row.precision), []).append(row)
-    return [Board(*board, tuple(found[:TOP_ROWS]), len(found), _floor(site, found[:TOP_ROWS])) for board, found in of_board.items()]
+    return [_board(site, *board, found) for board, found in of_board.items()]
 
 
-def _floor(site: Site, best: list[LeaderboardRow]) -> FloorEvidence | None:
-    """That of the best of them that has one."""
-    found = (site.store.get(row.evaluation_id) for row in best)
-    return next((stored.result.evidence.floor for stored in found if stored and stored.result.evidence.floor), None)
+def _board(site: Site, case: str | None, device_name: str, precision: str | None, rows: list[LeaderboardRow]) -> Board:
+    """The floor and the speed of light are those of the best that has one."""
+    floor: FloorEvidence | None = None
+    light: LightEvidence | None = None
+    for evidence in _evidence(site, rows[:TOP_ROWS]):
+        floor, light = floor or evidence.floor, light or evidence.light
+        if floor and light:
+            break
+    return Board(case, device_name, precision, tuple(rows[:TOP_ROWS]), len(rows), floor, light)
+
+
+def _evidence(site: Site, rows: list[LeaderboardRow]) -> Iterator[Evidence]:
+    for row in rows:
+        stored = site.store.get(row.evaluation_id)
+        if stored is not None:
+            yield stored.result.evidence

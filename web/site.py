@@ -18,10 +18,12 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from db.facts import conditions_facts, floor_text, light_facts, spells
 from db.report import dump
 from db.rows import storable_text
 from db.store import Store
 from db.timeline import Timeline
+from evaluator.figures import light_text
 from evaluator.plain import plain_block
 from evaluator.result import Record
 from web.highlight import Highlighter
@@ -146,7 +148,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(link=link)
+    environment.globals.update(link=link, light_text=light_text)
+    environment.globals.update(conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells)
     environment.filters.update(figure=figure, share=share, moment=moment)
     return environment
 

@@ -142,7 +142,17 @@ class Builder:
         with work_folder() as folder:
             for file in request.sources + request.headers:
                 (folder / file.name).write_text(file.text, encoding="utf-8", newline="")
-            execution = Execution(request, key, folder, self._env(folder), self._runner, self._fast, self._timeout_s, self._slots)
+            execution = Execution(
+                request,
+                key,
+                folder,
+                self._env(folder),
+                self._runner,
+                self._fast,
+                self._timeout_s,
+                self._slots,
+                gnu=self._fast is not None and self._preparations.possible,
+            )
             results = execution.carry_out(todo)
             shared_object: bytes | None = None
             category = self._category(request, todo, results)

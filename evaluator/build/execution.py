@@ -22,6 +22,9 @@ MAX_OBJECT_BYTES = 512 << 20
 STOCK = "stock"
 STOCK_BYTES = {Step.CUDA: 3 << 30, Step.CPP: 2 << 30, Step.LINK: 1 << 30}
 """What nvcc and g++ may need for a source with all of PyTorch's headers, and the linker."""
+KEEP_GARBAGE = ("--param", "ggc-min-expand=30", "--param", "ggc-min-heapsize=1572864")
+"""For g++, which otherwise looks for garbage among PyTorch's headers for a sixth of its time: not below 2 GiB. Nothing of what it says or
+makes depends on this."""
 FAST_BYTES = 1 << 30
 """What they may with cut-down headers; nvcc's two halves together."""
 
@@ -44,6 +47,8 @@ class Execution:
     """For all that is done the stock way together, and for all that is done the fast way, so that what is fast takes no time from the
     other. Waiting for a slot takes none."""
     slots: Slots | None = None
+    gnu: bool = False
+    """Whether C++ is compiled by GNU's compiler."""
     attempts: list[BuildAttempt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -125,7 +130,8 @@ class Execution:
             start = time.monotonic()
             if self._stock_deadline is None:
                 self._stock_deadline = start - self._waited_s.get(command.output, 0.0) + self.timeout_s
-            result = self._checked(command, self._run(command, command.argv, self._stock_deadline, self.env))
+            argv = (command.argv[0], *KEEP_GARBAGE, *command.argv[1:]) if self.gnu and command.step is Step.CPP else command.argv
+            result = self._checked(command, self._run(command, argv, self._stock_deadline, self.env))
         self._note(command, STOCK, result.code == 0, start)
         return result
 

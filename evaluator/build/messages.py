@@ -11,6 +11,7 @@ MAX_INFOS = 40
 MAX_MESSAGE_CHARS = 1000
 MAX_FILE_CHARS = 512
 """Longer names are no files: a source gives its lines the names that it likes. Nor has a file a billion lines."""
+NOT_ITS_OWN = "which is none of the submission's files"
 CONTEXT_LINES = 40
 """How many lines around a message are searched for what led to it."""
 
@@ -208,4 +209,6 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
         return ""
     file, line = (first.asked_file, first.asked_line) if first.file.startswith("/") and first.asked_file else (first.file, first.line)
     place = f"{file}:{line}" if line is not None else file
+    if first.foreign:
+        return f"{place}, {NOT_ITS_OWN}: {first.message}"
     return f"line {first.source_line} ({place}): {first.message}" if first.source_line else f"{place}: {first.message}"

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 FLAGS = ("-shared", "-fPIC", "-O2", "-Wall")
 LIBRARIES = ("-ldl", "-lpthread")
 TIMEOUT_S = 120.0
+_INCLUDED = re.compile(rb'^#include "([\w.]+)"', re.MULTILINE)
+"""A header of the program's own, which lies beside the source."""
 
 
 class NativeBuildError(RuntimeError):
@@ -17,7 +20,7 @@ class NativeBuildError(RuntimeError):
 
 
 def compile_native(source: Path, root: Path) -> Path:
-    """The shared object made of `source`, below the cache folder `root`, under a hash of source, flags and compiler.
+    """The shared object made of `source`, below the cache folder `root`, under a hash of source, headers, flags and compiler.
 
     It is readable by every user, since a confined process may have another. Raises NativeBuildError, and OSError where `source` can't be
     read or `root` not be written.
@@ -26,7 +29,9 @@ def compile_native(source: Path, root: Path) -> Path:
     if compiler is None:
         raise NativeBuildError("no C compiler")
     version = _run((compiler, "--version"))
-    facts = (source.read_bytes(), *(part.encode() for part in (compiler, version, *FLAGS, *LIBRARIES)))
+    text = source.read_bytes()
+    headers = (source.with_name(name.decode()).read_bytes() for name in _INCLUDED.findall(text))
+    facts = (text, *headers, *(part.encode() for part in (compiler, version, *FLAGS, *LIBRARIES)))
     digest = hashlib.sha256(b"".join(len(fact).to_bytes(8, "big") + fact for fact in facts)).hexdigest()
     folder = root / "native" / digest
     target = folder / f"{source.stem}.so"

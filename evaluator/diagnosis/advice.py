@@ -8,6 +8,14 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"calling a __host__ function", "Mark the function __device__ (or __host__ __device__), or call one of CUDA's own in its place."),
         (r'identifier "(?:__half2?|half2?|__half\w*)" is undefined', "Include <cuda_fp16.h>."),
         (r'identifier "(?:__nv_bfloat162?|nv_bfloat16)" is undefined', "Include <cuda_bf16.h>."),
+        (
+            r"load_inline\(\) missing .*'cpp_sources'",
+            'Pass cpp_sources too: the prototype of each function that functions= names, as in "torch::Tensor f(torch::Tensor x);".',
+        ),
+        (
+            r"load_inline\(\) got an unexpected keyword argument",
+            "Its arguments: name, cpp_sources, cuda_sources, functions, extra_cflags, extra_cuda_cflags, extra_ldflags, verbose.",
+        ),
         (r"must be configured", "Launch the kernel: kernel<<<grid, block>>>(arguments)."),
         (
             r"uses too much shared data",

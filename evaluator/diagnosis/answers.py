@@ -1,5 +1,7 @@
 """Rules over answers that were wrong: what the figures of a failed round suggest."""
 
+import re
+
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.result import ErrorFigures, Evidence, RoundEvidence
@@ -20,6 +22,11 @@ SUSPICIONS = {
 """What a wrong answer to inputs of a distribution that the earlier ones did not show suggests; names are those of
 evaluator.judge.distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
+UNINITIALISED_TAIL = (
+    "like an uninitialised tail: what is left of the last block or vector is computed by nobody; round the grid up, with a bound check"
+)
+_TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
+"""Patterns (evaluator.judge.layout) that end where the output, its rows or its columns do."""
 OVERFLOWING = ("wide", "shifted")
 """Distributions with inputs that exp() overflows for."""
 
@@ -38,13 +45,23 @@ def suspicions(failed: RoundEvidence) -> list[str]:
     """What the distribution and the size of the errors suggest, each in words."""
     found = []
     wrong = next((figures for figures in failed.outputs if figures.wrong), None)
-    if wrong is not None and (size := _size(wrong, failed.category)):
+    if wrong is not None and _is_left_as_it_was(wrong, failed.category):
+        found.append(UNINITIALISED_TAIL)
+    elif wrong is not None and (size := _size(wrong, failed.category)):
         found.append(size)
     if wrong is not None and wrong.nonfinite_mismatch and failed.distribution in OVERFLOWING:
         found.append(OVERFLOW)
     elif failed.distribution in SUSPICIONS and failed.category in _OF_VALUES:
         found.append(SUSPICIONS[failed.distribution])
     return found
+
+
+def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool:
+    """Whether a tail, and nothing else, holds what memory held before: the pattern it was filled with, one value all over, or anything."""
+    if not _TAIL.search(figures.pattern):
+        return False
+    enormous = figures.max_error >= ENORMOUS_ERROR and not figures.nonfinite_mismatch
+    return category is Category.UNWRITTEN_OUTPUT or enormous or figures.likeness.startswith("all of them are")
 
 
 _OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)

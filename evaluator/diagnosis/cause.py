@@ -11,6 +11,25 @@ from evaluator.result import Evidence, LaunchRecord, Result
 
 _IN_MESSAGE = re.compile(r"^line (\d{1,9})\b")
 _UNDEFINED = re.compile(r"undefined symbol: (\w{1,500})")
+ALLOCATES = frozenset(
+    (
+        *("empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "eye", "bytearray", "bytes", "outer", "cartesian_prod"),
+        *(
+            "empty_like",
+            "zeros_like",
+            "ones_like",
+            "full_like",
+            "rand_like",
+            "randn_like",
+            "new_empty",
+            "new_zeros",
+            "new_ones",
+            "new_full",
+        ),
+        *("repeat", "tile", "repeat_interleave", "cdist", "combinations", "one_hot"),
+    )
+)
+"""Calls of Python and PyTorch that make something as large as they are told."""
 _OF_LAUNCHES = (Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH)
 _OF_DEVICE = (Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Category.DEVICE_ASSERT)
 
@@ -28,6 +47,8 @@ def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
         return _of_kernel(evidence, code, first_line) or _of_exception(evidence)
     if line := _of_exception(evidence):
         return line
+    if result.category is Category.OUT_OF_MEMORY:
+        return _of_allocation(code, first_line)
     named = _IN_MESSAGE.match(result.message)
     return int(named[1]) if named else None
 
@@ -36,6 +57,13 @@ def first_refused(evidence: Evidence) -> LaunchRecord | None:
     """The first launch of the submission's own that was refused."""
     refused = [launch for launch in evidence.launches if launch.own and launch.code != 0]
     return min(refused, key=lambda launch: launch.first, default=None)
+
+
+def _of_allocation(code: str, first_line: int) -> int | None:
+    """The line that asks for memory, where there is one such line: a process that is killed for its memory tells of none."""
+    script = python.read(code)
+    lines = {call.line for call in script.calls if call.name.rsplit(".", 1)[-1] in ALLOCATES} if script else set()
+    return lines.pop() + first_line - 1 if len(lines) == 1 else None
 
 
 def _of_exception(evidence: Evidence) -> int | None:

@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.build.messages import errors
+from evaluator.build.messages import NOT_ITS_OWN, errors
 from evaluator.category import CATEGORIES, Category, Status
 from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.cause import line_of
-from evaluator.diagnosis.reading import notes
+from evaluator.diagnosis.kernels import by_time, own_share, timed
+from evaluator.diagnosis.reading import Ran, notes
 from evaluator.diagnosis.sanitizer import told
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
+from evaluator.figures import percent
 from evaluator.plain import plain_line
 from evaluator.result import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord, Result
 
@@ -28,7 +30,9 @@ MAX_TITLE_CHARS = 120
 TAB_WIDTH = 4
 MAX_DIAGNOSTICS = 5
 MAX_KERNELS = 8
+MAX_LIBRARY_KERNELS = 3
 MAX_TRACEBACK_LINES = 12
+UNREAD = (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK)
 AROUND = 2
 """Lines of code shown above and below the one that the verdict is about."""
 
@@ -143,6 +147,8 @@ def _diagnostics(result: Result) -> Iterator[Section]:
 
 def _told(item: Diagnostic) -> str:
     place = f"line {item.source_line}" if item.source_line else f"{item.file}:{item.line}" if item.line else item.file
+    if item.foreign:
+        place += f", {NOT_ITS_OWN}"
     excerpt = f"  [{item.excerpt.splitlines()[0]}]" if item.excerpt else ""
     return f"{place}: {item.message}{excerpt}"
 
@@ -195,15 +201,24 @@ def _sanitizer(evidence: Evidence) -> Iterator[Section]:
 def _launches(evidence: Evidence) -> Iterator[Section]:
     own = [launch for launch in evidence.launches if launch.own]
     others = [launch for launch in evidence.launches if not launch.own]
-    lines = [_launch(launch) for launch in own[:MAX_KERNELS]]
+    lines = [_launch(evidence, launch) for launch in own[:MAX_KERNELS]]
     if len(own) > MAX_KERNELS:
         lines.append(f"and {len(own) - MAX_KERNELS} other kernels of its own")
-    if others and evidence.launches:
-        lines.append(f"{sum(launch.count for launch in others)} launches of libraries' kernels")
+    if others:
+        lines.append(_of_libraries(evidence, others))
     yield Section("launches", tuple(lines))
 
 
-def _launch(launch: LaunchRecord) -> str:
+def _of_libraries(evidence: Evidence, others: list[LaunchRecord]) -> str:
+    found = [launch for launch in by_time(evidence) if not launch.own]
+    share = sum(evidence.device_share(launch) or 0.0 for launch in found)
+    names = ", ".join(dict.fromkeys(f"`{plain_name(launch.kernel)}`" for launch in found[:MAX_LIBRARY_KERNELS]))
+    return f"{sum(launch.count for launch in others)} launches of libraries' kernels" + (
+        f"; in a call they have {percent(share)} of its time, most of it {names}" if found else ""
+    )
+
+
+def _launch(evidence: Evidence, launch: LaunchRecord) -> str:
     shared = f", {launch.shared_bytes} bytes of dynamic shared memory" if launch.shared_bytes else ""
     refused = f", refused with CUDA error {launch.code}" if launch.code else ""
     limits = launch.limits
@@ -212,9 +227,9 @@ def _launch(launch: LaunchRecord) -> str:
         uses += f", {limits.static_shared_bytes} bytes of static shared memory"
     if limits and limits.local_bytes:
         uses += f", {limits.local_bytes} bytes of local memory a thread (spilled registers or arrays)"
-    return (
-        f"`{plain_name(launch.kernel)}` × {launch.count}: grid {extent(launch.grid)}, block {extent(launch.block)}{shared}{refused}{uses}"
-    )
+    took = timed(evidence, launch)
+    shape = f"grid {extent(launch.grid)}, block {extent(launch.block)}{shared}{refused}{uses}"
+    return f"`{plain_name(launch.kernel)}` × {launch.count}: {shape}{f'; {took}' if took else ''}"
 
 
 def _speed(result: Result) -> Iterator[Section]:
@@ -223,11 +238,11 @@ def _speed(result: Result) -> Iterator[Section]:
 
 
 def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
-    if result.status is Status.NOT_EVALUATED or result.category in (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK):
+    if result.category in UNREAD or (result.status is Status.NOT_EVALUATED and result.category is not Category.NO_DEVICE):
         return
     launches = result.evidence.launches
     own = sum(launch.count for launch in launches if launch.own) if launches else None
-    found = notes(code, first_line, result.evidence.sizes, own)
+    found = notes(code, first_line, result.evidence.sizes, Ran(own, own_share(result.evidence)))
     yield Section("from reading it", tuple(f"line {note.line}: {note.text}" if note.line else note.text for note in found))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from evaluator.diagnosis import cpp, python
+from evaluator.figures import percent
 
 MAX_NOTES = 12
 MAX_OF_A_KIND = 3
@@ -20,6 +21,7 @@ DEFAULT_SHARED_BYTES = 48 << 10
 
 NARROW = frozenset(("half2", "__half", "__half2", "__nv_bfloat16", "__nv_bfloat162", "nv_bfloat16", "Half", "BFloat16", "kHalf"))
 FAST_MATH = frozenset(("__expf", "__exp10f", "__logf", "__sinf", "__cosf", "__tanf", "__powf", "__fdividef", "__frcp_rn", "__saturatef"))
+EXPONENTIALS = frozenset(("expf", "exp", "__expf", "exp2f"))
 ERROR_CHECKS = frozenset(
     (
         "cudaGetLastError",
@@ -55,14 +57,29 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Ran:
+    """What was observed to run, to be told beside what is read."""
+
+    own_launches: int | None = None
+    """Launches of own kernels; None where nothing was observed."""
+    own_share: float | None = None
+    """What they have of a call's time on the device; None where that was not taken."""
+
+    def __str__(self) -> str:
+        if self.own_launches is None:
+            return ""
+        share = "" if self.own_share is None else f", with {percent(self.own_share)} of a call's time on the device"
+        return f"; {self.own_launches} launches of own kernels were observed{share}"
+
+
+@dataclass(frozen=True)
 class Subject:
     """What is read."""
 
     script: python.Script
     sizes: frozenset[int]
     """Sizes of the case's inputs."""
-    own_launches: int | None
-    """Launches of own kernels that were observed; None where nothing was observed."""
+    ran: Ran
 
     @property
     def kernels(self) -> list[cpp.Kernel]:
@@ -73,15 +90,16 @@ class Subject:
         return [launch for source in self.script.sources for launch in source.launches]
 
 
+UNOBSERVED = Ran()
 Finder = Callable[[Subject], Iterator[Note]]
 
 
-def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), own_launches: int | None = None) -> tuple[Note, ...]:
+def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), ran: Ran = UNOBSERVED) -> tuple[Note, ...]:
     """What strikes a reader of `code`, which begins on line `first_line` of its file; the most telling first."""
     script = python.read(code)
     if script is None:
         return ()
-    subject = Subject(script, frozenset(size for size in sizes if size >= LEAST_SIZE), own_launches)
+    subject = Subject(script, frozenset(size for size in sizes if size >= LEAST_SIZE), ran)
     found: list[Note] = []
     for finder in FINDERS:
         of_a_kind: dict[Note, None] = {}
@@ -119,8 +137,7 @@ def _computes_in_python(subject: Subject) -> Iterator[Note]:
         root, _, last = call.name.rpartition(".")
         if last not in COMPUTES or last in bound or root.rsplit(".", 1)[-1] in subject.script.extensions or root.startswith(NOT_TORCH):
             continue
-        ran = "" if subject.own_launches is None else f"; {subject.own_launches} launches of own kernels were observed"
-        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{ran}")
+        yield Note(call.line, f"forward() computes with PyTorch's `{call.name}`, which is no kernel of its own{subject.ran}")
 
 
 def _barrier_in_branch(subject: Subject) -> Iterator[Note]:
@@ -250,11 +267,15 @@ def _fast_math(subject: Subject) -> Iterator[Note]:
 
 
 def _no_maximum(subject: Subject) -> Iterator[Note]:
-    for kernel in subject.kernels:
-        words = {token.text for token in kernel.body if token.kind == "word"}
-        exponentiates = words & {"expf", "exp", "__expf", "exp2f"}
-        if "softmax" in kernel.name.lower() and exponentiates and not any("max" in word.lower() for word in words):
-            yield Note(kernel.line, f"`{kernel.name}` takes exp() of something that no maximum was subtracted from: large inputs overflow")
+    for source in subject.script.sources:
+        if any("max" in word.lower().replace("softmax", "") for word in source.words):
+            continue  # of a function that the kernel calls, perhaps
+        for kernel in source.kernels:
+            exponentiates = any(token.text in EXPONENTIALS for token in kernel.body if token.kind == "word")
+            if "softmax" in kernel.name.lower() and exponentiates:
+                yield Note(
+                    kernel.line, f"`{kernel.name}` takes exp() of something that no maximum was subtracted from: large inputs overflow"
+                )
 
 
 def _synchronizes(subject: Subject) -> Iterator[Note]:

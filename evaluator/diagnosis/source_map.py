@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.build.messages import readable
+from evaluator.build.messages import errors, readable
 from evaluator.build.request import BuildRequest
 from evaluator.result import BuildEvidence, Diagnostic
 
@@ -110,9 +110,13 @@ class SourceMap:
 
 
 def located(build: BuildEvidence, request: BuildRequest, source: SourceMap) -> BuildEvidence:
-    """The evidence with the line of the submission, and an excerpt, for each diagnostic that has one."""
+    """The evidence with the line of the submission, and an excerpt, for each diagnostic that has one.
+
+    Errors in files of others are marked, and warnings about them left out: the submission can't mend them.
+    """
     texts = {file.name: file.text.split("\n") for file in (*request.sources, *request.headers)}
-    return build.model_copy(update={"diagnostics": tuple(_located(item, texts, source) for item in build.diagnostics)})
+    found = (_located(item, texts, source) for item in build.diagnostics)
+    return build.model_copy(update={"diagnostics": tuple(item for item in found if not item.foreign or errors([item]))})
 
 
 def _located(item: Diagnostic, texts: dict[str, list[str]], source: SourceMap) -> Diagnostic:
@@ -121,7 +125,8 @@ def _located(item: Diagnostic, texts: dict[str, list[str]], source: SourceMap) -
         file, line, column = item.asked_file, item.asked_line, None
     text = texts.get(file)
     if text is None or line is None:
-        return _by_symbol(item, source)
+        placed = _by_symbol(item, source)
+        return placed.model_copy(update={"foreign": True}) if line is not None and placed.source_line is None else placed
     if _SEMICOLON.match(item.message) and column is not None:
         line, column = _end_before(text, line, column)
     place = source.place(text, line)

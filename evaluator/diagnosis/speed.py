@@ -1,8 +1,9 @@
 """What is said of a right answer's time: against the baseline, against the device, and what its launches are limited by."""
 
+from evaluator.diagnosis.kernels import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
 from evaluator.figures import percent, rate_text
-from evaluator.result import KernelLimits, LaunchRecord, Result
+from evaluator.result import Evidence, KernelLimits, LaunchRecord, Result
 
 WARP = 32
 SMALL_GRID_BLOCKS = 64
@@ -13,6 +14,8 @@ SHARED_BYTES = 228 << 10
 SHARED_RESERVED_BYTES = 1024
 """What a multiprocessor of compute capability 9.0 holds, and what the system takes of a block's shared memory (CUDA C++ Programming Guide,
 technical specifications by compute capability); those of 8.0 are alike but for 164 KiB."""
+MINOR_SHARE = 0.5
+"""Of a call's time: with less, its own kernels are not what it takes long for."""
 MANY_LAUNCHES = 20
 """Launches a call above which their overhead, some microseconds each, is worth a remark."""
 
@@ -55,16 +58,27 @@ def _light(result: Result) -> list[str]:
 def _launches(result: Result) -> list[str]:
     own = [launch for launch in result.evidence.launches if launch.own]
     others = [launch for launch in result.evidence.launches if not launch.own]
-    found = []
-    timing = result.evidence.timing
-    if own and timing is not None and sum(launch.count for launch in own + others) > MANY_LAUNCHES * max(timing.calls, 1) * 2:
-        found.append(f"{sum(launch.count for launch in own + others)} launches in all: each costs some microseconds; fuse kernels")
+    found = breakdown(result.evidence)
+    if own and (count := _many_launches(result.evidence)):
+        found.append(f"{count}: each costs some microseconds; fuse kernels")
+    share = own_share(result.evidence)
+    if own and share is not None and share < MINOR_SHARE:
+        found.append(f"its own kernels have {percent(share)} of a call's time: making them faster changes little, replacing the rest does")
     for launch in own:
         found += [f"`{plain_name(launch.kernel)}` {remark}" for remark in _shape(launch)]
-    if others and own:
+    if others and own and result.evidence.kernel_times is None:
         names = ", ".join(dict.fromkeys(f"`{plain_name(launch.kernel)}`" for launch in others[:4]))
         found.append(f"kernels of libraries run beside its own: {names}")
     return found
+
+
+def _many_launches(evidence: Evidence) -> str:
+    """How many launches there are, where these are many; otherwise empty."""
+    each = launches_a_call(evidence)
+    if each is not None:
+        return f"{each:.4g} launches a call" if each > MANY_LAUNCHES else ""
+    total, timing = sum(launch.count for launch in evidence.launches), evidence.timing
+    return f"{total} launches in all" if timing is not None and total > MANY_LAUNCHES * max(timing.calls, 1) * 2 else ""
 
 
 def _shape(launch: LaunchRecord) -> list[str]:

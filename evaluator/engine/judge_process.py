@@ -40,8 +40,6 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     torch.set_num_threads(cpu_count())
     apply_settings()
     os.environ["CUDA_VISIBLE_DEVICES"] = options.device.visible
-    if options.device.kind == "cuda":
-        torch.zeros(1, device=options.device.torch_device)  # starts CUDA before the first job's time runs
     bench = make_bench(options, zygote)
     pipe.send(("ready", ""))
     while True:

@@ -8,11 +8,9 @@ file keeps the device to one of them, and build slots keep the compilers to as m
 import contextlib
 import logging
 import multiprocessing
-import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from types import TracebackType
@@ -21,6 +19,7 @@ from typing import Self
 from evaluator.category import Category
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
+from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
 from evaluator.judge.bench import Job
 from evaluator.judge.presence import announce
 from evaluator.result import Evidence, Result, now
@@ -30,18 +29,6 @@ IN_FLIGHT_PER_JUDGE = 4
 """Jobs with one judge or with their result waiting to be fetched, on average, before no more are drawn."""
 ATTEMPTS = 2
 """How often a job is tried where it is the machine that fails."""
-WORKER_MODULE = "evaluator.worker.main"
-WARM_ENVIRONMENT = {
-    # One thread in a parent that forks, and no CUDA context: a forked child can't use its parent's.
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OMP_WAIT_POLICY": "passive",
-    "GOMP_SPINCOUNT": "0",
-    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-    # Nor NVML, which importing PyTorch's extension module starts, and whose descriptors don't outlive a fork. Children set their own.
-    "CUDA_VISIBLE_DEVICES": "",
-}
-
 log = logging.getLogger(__name__)
 
 Progress = Callable[[Job, str], None]
@@ -109,16 +96,15 @@ class LocalEngine:
     Judges are kept from one `run` to the next. Runs may overlap; each has as many judges as the options say.
     """
 
-    def __init__(self, options: EngineOptions) -> None:
-        self._options = options
+    def __init__(self, options: EngineOptions, early: EarlyStart | None = None) -> None:
+        """`early`: where the warm parents have been started before, for the same device, cache and level."""
+        self._options, self._early = options, early
         self._context = multiprocessing.get_context("forkserver")
         self._judges: list[_Judge] = []
         self._idle: list[_Judge] = []
         """Those of them that no run has."""
         self._zygote: Zygote | None = None
         self._lock = threading.Lock()
-        self._starting = threading.Lock()
-        """Held while variables are those of the warm parents."""
         self._closed = False
         self._runs: list[Run] = []
 
@@ -143,10 +129,8 @@ class LocalEngine:
         """Start the warm parents, unless they run. Several threads may ask for it at once. Raises SandboxUnavailable, NativeBuildError."""
         with contextlib.suppress(OSError):  # without it, neighbours on a GPU can't be told from strangers, and nothing worse
             announce()
-        with self._starting, _environment(WARM_ENVIRONMENT):
-            self._context.set_forkserver_preload(["evaluator.engine.judge_process"])
-            forkserver.ensure_running()
-            self._live_zygote()
+        start_judges_parent()
+        self._live_zygote()
 
     def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
         """Judge every job; yields each with its result as it comes, in no order. Jobs are drawn as judges become free.
@@ -267,11 +251,14 @@ class LocalEngine:
             if self._zygote is None or not self._zygote.alive:
                 if self._zygote is not None:
                     self._zygote.close()
-                environment = dict(WARM_ENVIRONMENT)
-                recorder = launch_recorder(self._options)
-                if recorder:
-                    environment["LD_PRELOAD"] = recorder
-                self._zygote = Zygote.start(modules=(WORKER_MODULE,), level=self._options.level, env=environment)
+                self._zygote = None
+                fresh = (self._early and self._early.take()) or launch_zygote(self._options.level, launch_recorder(self._options))
+                try:
+                    fresh.await_ready()
+                except BaseException:
+                    fresh.close()
+                    raise
+                self._zygote = fresh
             return self._zygote
 
     def _require_open(self) -> None:
@@ -298,18 +285,3 @@ def unjudged(job: Job, category: Category, message: str, device: str, duration_s
         duration_s=duration_s,
         evidence=Evidence(),
     )
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables that a process started meanwhile inherits."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

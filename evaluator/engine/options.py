@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evaluator.build.native import compile_native
 from evaluator.calibration import Calibration
 from evaluator.devices import Device
+from evaluator.engine.warm import recorder_for
 from evaluator.sandbox import Level
 from evaluator.sanitizer.tools import Sanitizer
 
@@ -43,9 +43,6 @@ class EngineOptions:
         return replace(self, device=self.devices[number % len(self.devices)], more_devices=())
 
 
-RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
-
-
 def launch_recorder(options: EngineOptions) -> str | None:
     """Path of the library that records kernel launches, compiled at its first use; None on the CPU. Raises NativeBuildError."""
-    return str(compile_native(RECORDER, options.cache_root)) if options.device.kind == "cuda" else None
+    return recorder_for(options.device.kind, options.cache_root)

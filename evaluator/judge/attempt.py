@@ -20,17 +20,20 @@ from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device_state import watch_of
 from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
+from evaluator.judge.further import COMPILE, COMPILING, FurtherBaselines, call_once
 from evaluator.judge.generalisation import judge_shape
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.light import find_light
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Judgement, Rounds
 from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
-from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
+from evaluator.judge.timing import BaselineFailedError, Timing, UnfitProtocolError, WrongAnswerError
+from evaluator.judge.warm import warm
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -41,11 +44,13 @@ from evaluator.worker.protocol import ProtocolError
 
 WORKER_ENTRY = "evaluator.worker.main:main"
 START_S = 60.0
-"""A cold worker imports torch first."""
+"""Of a worker, which if cold imports torch first, and of CUDA in it."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
 SHAPES_S = 30.0
 """After so long, no further shapes are tried."""
+COMPILE_S = 300.0
+"""Deadline of the first call of what torch.compile has wrapped."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
@@ -68,16 +73,17 @@ class Attempt:
         """Those that the submission runs in."""
         self._candidate: Worker | None = None
         self._baseline: Worker | None = None
-        self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="baseline")
+        self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
         self._ready: Future[Worker] | None = None
         """The baseline's worker, once it has been asked for."""
-        self._prepared_early = False
-        """Whether that was while another had the device."""
         self._seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
         self._rounds: list[RoundEvidence] = []
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
+        self._protocol = choose(job.protocol, bench.device.kind)
+        self._fallback = ""
+        """Why that is not the protocol that was asked for, where it is not."""
         self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
@@ -153,7 +159,7 @@ class Attempt:
         self._greet(worker)
         try:
             self._load(worker, self._job.code, "ModelNew", threads=self._threads)
-            self._lock.acquire()
+            self._take_device(worker)
             arguments, model = self._case.init_inputs(self._seed), self._case.model(self._seed, self._device)
             self._construct(worker, arguments, model, call_s)
             rounds = Rounds(worker, self._case, Oracle(model, self._case.rows_independent), self._memory, call_s)
@@ -205,12 +211,7 @@ class Attempt:
             torch.cuda.empty_cache()
 
     def _judge(self) -> None:
-        candidate = self._load_candidate()
-        # By who is next only: of all that wait for a GPU each would take memory there for one more context.
-        prepare = self._prepare_baseline if self._device.type == "cuda" else None
-        with candidate.entering("wait"):
-            self._lock.acquire(prepare)
-        self._prepared_early = self._ready is not None
+        candidate = self._reach_device(self._load_candidate())
         self._prepare_baseline()
         arguments = self._case.init_inputs(self._seed)
         model = self._case.model(self._seed, self._device)
@@ -237,23 +238,50 @@ class Attempt:
                 self._run_shapes(candidate)
 
     def _load_candidate(self) -> Worker:
-        """A worker that has loaded the submission.
-
-        Others may have the device meanwhile, and all of its memory: one that finds none is started again when nobody else has it.
-        """
+        """A worker that has loaded the submission. Others may have the device meanwhile, and all of its memory."""
         candidate = self._start_candidate()
         try:
             self._load_submission(candidate)
         except WorkerError:
-            if candidate.exception is None or not tells_of_shortage(candidate.exception.message):
+            if not _found_no_memory(candidate):
                 raise
-            candidate.end()
-            spent_s = candidate.stages_s
-            candidate = self._start_candidate()
-            candidate.stages_s = spent_s
-            with candidate.entering("wait"):
-                self._lock.acquire()
-            self._load_submission(candidate)
+            return self._load_alone(candidate)
+        return candidate
+
+    def _reach_device(self, candidate: Worker) -> Worker:
+        """The worker that has the device: this one, or another one in its place where this one found no memory on it."""
+        try:
+            self._take_device(candidate, early=self._prepare_baseline)
+        except WorkerError:
+            if not _found_no_memory(candidate):
+                raise
+            candidate = self._load_alone(candidate)
+            self._take_device(candidate)
+        return candidate
+
+    def _take_device(self, worker: Worker, early: Callable[[], None] = lambda: None) -> None:
+        """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
+        take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
+        """
+        with worker.entering("wait"):
+            self._lock.take_place()
+        if self._device.type == "cuda":
+            early()
+            mine = self._aside.submit(warm, self._problem, self._device, self._bench.warmed)
+            with worker.entering("load"):
+                worker.request("start", START_S)
+                mine.result()
+        with worker.entering("wait"):
+            self._lock.acquire()
+
+    def _load_alone(self, failed: Worker) -> Worker:
+        """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""
+        failed.end()
+        candidate = self._start_candidate()
+        candidate.stages_s = failed.stages_s
+        with candidate.entering("wait"):
+            self._lock.acquire()
+        self._load_submission(candidate)
         return candidate
 
     def _start_candidate(self) -> Worker:
@@ -283,12 +311,12 @@ class Attempt:
         self._ready = self._ready or self._aside.submit(self._start_baseline)
 
     def _take_baseline(self) -> Worker:
-        """The baseline's worker. One that failed while another had the device, and perhaps all of its memory, is started again."""
+        """The baseline's worker. One that failed while another had the GPU, and perhaps all of its memory, is started again."""
         assert self._ready is not None
         try:
             return self._ready.result()
         except (BaselineFailedError, SandboxUnavailable):
-            if not self._prepared_early:
+            if self._device.type == "cpu":
                 raise
         self._close_baseline()
         return self._start_baseline()
@@ -299,6 +327,8 @@ class Attempt:
         self._greet(worker)
         try:
             self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
+            if self._device.type == "cuda":
+                worker.request("start", START_S)
         except WorkerError as error:
             raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
         return worker
@@ -373,27 +403,60 @@ class Attempt:
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
             self._construct(baseline, arguments, model)
-            self._note(timing=self._time("timing", candidate, baseline, oracle))
+            try:
+                timing = self._time("timing", candidate, baseline, oracle, arguments, model)
+            except UnfitProtocolError as error:
+                timing = self._time_by_default(error, oracle, arguments, model)
+            self._note(timing=timing)
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
-            if baseline.failure:
-                raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error
+            failure = self._baseline.failure if self._baseline else baseline.failure
+            if failure:
+                raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise
 
-    def _time(self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle) -> TimingEvidence:
+    def _time(
+        self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module
+    ) -> TimingEvidence:
         """One timing, with the states of the device meanwhile noted, and what they come to."""
         case = (self._case, oracle, self._form, self._memory, self._job.timeout_s)
-        watch = watch_of(self._bench.device)
-        if watch is None:
-            return Timing(candidate, baseline, *case).run()
+        with FurtherBaselines(self._job.baselines) as further:
+            further.start(lambda kind: self._start_further(kind, arguments, model))
+            watch = watch_of(self._bench.device)
+            if watch is None:
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers).run()
+            else:
+                try:
+                    with watch.timing(name):
+                        timing = Timing(candidate, baseline, *case, watch.look, self._protocol, further.workers).run()
+                finally:
+                    self._note(device_states=(*self.evidence.device_states, *watch.states))
+                self._note(conditions=watch.conditions())
+        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures})
+
+    def _start_further(self, kind: str, arguments: list[Any], model: torch.nn.Module) -> Worker:
+        """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
+        worker = self._fork(COMPILING)
         try:
-            with watch.timing(name):
-                timing = Timing(candidate, baseline, *case, look=watch.look).run()
-        finally:
-            self._note(device_states=(*self.evidence.device_states, *watch.states))
-        self._note(conditions=watch.conditions())
-        return timing
+            self._greet(worker)
+            self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
+            construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case, LOAD_S, compiled=kind == COMPILE)
+            call_once(worker, self._memory, self._case.inputs(fresh_seed(), self._device), COMPILE_S)
+        except BaseException as error:
+            worker.close()
+            if isinstance(error, WorkerError):
+                raise WorkerError(worker.failure) from error
+            raise
+        return worker
+
+    def _time_by_default(self, error: UnfitProtocolError, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
+        """Time by the device's default protocol, with fresh workers, what can't be timed by the one that was asked for."""
+        log.info("%s can't be timed by the protocol %s: %s", self._job.submission, self._protocol.name, error)
+        self._report("timing by default")
+        self._fallback = f"{self._protocol.name}: {error}"
+        self._protocol = choose(None, self._bench.device.kind)
+        return self._second_timing(oracle, arguments, model, takes_over=True)
 
     def _repeat_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         """Time once more, with fresh workers, because the device was shared or throttled. The second timing counts, be it disturbed too.
@@ -418,19 +481,26 @@ class Attempt:
             self._end_all()
             self._lock.acquire()
 
-    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
-        """While its workers start and load, others may have the device."""
+    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module, *, takes_over: bool = False) -> TimingEvidence:
+        """While its workers start and load, others may have the device. What the new worker does counts as the candidate's if it
+        `takes_over`."""
         self._make_room()
         self._close_baseline()
         worker = self._fork()
         self._workers.append(worker)
+        before = self._candidate if takes_over else None
+        if before is not None:
+            self._candidate = worker
+            worker.stage, worker.stages_s = before.stage, before.stages_s
         self._greet(worker)
         self._load(worker, self._job.code, "ModelNew", threads=self._threads)
         baseline = self._start_baseline()
-        self._lock.acquire()
+        self._take_device(worker)
+        if before is not None:
+            worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
         for one in (worker, baseline):
             self._construct(one, arguments, model)
-        return self._time("second timing", worker, baseline, oracle)
+        return self._time("second timing", worker, baseline, oracle, arguments, model)
 
     def _end_all(self) -> None:
         """Kill what runs of the submission and of the baseline."""
@@ -467,7 +537,7 @@ class Attempt:
                 # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
                 self._load(worker, self._job.code, "ModelNew", threads=1, ablate=True)
             with candidate.spending("reload"):
-                self._lock.acquire()
+                self._take_device(worker)
             with worker.entering("construct"), candidate.spending("ablation"):
                 self._construct(worker, arguments, model)
 
@@ -499,14 +569,16 @@ class Attempt:
         """Up to the shape that the worker fails in. While it starts and loads, others may have the device."""
         self._make_room()
         worker = self._start("shapes")
-        self._load(worker, self._job.code, "ModelNew", threads=self._threads)
-        self._lock.acquire()
-        until = time.monotonic() + SHAPES_S
-        for shape in other_shapes(self._problem, self._case.name):
-            if time.monotonic() > until or worker.failure:
-                return
-            found = judge_shape(worker, shape, self._construct_shape, self._memory, self._job.timeout_s)
-            self._note(shapes=(*self.evidence.shapes, found))
+        with worker.entering("load"):
+            self._load(worker, self._job.code, "ModelNew", threads=self._threads)
+        self._take_device(worker)
+        with worker.entering("shapes"):
+            until = time.monotonic() + SHAPES_S
+            for shape in other_shapes(self._problem, self._case.name):
+                if time.monotonic() > until or worker.failure:
+                    return
+                found = judge_shape(worker, shape, self._construct_shape, self._memory, self._job.timeout_s)
+                self._note(shapes=(*self.evidence.shapes, found))
 
     def _construct_shape(self, worker: Worker, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)
@@ -523,6 +595,7 @@ class Attempt:
             stage=worker.stage,
             builds=tuple(worker.builds),
             launches=worker.launches.read() if worker.launches else (),
+            kernel_times=worker.kernel_times,
             rounds=tuple(self._rounds),
             exception=worker.exception,
             exit=worker.exit,
@@ -544,6 +617,11 @@ class Attempt:
 
     def _note(self, **observed: Any) -> None:
         self.evidence = self.evidence.model_copy(update=observed)
+
+
+def _found_no_memory(worker: Worker) -> bool:
+    """Whether that is what it failed for."""
+    return worker.exception is not None and tells_of_shortage(worker.exception.message)
 
 
 def _without(folders: Sequence[str], problem: Path) -> list[str]:

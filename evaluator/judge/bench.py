@@ -37,6 +37,10 @@ class Job:
     """Whether a right submission is asked in other shapes too, and whether it has to be right in them."""
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
+    protocol: str | None = None
+    """How it is timed (evaluator.judge.protocols); None for the device's default."""
+    baselines: tuple[str, ...] = ("eager",)
+    """What it is timed beside: `eager`, the reference as it stands, which the speedup is over, and perhaps `compile`, by torch.compile."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +62,5 @@ class Bench:
     """Of the device, under this driver and this PyTorch; None where there is none."""
     sanitizer: Sanitizer | None = None
     """None where compute-sanitizer was not asked for."""
+    warmed: set[str] = field(default_factory=set)
+    """Problems, by their hashes, whose kernels the judge's process has loaded."""

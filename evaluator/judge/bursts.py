@@ -24,12 +24,17 @@ from evaluator.judge.side import Side
 
 SINGLES = 15
 LEAST_SINGLES = 3
-SINGLES_S = 0.3
+SINGLES_S = 0.2
 """With LEAST_SINGLES done, slow calls are repeated no longer than this."""
 BURSTS = 15
 LEAST_BURSTS = 5
 BURSTS_S = 0.3
 """The same of bursts."""
+BURST_MS = 40.0
+"""No burst is of more calls than take about so long: a slow call is told as well alone."""
+KERNEL_CALLS = 3
+KERNELS_S = 0.3
+"""Calls in which the time of each kernel is taken; no further one when so much time has passed."""
 CHECKED = 4
 """Answers of a burst that are compared, drawn when it is over."""
 ROOM_BYTES = 4 << 30
@@ -64,17 +69,22 @@ class Bursts:
         shapes: Sequence[torch.Tensor],
         draw: Callable[[], list[Any]],
         draw_sample: Callable[[], Sample | None],
-        areas: int,
+        areas: int | None,
+        *,
+        replayed: bool = False,
     ) -> None:
         """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs, `draw_sample` says which rows are compared; so
-        many calls in a row can each have a flush.
+        many calls in a row can each have a flush, or as many as there are sets. Where calls are replays of graphs, `replayed`, they take
+        the sets in their order: a graph knows its inputs by their place.
 
         How many there are in a row is a matter of sizes, and not of what the candidate leaves of the memory. Raises RuntimeError where
         there is none.
         """
         self._device, self._sets, self._shapes = memory.device, sets, shapes
-        self._draw, self._draw_sample = draw, draw_sample
-        length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
+        self._draw, self._draw_sample, self._replayed = draw, draw_sample, replayed
+        length = max(
+            1, min(len(sets), areas or len(sets), room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1))
+        )
         more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
         self.places: list[list[Allocation]] = [list(outputs), *more]
 
@@ -86,9 +96,13 @@ class Bursts:
     def run(self, side: Side, check: Check, wrong: type[Exception]) -> None:
         """Time calls of the candidate, and compare answers. Raises `wrong`, and what `check` does.
 
+        How many are in a row follows from what calls are claimed to take: who claims more than they do is believed.
+
         What is wrong behind the gate in single calls may come of a stream that did not wait there; what is late may be, where streams wait
         for each other, for the device's change between processes. Then all is done without a gate.
         """
+        if side.claims_ms:
+            self.places = self.places[: max(1, int(BURST_MS / statistics.median(side.claims_ms)))]
         if side.is_gated:
             try:
                 self._run_singles(side, check)
@@ -104,6 +118,21 @@ class Bursts:
                 times_ms.clear()
         self._run_singles(side, check)
         self._run_in_rows(side, check)
+
+    def time_kernels(self, side: Side) -> None:
+        """Calls in which the time of each launch is taken, for the record: whatever comes of them, nothing is judged by it."""
+        if side.worker.launches is None:
+            return
+        start, waits = time.monotonic(), side.waits
+        try:
+            with side.worker.unjudged():
+                for number in range(KERNEL_CALLS):
+                    if not number or time.monotonic() - start <= KERNELS_S:
+                        side.burst(self._given(1), [None], kernels=True)
+        except torch.OutOfMemoryError:
+            log.info("there is no memory to time kernels with")
+        finally:
+            side.waits = waits  # how the calls that count were asked for
 
     def _is_late(self, side: Side) -> bool:
         """Whether calls waited for the device, or seem to take longer than they claim, by what the worker itself takes without them: this
@@ -143,7 +172,7 @@ class Bursts:
                 side.landed_ms.append(took_ms + late_ms)
 
     def _run_in_rows(self, side: Side, check: Check) -> None:
-        """Bursts: none where there is memory for one call."""
+        """Bursts: none where there is memory, or time, for one call."""
         start = time.monotonic()
         for number in range(BURSTS if len(self.places) > 1 else 0):
             if number >= LEAST_BURSTS and time.monotonic() - start > BURSTS_S:
@@ -181,7 +210,8 @@ class Bursts:
         return answers, (time.perf_counter() - start) * 1e3
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
-        return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]
+        sets = self._sets[:count] if self._replayed else _random.sample(list(self._sets), count)
+        return [(inputs, self._draw()) for inputs in sets]
 
     def _views(self, side: Side, place: Sequence[Allocation]) -> list[dict[str, Any] | None]:
         return views_into(place, side.claims, side.described, self._shapes)

@@ -106,10 +106,19 @@ def _same_words(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def construct(
-    worker: Worker, memory: Memory, arguments: Sequence[Any], state: dict[str, Any], seed: int, case: ProblemCase, deadline_s: float
+    worker: Worker,
+    memory: Memory,
+    arguments: Sequence[Any],
+    state: dict[str, Any],
+    seed: int,
+    case: ProblemCase,
+    deadline_s: float,
+    *,
+    compiled: bool = False,
 ) -> None:
-    """Have the worker build its model with the reference's init arguments, seed and parameters. Raises WorkerError."""
-    told = {"dtype": case.dtype_name, "procedure": case.procedure.encode()}
+    """Have the worker build its model with the reference's init arguments, seed and parameters, for the case's calls, and perhaps have
+    torch.compile wrap it. Raises WorkerError."""
+    told = {"dtype": case.dtype_name, "procedure": case.procedure.encode(), "compiled": compiled}
     packed = _Packed(memory, state)
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]

@@ -14,7 +14,7 @@ from evaluator.worker.origin import installed_folders, is_own
 
 CAPACITY = 512
 _TABLE = struct.Struct("=QQ")
-_RECORD = struct.Struct("=QQQQ9IiI5i8IQQ32s256s256s")
+_RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
 """record_t of evaluator/worker/launch_recorder.c."""
 
 BUILT_PREFIX = "/proc/self/fd/"
@@ -53,6 +53,7 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
     count, first, last, shared_bytes = fields[:4]
     grid, block, cluster = fields[4:7], fields[7:10], fields[10:13]
     code, side_stream, registers, static, local, threads, dynamic, pending = fields[13:21]
+    timed, device_ns = fields[30:32]
     api, kernel, path = fields[-3:]
     if pending:  # the launch that has not come back is the one to tell of
         grid, block, (first, shared_bytes) = fields[21:24], fields[24:27], fields[28:30]
@@ -72,6 +73,8 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
         last=last,
         pending=pending != 0,
         side_stream=side_stream != 0,
+        timed=timed,
+        device_ms=device_ns / 1e6,
         limits=KernelLimits(
             registers=registers, static_shared_bytes=static, local_bytes=local, max_threads=threads, max_dynamic_shared_bytes=dynamic
         )

@@ -25,6 +25,8 @@ from evaluator.problem import ProblemCase
 from evaluator.result import ErrorFigures, RoundEvidence
 
 MIN_ROUNDS = 5
+KERNELS_S = 5.0
+"""Deadline of the call in which the time of kernels is taken."""
 MAX_SIZES = 64
 """Kept of the sizes of the inputs' dimensions."""
 CHUNK_ELEMENTS = 1 << 26
@@ -82,6 +84,8 @@ class Rounds:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         for index, plan in enumerate(self._prepare()):
             evidence = self._round(index, plan)
+            if not evidence.passed:
+                self._time_kernels()
             yield evidence
             if not evidence.passed:
                 return
@@ -104,6 +108,13 @@ class Rounds:
         self._outputs = allocate_outputs(self._memory, self.form)
         self._worker.hand_over(self._outputs, self._deadline_s)
         return plan_rounds(self._case, example, self.form)
+
+    def _time_kernels(self) -> None:
+        """After an answer that was wrong: which kernels it is made of, for the record; the verdict stands."""
+        if self._memory.device.type != "cuda" or self._worker.launches is None:
+            return
+        with self._worker.unjudged():
+            self._worker.note_kernels(self._worker.request("call", min(self._deadline_s, KERNELS_S), set=0, kernels=True))
 
     def close(self) -> None:
         """Take all memory back from the worker, and leave its free memory alone."""
@@ -228,8 +239,10 @@ def ask_to_reveal(
     deadline_s: float,
     spin_s: float = 0.0,
     release: bool = False,
+    call: int | None = None,
 ) -> None:
     """Have the worker copy its last answer into `outputs`, and wait until it says that it has; for the first spin_s seconds awake.
+    Of a block of calls it is the answer of one `call`.
 
     With `release` it gives memory for large answers back.
     """
@@ -237,7 +250,7 @@ def ask_to_reveal(
     if outputs:
         synchronize(outputs[0].bytes.device)
     release = release and sum(allocation.nbytes for allocation in outputs) > LARGE_BYTES
-    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views, release=release)
+    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views, release=release, call=call)
 
 
 def views_into(

@@ -220,6 +220,11 @@ class Conversation:
             fields: dict[str, Any] = {"class": "ModelNew", "device": device.torch_device, "threads": 1, "constants": {}, "ablate": False}
             worker.load(job.code, self._left_s, **fields)
         with worker.entering("wait"):
+            self._plan.lock.take_place()
+        if device.kind == "cuda":
+            with worker.entering("load"):
+                worker.request("start", self._left_s)
+        with worker.entering("wait"):
             self._plan.lock.acquire()
         seed = fresh_seed()
         arguments, model = self._case.init_inputs(seed), self._case.model(seed)

@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
+from evaluator.diagnosis.exceptions import VIOLATION_SIGNAL
 from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
 from evaluator.judge.waiting import Budget, Once
-from evaluator.result import BuildEvidence, ExceptionEvidence, ExitEvidence
+from evaluator.result import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.sandbox import Confined, Limits, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
 
@@ -94,6 +95,7 @@ class Worker:
         self.exception: ExceptionEvidence | None = None
         self.exit: ExitEvidence | None = None
         self.protocol_error = ""
+        self.kernel_times: KernelTimes | None = None
         self.stages_s: dict[str, float] = {}
         self._sequence = 0
         self.first_line = 1
@@ -168,6 +170,22 @@ class Worker:
             yield
         finally:
             self._spend(stage, time.monotonic() - start)
+
+    @contextlib.contextmanager
+    def unjudged(self) -> Iterator[None]:
+        """What the worker fails at here, after all that its verdict rests on, is not held against it, unless it breaks the protocol or
+        out of the sandbox."""
+        try:
+            yield
+        except WorkerError:
+            if self.protocol_error or (self.exit and self.exit.signal == VIOLATION_SIGNAL):
+                raise
+            self.exception = self.exit = None
+
+    def note_kernels(self, answer: Message) -> None:
+        """Add a call in which the time of each launch was taken. Raises ProtocolError."""
+        before = self.kernel_times or KernelTimes(calls=0, call_ms=0.0)
+        self.kernel_times = KernelTimes(calls=before.calls + 1, call_ms=before.call_ms + claimed_ms(answer))
 
     @property
     def _building_s(self) -> float:
@@ -320,6 +338,14 @@ class Worker:
     def _end(self, evidence: ExitEvidence) -> None:
         self.exit = evidence
         self.confined.kill()
+
+
+def claimed_ms(answer: Message) -> float:
+    """The time that a worker says a call took. Raises ProtocolError where it says nothing of the kind."""
+    value = answer.get("ms")
+    if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
+        raise ProtocolError("a time is a number of milliseconds, and not negative")
+    return float(value)
 
 
 def _shifted(exception: ExceptionEvidence, lines: int) -> ExceptionEvidence:

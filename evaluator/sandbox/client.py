@@ -55,6 +55,13 @@ class Zygote:
         `level` None is the best that this machine gives, and never NONE. A library for warm entries goes into `env` as LD_PRELOAD.
         Raises SandboxUnavailable where it can't be started, or no level can be had.
         """
+        zygote = cls.launch(modules, level, env)
+        zygote.await_ready()
+        return zygote
+
+    @classmethod
+    def launch(cls, modules: Iterable[str] = MODULES, level: Level | None = None, env: Mapping[str, str] | None = None) -> Self:
+        """As `start`, but returns while it still imports: `await_ready` comes before anything else but `close`."""
         if level is None:
             # Here, because the probe itself starts zygotes.
             from evaluator.sandbox.probe import best_level
@@ -74,10 +81,10 @@ class Zygote:
                 cwd="/",
                 start_new_session=True,
             )
-        zygote._await_ready()
         return zygote
 
-    def _await_ready(self) -> None:
+    def await_ready(self) -> None:
+        """Wait until it has imported its modules. Raises SandboxUnavailable where it fails in that."""
         ready, _, _ = select.select([self.socket], [], [], _START_WITHIN_S)
         message = self.socket.recv(4096) if ready else b""
         answer: dict[str, Any] = json.loads(message) if message else {"error": "the zygote did not start"}

@@ -6,6 +6,7 @@ It is trusted, stays single threaded, never touches CUDA, and ends when all who 
 and their programs end with it.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -16,7 +17,7 @@ import socket
 import sys
 import warnings
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from evaluator.sandbox import cgroup
 from evaluator.sandbox.program import Level, Program
@@ -37,7 +38,7 @@ def main() -> None:
         for module in sys.argv[3:]:
             importlib.import_module(module)
     except ImportError as error:
-        channel.send(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
+        _tell(channel, error=f"{type(error).__name__}: {error}")
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     parents = cgroup.find_parents()
@@ -45,14 +46,17 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
-    channel.send(
-        json.dumps({"threads": sum(1 for _ in Path("/proc/self/task").iterdir()), "memory_limited_by": _limiter(parents)}).encode()
-    )
+    _tell(channel, threads=sum(1 for _ in Path("/proc/self/task").iterdir()), memory_limited_by=_limiter(parents))
     while True:
         message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
         if not message and not descriptors:
             return
         _fork_supervisor(channel, descriptors, level, parents)
+
+
+def _tell(channel: socket.socket, **answer: Any) -> None:
+    with contextlib.suppress(BrokenPipeError):  # whoever asked has ended meanwhile
+        channel.send(json.dumps(answer).encode())
 
 
 def _limiter(parents: cgroup.Parents) -> str:

@@ -5,7 +5,7 @@
  * Once `assay_recorder_ablate` has been called, launches from objects of the submission's own succeed without taking place.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
  * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`).
- * The table's layout is read by evaluator/judge/launches.py.
+ * The table's layout is read by evaluator/judge/launches.py. launch_clock.h takes the time of launches, when it is asked to.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,6 +28,7 @@ typedef struct {
     /* Launches that have not come back, where launches wait for their kernels (CUDA_LAUNCH_BLOCKING), and what the latest of them asked. */
     uint32_t pending, pending_grid[3], pending_block[3], unused;
     uint64_t pending_position, pending_shared_bytes;
+    uint64_t timed, device_ns; /* launches whose time on the device was taken, and all of it */
     char api[32], kernel[256], object[256];
 } record_t;
 
@@ -203,12 +204,13 @@ static record_t *find(const char *api, const void *kernel, const void *caller) {
 }
 
 /* cudaStreamLegacy and cudaStreamPerThread, the largest of the values that stand for a default stream. */
-#define PER_THREAD_STREAM ((const void *)2)
+#define PER_THREAD_STREAM ((void *)2)
 
 /* What a launch asks for. */
 typedef struct {
     const char *api;
-    const void *kernel, *caller, *stream;
+    const void *kernel, *caller;
+    void *stream;
     int driver_api;
     extent_t grid, block, cluster;
     size_t shared_bytes;
@@ -260,9 +262,11 @@ static void read_limits(record_t *record, const void *kernel, int driver_api) {
     record->max_shared_bytes = found.max_shared_bytes;
 }
 
-/* Before a launch that waits for its kernel: whoever does not come back has been named. */
-static void begin(const asked_t *asked) {
-    if (!table || !blocking) return;
+#include "launch_clock.h"
+
+/* Before a launch. Where it waits for its kernel, whoever does not come back has been named; where it is timed, this is its lap. */
+static lap_t *begin(const asked_t *asked) {
+    if (!table || !blocking) return begin_lap(asked->stream);
     pthread_mutex_lock(&lock);
     record_t *record = find(asked->api, asked->kernel, asked->caller);
     int is_new = record && record->count == 0 && record->pending == 0;
@@ -275,10 +279,12 @@ static void begin(const asked_t *asked) {
     }
     pthread_mutex_unlock(&lock);
     if (is_new) name_kernel(record, asked->kernel, asked->driver_api);
+    return begin_lap(asked->stream);
 }
 
-static void note(const asked_t *asked, int code) {
+static void note(const asked_t *asked, int code, lap_t *lap) {
     if (!table) return;
+    int timed = end_lap(lap, asked->stream, code);
     pthread_mutex_lock(&lock);
     uint64_t position = table->total++;
     record_t *record = find(asked->api, asked->kernel, asked->caller);
@@ -287,6 +293,7 @@ static void note(const asked_t *asked, int code) {
         record->last = position;
         if (record->pending) record->pending--;
         if (asked->stream > PER_THREAD_STREAM) record->side_stream = 1;
+        if (timed) lap->record = record;
     }
     /* The first launch stands for all, unless a later one is the first to be refused. */
     if (record && (record->count++ == 0 || (code != 0 && record->code == 0))) {
@@ -331,9 +338,9 @@ enum { NOT_FOUND = 999 }; /* cudaErrorUnknown */
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
         const asked_t asked = {#name, kernel, __builtin_return_address(0), stream, 0, grid, block, {0, 0, 0}, shared_bytes};          \
-        begin(&asked);                                                                                                                \
+        lap_t *lap = begin(&asked);                                                                                                   \
         int code = launch ? launch(kernel, grid, block, arguments, shared_bytes, stream) : NOT_FOUND;                                 \
-        note(&asked, code);                                                                                                           \
+        note(&asked, code, lap);                                                                                                      \
         return code;                                                                                                                  \
     }
 
@@ -359,9 +366,9 @@ static const driver_config_t no_driver_config;
         const runtime_config_t *given = config ? config : &no_runtime_config;                                                         \
         const asked_t asked = {#name, kernel, __builtin_return_address(0), given->stream, 0, given->grid, given->block,               \
                                cluster_of(given->attributes, given->count), given->shared_bytes};                                     \
-        begin(&asked);                                                                                                                \
+        lap_t *lap = begin(&asked);                                                                                                   \
         int code = launch ? launch(config, kernel, arguments) : NOT_FOUND;                                                            \
-        if (config) note(&asked, code);                                                                                               \
+        if (config) note(&asked, code, lap);                                                                                          \
         return code;                                                                                                                  \
     }
 
@@ -377,9 +384,9 @@ int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned
     launch_t launch = (launch_t)next(&driver_launch, "cuLaunchKernel");
     const asked_t asked = {"cuLaunchKernel", kernel, __builtin_return_address(0), stream, 1, {gx, gy, gz}, {bx, by, bz}, {0, 0, 0},
                            shared_bytes};
-    begin(&asked);
+    lap_t *lap = begin(&asked);
     int code = launch ? launch(kernel, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra) : NOT_FOUND;
-    note(&asked, code);
+    note(&asked, code, lap);
     return code;
 }
 
@@ -390,9 +397,9 @@ int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **argumen
     const driver_config_t *given = config ? config : &no_driver_config;
     const asked_t asked = {"cuLaunchKernelEx", kernel, __builtin_return_address(0), given->stream, 1, given->grid, given->block,
                            cluster_of(given->attributes, given->count), given->shared_bytes};
-    begin(&asked);
+    lap_t *lap = begin(&asked);
     int code = launch ? launch(config, kernel, arguments, extra) : NOT_FOUND;
-    if (config) note(&asked, code);
+    if (config) note(&asked, code, lap);
     return code;
 }
 

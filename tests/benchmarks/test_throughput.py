@@ -102,6 +102,7 @@ def test_tables_of_a_run_that_was_cut_short_are_no_error() -> None:
         (["--part", "seeds"], "--responses"),
         (["--part", "cpu", "--part", "variants"], "measure it alone"),
         (["--part", "devices", "--device", "cpu"], "2 GPUs"),
+        (["--part", "variants", "--device", "cpu", "--builds", str(Path(__file__).parent)], "is not empty"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_once(

@@ -8,6 +8,7 @@ import pytest
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
+from evaluator.devices import choose
 from evaluator.sandbox import Zygote, best_level
 
 DATA = Path(__file__).parent / "data"
@@ -32,7 +33,7 @@ def toolchain() -> Toolchain:
 @pytest.fixture(scope="session")
 def machine() -> Toolchain:
     """The toolchain of the machine that the tests run on."""
-    return Toolchain.find(None)
+    return Toolchain.find(choose("auto")[0].capability)
 
 
 @pytest.fixture(scope="session")

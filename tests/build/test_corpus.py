@@ -7,7 +7,8 @@ in the environment or the tests that need a GPU are asked for.
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,15 @@ from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
+from evaluator.devices import cpu_count
 from evaluator.result import BuildEvidence
 from tests.build.conftest import copy_of
 from tests.shipped import ROOT, expectations
 
 PAIR = {"softmax/cpp_parallel.py": None, "softmax/const_pointer.py": Category.CONST_POINTER}
 """One in C++ that is right, and one in CUDA that is wrong, each with what its build ends as."""
+SIDE_BY_SIDE = max(1, cpu_count() // 2)
+"""Stock builds, each of which takes a core or two, and 3 GB."""
 _FOUND = {extension.label: extension for extension in shipped_extensions()}
 
 
@@ -98,7 +102,7 @@ def test_answers_on_the_cpu_are_the_same_bit_for_bit(name: str, caches: Path) ->
 
 @pytest.mark.gpu
 def test_verdict_on_every_shipped_extension_is_the_same(fast: Builder, stock: Builder) -> None:
-    with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 4)) as pool:
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for done in [pool.submit(compare, extension, fast, stock) for extension in _FOUND.values()]:
             done.result()
 
@@ -106,11 +110,18 @@ def test_verdict_on_every_shipped_extension_is_the_same(fast: Builder, stock: Bu
 RIGHT_ON_CUDA = sorted(name for (name, block), verdicts in expectations("cuda").items() if block is None and verdicts == {"correct/ok"})
 
 
+@pytest.fixture(scope="module")
+def answers(caches: Path) -> Iterator[dict[tuple[str, str], Future[list[str]]]]:
+    """Of all that is right, built both ways, side by side: a stock build takes half a minute and more."""
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        wanted = [(name.removeprefix("submissions/"), way) for name in RIGHT_ON_CUDA for way in ("fast", "stock")]
+        yield {(name, way): pool.submit(digests, name, caches, way, "cuda") for name, way in wanted}
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name.removeprefix("submissions/") for name in RIGHT_ON_CUDA])
-def test_answers_on_a_gpu_are_the_same_bit_for_bit(name: str, caches: Path) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        fast, stock = pool.map(lambda way: digests(name, caches, way, "cuda"), ("fast", "stock"))
+def test_answers_on_a_gpu_are_the_same_bit_for_bit(name: str, answers: dict[tuple[str, str], Future[list[str]]]) -> None:
+    fast, stock = (answers[name, way].result() for way in ("fast", "stock"))
     assert fast == stock
     assert len(set(fast)) == 2
 

@@ -10,8 +10,11 @@ import pytest
 
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
+from evaluator.build.commands import plan
+from evaluator.build.execution import KEEP_GARBAGE, Execution
 from evaluator.build.fast import _DECLARES_ONLY, CPP_SUFFIXES
 from evaluator.build.request import BuildRequest
+from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.category import Category
 from tests.build.conftest import DATA, FLAGS
@@ -105,6 +108,23 @@ def test_stock_only_tries_nothing_else(toolchain: Toolchain, tmp_path: Path) -> 
     outcome = build(machine_with(tmp_path, toolchain, passes(tmp_path), OBJECT), tmp_path, stock_only=True)
     assert [attempt.way for attempt in outcome.evidence.attempts] == ["stock"]
     assert not (tmp_path / "passes").exists()
+
+
+@pytest.mark.parametrize("gnu", [True, False])
+def test_only_gnus_compiler_is_told_to_keep_its_garbage(toolchain: Toolchain, tmp_path: Path, gnu: bool) -> None:
+    request = BuildRequest.model_validate({"name": "x", "sources": [{"name": "main.cpp", "text": ""}]})
+    todo, ran = plan(request, toolchain), []
+
+    def runner(argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
+        ran.append(argv)
+        (folder / argv[-1]).write_text("made")
+        return CommandResult(0, timed_out=False, output="")
+
+    Execution(request, "key", tmp_path, {}, runner, None, 10.0, gnu=gnu).carry_out(todo)
+    compiled, linked = ran
+    plain = todo.compiles[0].argv
+    assert compiled == ((plain[0], *KEEP_GARBAGE, *plain[1:]) if gnu else plain)
+    assert todo.link is not None and linked == todo.link.argv
 
 
 ONLY_STOCK = """#include <torch/extension.h>

@@ -25,6 +25,17 @@ def test_another_source_is_another_object(tmp_path: Path) -> None:
     assert compile_native(source, tmp_path / "cache") != first
 
 
+def test_another_header_is_another_object(tmp_path: Path) -> None:
+    source, header = tmp_path / "answer.c", tmp_path / "value.h"
+    source.write_text('#include "value.h"\nint answer(void) { return VALUE; }')
+    header.write_text("#define VALUE 42")
+    first = compile_native(source, tmp_path / "cache")
+    assert ctypes.CDLL(str(first)).answer() == 42
+    header.write_text("#define VALUE 43")
+    second = compile_native(source, tmp_path / "cache")
+    assert second != first and ctypes.CDLL(str(second)).answer() == 43
+
+
 def test_refused_source_raises_with_the_compilers_words(tmp_path: Path) -> None:
     source = tmp_path / "broken.c"
     source.write_text("int answer(void) { return nothing; }")

@@ -21,6 +21,7 @@ from evaluator.result import (
     FaultEvidence,
     FloorEvidence,
     KernelLimits,
+    KernelTimes,
     LaunchRecord,
     LightEvidence,
     Result,
@@ -142,17 +143,21 @@ def full_evidence(text: str = "") -> Evidence:
                 first=2,
                 last=9,
                 cluster=(2, 1, 1),
+                timed=6,
+                device_ms=3.0,
                 limits=KernelLimits(
                     registers=40, static_shared_bytes=1024, local_bytes=16, max_threads=1024, max_dynamic_shared_bytes=49152
                 ),
             ),
         ),
+        kernel_times=KernelTimes(calls=3, call_ms=4.0),
         fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
         sizes=(17, 1021),
         device_states=(
             DeviceState(
                 stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, throttled=f"sw_power_cap{text}", other_processes=0, at_s=0.125
             ),
+            DeviceState(stage=f"after time{text}", sm_clock_mhz=1755.0, power_w=640.5, throttled="", other_processes=2, at_s=0.25),
             DeviceState(stage="after"),
         ),
         conditions=ConditionsEvidence(
@@ -185,6 +190,16 @@ def full_evidence(text: str = "") -> Evidence:
             alone=side.model_copy(update={"median_ms": 0.5, "lower_quartile_ms": 0.5, "upper_quartile_ms": 0.5}),
             unexplained_ms=0.002,
             unclaimed_ms=0.375,
+            protocol="cold",
+            fallback=f"graph: it waits for the device{text}" if text else "",
+            calls_in_block=16,
+            blocks=3,
+            warm_up_calls=8,
+            steady=True,
+            stop="precise",
+            interval=(0.4, 0.4),
+            others={"compile": side.model_copy(update={"at_s": (0.1, 0.2, 0.3), "outliers": (2,)})},
+            failed_baselines={"other": f"no{text}"},
         ),
         floor=FloorEvidence(
             read_bytes=3 << 30,

@@ -20,6 +20,7 @@ HOSTILE = "[b]\x1b[2J\0\u202e\ufdd0\ufdd1\udcff=1+1"
 def fill(store: Store) -> None:
     """Every category, history, replaced rows, shared and odd texts, and two runs."""
     store.start_run(["pipeline.py", "submissions", "--db", "postgresql+psycopg://me:secret@host/name"])
+    store.expect(77)
     each = [result(category, submission=f"s{number}", sample_id=number, block=1 + number % 3) for number, category in enumerate(CATEGORIES)]
     store.save_all([Entry(saved, "class ModelNew: ...\n", PROBLEM_SOURCE) for saved in each])
     store.save(result(submission="s0", block=1, speedup=3.0, evidence=full_evidence(HOSTILE)), HOSTILE)
@@ -77,6 +78,7 @@ def test_importing_twice_adds_nothing(store: Store, tmp_path: Path) -> None:
         ('{"source": 5}', "texts"),
         ('{"source": "", "surprise": 1}', "no evaluation that this version can read"),
         ('{"source": "", "run": {}}', "finished_at"),
+        ('{"source": "", "run": {"finished_at": null, "expected": -1}}', "a count"),
         ("[" * 100_000, "no exported evaluation"),
     ],
 )

@@ -46,6 +46,7 @@ def test_the_page_has_boards_authors_and_failures(store: Store) -> None:
         "fast_1.5",
         "pass@1",
         "2 evaluations",
+        "timeout 1",
     ):
         assert text in seen.text, text
 

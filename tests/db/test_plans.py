@@ -47,7 +47,6 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "runs": lambda store: runs(store, 20),
     "news": lambda store: came_between(store, 990, 1000),
     "judged": lambda store: store.judged(EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")),
-    "mentions": lambda store: store.mentions("s7", sha256("7")),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
     "save again": lambda store: store.save(result(submission="s7", source="7"), "7", PROBLEM_SOURCE),
     "import": lambda store: store.add_missing([Entry(result(submission="other"), "class ModelNew: ...")]),

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from db.runs import arrivals, came_between, newest, of_ids, run, runs
 from db.store import Store
 from evaluator.category import Category
@@ -20,9 +22,23 @@ def test_a_run_is_counted_by_status_while_it_works_and_after(store: Store, url: 
         assert under_way.words == ("pipeline.py", "submissions") and under_way.finished_at is None
         assert under_way.statuses == {"correct": 1, "run_failed": 1}
         assert runs(store, 5, counted=False)[0].statuses == {}
+        assert under_way.expected is None
+        working.expect(7)
+        assert [found.expected for found in runs(store, 5)] == [7]
+        working.expect(2)
     finished = run(store, under_way.id)
     assert finished is not None and finished.finished_at is not None and finished.finished_at >= finished.started_at
+    assert finished.expected == 2
     assert run(store, under_way.id + 1) is None
+
+
+def test_a_count_that_can_not_be_stored_stops_nothing(store: Store, url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with Store.open(url) as working:
+        working.start_run(["pipeline.py"])
+        working.expect(-1)
+        assert "could not be stored" in caplog.text
+        working.save(result(), SOURCE)
+    assert [(found.expected, found.statuses) for found in runs(store, 1)] == [(None, {"correct": 1})]
 
 
 def test_the_newest_runs_come_first(store: Store, url: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 from db import spool
 from db.address import Address
 from db.record import Entry
+from db.runs import runs
 from db.spool import Spool
 from db.store import Store, StoreError
 from db.upkeep import check
@@ -199,6 +200,23 @@ def test_a_server_that_goes_away_loses_nothing(tmp_path: Path, monkeypatch: pyte
     assert [record["submission"] for record in spooled(path)] == ["late.py"]
 
 
+def test_the_end_of_a_run_that_can_not_be_stored_is_no_error(gone: Store, sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    gone.start_run(["pipeline.py"], 3)
+    with closing(sqlite3.connect(gone.path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        gone.expect(2)
+        assert "how much the run has to do could not be stored" in caplog.text
+        with pytest.raises(StoreError, match="kept in"):
+            gone.save(result(), SOURCE)
+        caplog.clear()
+        gone.close()
+    # What became of the results has been told, so that nothing more is.
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+    with Store.open(sqlite_url) as store:
+        (found,) = runs(store, 1)
+        assert store.recovered == 1 and found.expected == 3 and found.finished_at is None
+
+
 def test_where_nothing_can_be_kept_the_message_says_so(gone: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_space(_self: Spool, _item: Entry) -> Path:
         raise OSError(28, "No space left on device")
@@ -232,15 +250,16 @@ def save_until_killed(url: str, reports: int, attempt: int) -> None:
         os._exit(1)
 
 
-def test_two_hundred_kills_while_saving_leave_all_that_was_reported(sqlite_url: str, ready_file: Path) -> None:
-    shutil.copy(ready_file, sqlite_url.removeprefix("sqlite:///"))
+def test_two_hundred_kills_while_saving_leave_all_that_was_reported(url: str, ready_file: Path) -> None:
+    if url.startswith("sqlite"):
+        shutil.copy(ready_file, url.removeprefix("sqlite:///"))
     reported: set[int] = set()
     for attempt in range(KILLS):
         receiver, sender = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(receiver)
-            save_until_killed(sqlite_url, sender, attempt)
+            save_until_killed(url, sender, attempt)
         os.close(sender)
         with os.fdopen(receiver, "rb") as reports:
             # Every other one is killed on its way to the first result, while it opens the database or before.
@@ -249,8 +268,8 @@ def test_two_hundred_kills_while_saving_leave_all_that_was_reported(sqlite_url: 
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             reported |= {int(line) for line in (first + reports.read()).split(b"\n")[:-1]}
-    with Store.open(sqlite_url) as store:
+    with Store.open(url) as store:
         assert check(store, deep=True) == []
         assert reported <= {stored.id for stored in store.each()}
         assert store.count() >= len(reported) >= KILLS // 2
-    assert left(sqlite_url) == []
+    assert left(url) == []

@@ -60,9 +60,33 @@ def test_a_softmax_that_forgets_the_maximum() -> None:
 
 def test_uninitialised_memory() -> None:
     answer = RIGHT.clone()
-    answer[63, 200:] = 3e30
+    answer[31, 100:200] = 3e30
     said = message(answer)
-    assert "a tail of 56" in said and "uninitialised or foreign memory" in said
+    assert "one stretch of 100" in said and "uninitialised or foreign memory" in said and "tail" not in said
+
+
+@pytest.mark.parametrize("value", [3e30, 0.0])
+@pytest.mark.parametrize(
+    ("rows", "columns", "pattern"),
+    [
+        (slice(63, 64), slice(200, 256), "a tail of 56"),
+        (slice(None), slice(252, 256), "whole columns: the last 4"),
+        (slice(60, 64), slice(None), "a tail of 1024"),
+        (slice(62, 64), slice(250, 256), "columns the last 6; rows the last 2"),
+    ],
+)
+def test_an_uninitialised_tail(rows: slice, columns: slice, pattern: str, value: float) -> None:
+    answer = RIGHT.clone()
+    answer[rows, columns] = value
+    said = message(answer)
+    assert pattern in said and "like an uninitialised tail" in said
+
+
+def test_a_tail_of_values_that_are_merely_wrong_was_computed() -> None:
+    answer = RIGHT.clone()
+    answer[60:] *= 1 + torch.rand(4, 256, generator=GENERATOR)
+    said = message(answer)
+    assert "a tail of 1024" in said and "uninitialised" not in said
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from evaluator.result import (
     ErrorFigures,
     Evidence,
     ExceptionEvidence,
+    ExitEvidence,
     FloorEvidence,
     KernelLimits,
     LaunchRecord,
@@ -25,9 +26,9 @@ from evaluator.result import (
     WrongElement,
 )
 from tests.db.samples import result
+from tests.diagnosis.evidence import floor, timing
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.diagnosis.test_reading import KERNEL, submission
-from tests.diagnosis.test_rules import floor, timing
 
 CODE = submission()
 
@@ -90,6 +91,20 @@ def test_a_device_fault_names_the_only_kernel() -> None:
     two = submission(KERNEL + "__global__ void more(float* x) { if (x) x[0] = 1; }\n")
     told = feedback(failing(Category.ILLEGAL_MEMORY_ACCESS, launches=(launch(), launch("more(float*)")), exception=exception), two)
     assert told.line == 20
+
+
+KILLED = {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=1 << 30)}
+
+
+def test_memory_that_a_process_was_killed_for_is_asked_for_where_only_one_line_does() -> None:
+    hoards = submission(forward="return ops.run(x) + torch.zeros(1 << 40).sum()")
+    line = next(number for number, text in enumerate(hoards.splitlines(), 1) if "torch.zeros" in text)
+    killed = failing(Category.OUT_OF_MEMORY, "forward() passed the memory limit", **KILLED)
+    assert feedback(killed, hoards).line == line
+    assert feedback(killed, hoards, 101).line == line + 100
+    assert feedback(killed, hoards + "y = torch.empty(3)\n").line is None
+    raised = ExceptionEvidence(stage="rounds", type="MemoryError", message="", line=2)
+    assert feedback(failing(Category.OUT_OF_MEMORY, exception=raised), hoards).line == 2
 
 
 def test_an_exception_shows_its_own_frames_and_all_of_its_message() -> None:
@@ -243,6 +258,8 @@ def test_every_category_has_something_to_be_said(category: Category) -> None:
         ('calling a __host__ function("f") from a __global__ function("g") is not allowed', "__device__"),
         ("undefined symbol: _Z1fv", "exactly the signature"),
         ("argument types are: (const float, double)", "0.0f"),
+        ("line 3: TypeError: load_inline() missing 1 required positional argument: 'cpp_sources'", "torch::Tensor f(torch::Tensor x);"),
+        ("line 3: TypeError: load_inline() got an unexpected keyword argument 'cuda_source'", "cuda_sources"),
     ],
 )
 def test_messages_that_come_up_again_and_again_get_advice(message: str, advice: str) -> None:
@@ -272,6 +289,12 @@ def hostile() -> Feedback:
     }
     code = submission().replace("\n\n", "\nx = '\x1b]0;owned\x07\x1b[2J \u202e' # ``` ~~~\n", 1)
     return feedback(failing(Category.PYTHON_EXCEPTION, HOSTILE, **evidence), code)
+
+
+def test_what_was_compiled_only_has_its_notes() -> None:
+    launched_by_2048 = submission(KERNEL.replace("255) / 256, 256", "2047) / 2048, 2048"))
+    assert "launched with 2048 threads a block" in feedback(failing(Category.NO_DEVICE), launched_by_2048).text
+    assert "launched with" not in feedback(failing(Category.INTERRUPTED), launched_by_2048).text
 
 
 def test_nothing_that_a_terminal_obeys_is_said() -> None:

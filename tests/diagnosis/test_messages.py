@@ -8,7 +8,7 @@ from evaluator.build.commands import Step
 from evaluator.build.diagnostics import categorise
 from evaluator.build.messages import MAX_INFOS, errors, parse, readable, summary
 from evaluator.build.request import BuildRequest
-from evaluator.category import Category
+from evaluator.category import Category, Status
 from tests.diagnosis.collect import DATA, LINKED, SOURCES
 
 OUTPUTS = {f"{path.parent.name}/{path.stem}": path for path in sorted(DATA.glob("*-*/*.txt"))}
@@ -61,6 +61,11 @@ def category(name: str) -> Category:
     step = Step.CUDA if compiler.startswith("nvcc") else Step.LINK if stem in LINKED else Step.CPP
     request = BuildRequest.model_validate({"name": "x", "sources": sources})
     return categorise(request, step, said(name), {"vector", "torch/extension.h"}.__contains__)
+
+
+def test_every_category_of_builds_that_a_compiler_tells_is_among_them() -> None:
+    of_builds = {category for category in Category if category.status is Status.BUILD_FAILED}
+    assert of_builds - set(CALLED.values()) == {Category.LOAD_INLINE_MISUSE, Category.BUILD_TIMEOUT}
 
 
 @pytest.mark.parametrize("name", [name for name in OUTPUTS if name.split("/")[1] in CALLED])

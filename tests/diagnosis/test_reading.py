@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.diagnosis import cpp, python
-from evaluator.diagnosis.reading import FINDERS, notes
+from evaluator.diagnosis.reading import FINDERS, Ran, notes
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.shipped import FOLDER
 
@@ -112,9 +112,19 @@ def test_notes_count_lines_of_the_file() -> None:
     assert notes(submission(forward="return ops.run(x).cpu()"), first_line=101)[0].line == 120
 
 
+def test_a_maximum_that_a_function_of_the_kernels_takes_is_one() -> None:
+    naive = KERNEL.replace("scale", "softmax").replace("2.0f * in[i]", "expf(in[i] - shift(in, n))")
+    loop = "for (int i = 1; i < n; ++i) most = MAX(most, in[i]);"
+    helper = f"__device__ float shift(const float* in, int n) {{ float most = in[0]; {loop} return most; }}\n"
+    assert "no maximum" in notes(submission(helper.replace("MAX", "least") + naive))[0].text
+    assert notes(submission(helper.replace("MAX", "fmaxf") + naive)) == ()
+
+
 def test_what_really_ran_stands_beside_the_note() -> None:
-    (note,) = notes(submission(forward="return torch.softmax(ops.run(x), 1)"), own_launches=7)
-    assert note.text.endswith("7 launches of own kernels were observed")
+    (note,) = notes(submission(forward="return torch.softmax(ops.run(x), 1)"), ran=Ran(own_launches=7, own_share=0.125))
+    assert note.text.endswith("; 7 launches of own kernels were observed, with 12.5 % of a call's time on the device")
+    (untimed,) = notes(submission(forward="return torch.softmax(ops.run(x), 1)"), ran=Ran(own_launches=0))
+    assert untimed.text.endswith("; 0 launches of own kernels were observed")
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -1,5 +1,7 @@
 """From generated files back to the submission."""
 
+from typing import Any
+
 import pytest
 
 from evaluator.build.messages import summary
@@ -131,3 +133,26 @@ def test_a_name_that_nothing_declares_has_no_place() -> None:
 def test_a_file_of_one_line_repeated_costs_little() -> None:
     flood = SourceMap("}\n" * 200_000)
     assert flood.place(["}"] * 1000, 500) is not None
+
+
+HEADER: Any = {"file": "/usr/include/c++/12/bits/stl.h", "line": 40, "column": 3, "message": "no"}
+
+
+def test_an_error_in_a_file_of_others_is_marked() -> None:
+    build = evidence(Diagnostic(severity="error", **HEADER))
+    (found,) = build.diagnostics
+    assert (found.foreign, found.source_line, found.excerpt) == (True, None, "")
+    assert summary([found]) == "/usr/include/c++/12/bits/stl.h:40, which is none of the submission's files: no"
+
+
+def test_warnings_about_files_of_others_are_left_out() -> None:
+    own = Diagnostic(file="cuda.cu", line=10, severity="warning", message="unused")
+    asked = Diagnostic(severity="warning", asked_file="main.cpp", asked_line=2, **HEADER)
+    kept = evidence(Diagnostic(severity="warning", **HEADER), own, asked).diagnostics
+    assert [(item.message, item.source_line, item.foreign) for item in kept] == [("unused", 11, False), ("no", 20, False)]
+
+
+@pytest.mark.parametrize("file", ["ld", "ptxas", "nvcc"])
+def test_what_a_tool_says_of_no_file_is_of_nobody_else(file: str) -> None:
+    (found,) = evidence(Diagnostic(file=file, severity="warning", message="no")).diagnostics
+    assert not found.foreign

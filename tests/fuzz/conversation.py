@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from evaluator.category import Category, Status
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WORKER_MODULE
 from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge import attempt, session, timing
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate

@@ -13,8 +13,8 @@ import pytest
 
 from evaluator.devices import Device, choose, cpu
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WORKER_MODULE
 from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.problem import SHIPPED

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 
 import pytest
+import torch
 
 from evaluator.category import Category
 from evaluator.devices import Device
@@ -27,9 +28,11 @@ from tests.judge.stand_in_nvml import UUID, StandIn
 
 @pytest.mark.parametrize("early", [True, False])
 def test_a_baseline_that_failed_beside_another_submission_is_started_again(bench: Bench, early: bool) -> None:
+    """On a GPU it starts early, while another may have the device; not so on the CPU."""
     problem = load(SHIPPED / "softmax.py")
     attempt = Attempt(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
-    attempt._ready, attempt._prepared_early = Future[Worker](), early
+    attempt._ready = Future[Worker]()
+    attempt._device = torch.device("cuda" if early else "cpu")
     attempt._ready.set_exception(BaselineFailedError("CUDA out of memory"))
     try:
         if early:

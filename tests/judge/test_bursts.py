@@ -10,7 +10,7 @@ import torch
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.attempt import START_S
 from evaluator.judge.bench import Bench
-from evaluator.judge.bursts import BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
+from evaluator.judge.bursts import BURST_MS, BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
 from evaluator.judge.side import Flush, Side
@@ -120,6 +120,15 @@ def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: Bench, mo
     with bursts_of(bench, HONEST, monkeypatch, sets=1) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert side.single_ms and side.landed_ms and not side.burst_ms
+
+
+@pytest.mark.parametrize(("claim_ms", "in_a_row"), [(0.01, 3), (BURST_MS / 2, 2), (BURST_MS, 1), (10 * BURST_MS, 1)])
+def test_slow_calls_make_short_bursts(bench: Bench, monkeypatch: pytest.MonkeyPatch, claim_ms: float, in_a_row: int) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+        side.claims_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
+        bursts.run(side, check, WrongError)
+        assert len(bursts.places) == in_a_row
+        assert side.single_ms and bool(side.burst_ms) == (in_a_row > 1)
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])

@@ -14,7 +14,7 @@ from evaluator.judge.launches import CAPACITY, LaunchTable
 from evaluator.result import Evidence, KernelLimits
 
 HEADER = struct.Struct("=QQ")
-RECORD = struct.Struct("=QQQQ9IiI5i8IQQ32s256s256s")
+RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
 
 
 @pytest.fixture
@@ -31,7 +31,25 @@ def record(
     limits = more.get("limits", (0, 0, 0, 0, 0))
     asked = more.get("asked", (0, 0, 0, 0, 0, 0, 0, 0, 0, 0))  # pending, grid, block, unused, position, shared memory
     return RECORD.pack(
-        count, first, 11, 4096, 2, 3, 1, 256, 1, 1, *more.get("cluster", (0, 0, 0)), code, 0, *limits, *asked, api, kernel, path
+        count,
+        first,
+        11,
+        4096,
+        2,
+        3,
+        1,
+        256,
+        1,
+        1,
+        *more.get("cluster", (0, 0, 0)),
+        code,
+        0,
+        *limits,
+        *asked,
+        *more.get("clock", (0, 0)),
+        api,
+        kernel,
+        path,
     )
 
 
@@ -40,7 +58,7 @@ def write(table: LaunchTable, used: int, *records: bytes) -> None:
 
 
 def test_the_layout_is_the_recorders() -> None:
-    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 2 * 8 + 32 + 256 + 256)
+    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 4 * 8 + 32 + 256 + 256)
 
 
 def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
@@ -50,6 +68,13 @@ def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
     assert (own.grid, own.block, own.shared_bytes, own.code) == ((2, 3, 1), (256, 1, 1), 4096, 9)
     assert (other.kernel, other.object, other.own) == ("at_kernel", "libtorch_cuda.so", False)
     assert (own.last, own.pending, own.cluster, own.limits) == (11, False, None, None)
+
+
+def test_times_on_the_device_are_read_in_milliseconds(table: LaunchTable) -> None:
+    write(table, 2, record(clock=(3, 1_500_000)), record(first=1))
+    timed, untimed = table.read()
+    assert (timed.timed, timed.device_ms) == (3, 1.5)
+    assert (untimed.timed, untimed.device_ms) == (0, 0.0)
 
 
 def test_limits_and_clusters_are_read_where_they_are_known(table: LaunchTable) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.lock import PLACES, DeviceLock
 
 HOLDER = """
 import sys, tempfile, time
@@ -104,24 +104,43 @@ def test_others_have_it_while_it_is_yielded(yielder: subprocess.Popen[str]) -> N
     lock.close()
 
 
-def test_one_of_those_that_wait_prepares_while_another_has_it(holder: subprocess.Popen[str]) -> None:
+def test_a_few_of_those_that_wait_prepare_while_another_has_it(holder: subprocess.Popen[str]) -> None:
     prepared: list[int] = []
-    locks = [DeviceLock("gpu-1") for _ in range(3)]
+    locks = [DeviceLock("gpu-1") for _ in range(PLACES + 2)]
 
     def wait(number: int) -> None:
-        locks[number].acquire(lambda: prepared.append(number))
+        locks[number].take_place()
+        prepared.append(number)
+        locks[number].acquire()
         locks[number].release()
 
-    threads = [threading.Thread(target=wait, args=(number,)) for number in range(3)]
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(len(locks))]
     for thread in threads:
         thread.start()
     time.sleep(0.3)
-    assert len(prepared) == 1
+    assert len(prepared) == PLACES
     holder.send_signal(signal.SIGKILL)
     for thread in threads:
         thread.join(5)
-    assert sorted(prepared) == [0, 1, 2]
+    assert sorted(prepared) == list(range(len(locks)))
     for lock in locks:
+        lock.close()
+
+
+def test_a_place_that_is_given_up_is_the_next_ones() -> None:
+    *locks, other = (DeviceLock("gpu-1") for _ in range(PLACES + 1))
+    for lock in locks:
+        lock.take_place()
+    assert is_free()
+    waiting = threading.Thread(target=other.take_place, daemon=True)
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive()
+    for lock in locks:
+        lock.release()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    for lock in (*locks, other):
         lock.close()
 
 
@@ -161,7 +180,10 @@ def test_devices_do_not_wait_for_each_other(holder: subprocess.Popen[str]) -> No
 
 def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
     DeviceLock("GPU-1/../../x y").close()
-    assert {path.name for path in folder.iterdir()} == {"assay-GPU-1_______x_y.lock", "assay-GPU-1_______x_y-next.lock"}
+    assert {path.name for path in folder.iterdir()} == {
+        "assay-GPU-1_______x_y.lock",
+        *(f"assay-GPU-1_______x_y-next-{number}.lock" for number in range(PLACES)),
+    }
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
 
 

@@ -80,3 +80,17 @@ def test_parameters_need_the_names_of_the_references(judge: Judge, tmp_path: Pat
     code = LINEAR.replace("Model(", "ModelNew(").replace("self.norm", "self.other").replace("BODY", "return self.other(self.linear(x))")
     result = judge(code, "linear", problem_path=path)
     assert (result.category, "['parameters']['norm.weight'] is None" in result.message) == (Category.WRONG_STRUCTURE, True), result.message
+
+
+def test_a_compiled_baseline_is_called_in_the_same_way(judge: Judge, tmp_path: Path) -> None:
+    for name, text, body in (
+        ("step", STEP, "parameter.sub_(gradient, alpha=0.5)"),
+        ("linear", LINEAR, "return self.norm(self.linear(x))"),
+    ):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text.replace("BODY", body))
+        code = text.replace("Model(", "ModelNew(").replace("BODY", body)
+        result = judge(code, name, problem_path=path, baselines=("eager", "compile"))
+        timing = result.evidence.timing
+        assert timing is not None and timing.failed_baselines == {}, result.message
+        assert list(result.baselines) == ["eager", "compile"]

@@ -15,8 +15,8 @@ from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.category import Category
 from evaluator.diagnosis import Verdict
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WORKER_MODULE
 from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge.bench import Bench
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.sanitizing import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines

@@ -12,8 +12,8 @@ import pytest
 
 from evaluator.devices import choose
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizing
 from evaluator.judge.bench import Bench
 from evaluator.judge.lock import DeviceLock

@@ -4,12 +4,16 @@ import contextlib
 import json
 import os
 import select
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote, tree
+from tests.command_line import PROJECT
 from tests.sandbox.conftest import ENTRIES, Runner, runner
 
 
@@ -198,3 +202,13 @@ def test_memory_of_what_is_below_a_process_is_counted() -> None:
             os.kill(pid, 9)
         os.waitpid(child, 0)
     assert tree.resident_bytes(child) == 0
+
+
+@pytest.mark.parametrize("module", ["json", "no_such_module"])
+def test_a_zygote_that_nobody_waits_for_any_more_ends_in_silence(module: str) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.close()
+    with theirs:
+        command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), Level.NONE, module]
+        done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, cwd=PROJECT, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

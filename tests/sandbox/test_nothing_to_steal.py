@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import attempt, rounds
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate

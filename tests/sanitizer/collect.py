@@ -9,8 +9,8 @@ from pathlib import Path
 
 from evaluator.devices import choose
 from evaluator.engine.judge_process import make_bench
-from evaluator.engine.local import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.sanitizing import TOOL_S, Conversation, LineBuilds, Sanitizing
 from evaluator.problem import SHIPPED, load

@@ -41,7 +41,7 @@ def put(store: Store, made: Result, source: str = SOURCE) -> int:
 
 def fill(store: Store) -> dict[str, int]:
     """Two authors, three problems, two devices, a run; the ids of some evaluations by name."""
-    store.start_run(["pipeline.py", "submissions", "--db", "sqlite:///results.db"])
+    store.start_run(["pipeline.py", "submissions", "--db", "sqlite:///results.db"], 12)
     start = now() - timedelta(days=3)
     ids = {}
     for number, (problem, author, speedup) in enumerate(

@@ -144,7 +144,7 @@ def test_a_filter_is_chosen_and_stays_in_the_address(windows: Windows, ids: dict
     page.locator("select[name=problem]").select_option("gelu")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("tbody tr")).to_have_count(2)
-    assert set(page.locator("tbody td:nth-child(8)").all_inner_texts()) == {"gelu"} and "problem=gelu" in page.url
+    assert set(page.locator("tbody td:nth-child(9)").all_inner_texts()) == {"gelu"} and "problem=gelu" in page.url
     page.reload()
     expect(page.locator("select[name=problem]")).to_have_value("gelu")
     page.get_by_role("link", name="rank").click()
@@ -225,6 +225,7 @@ def test_a_pipeline_is_seen_at_work(browser: Browser, tmp_path: Path) -> None:
             try:
                 expect(page.locator("#runs tbody tr")).to_contain_text("pipeline.py", timeout=1e3 * RUN_S)
                 assert page.locator("#runs tbody td").nth(3).inner_text() == "", "it is under way"
+                expect(page.locator("#runs progress")).to_have_attribute("max", "2")
                 expect(page.locator("#arrivals tbody tr")).to_have_count(2, timeout=1e3 * RUN_S)
                 pipeline.communicate(timeout=RUN_S)
             finally:
@@ -232,6 +233,6 @@ def test_a_pipeline_is_seen_at_work(browser: Browser, tmp_path: Path) -> None:
         expect(page.locator("#arrivals")).to_contain_text("right.py")
         expect(page.locator("#arrivals")).to_contain_text("incorrect/wrong_values")
         expect(page.locator("#runs tbody td").nth(3)).not_to_be_empty(timeout=60_000)
-        expect(page.locator("#runs tbody td").nth(4)).to_have_text("2")
+        expect(page.locator("#runs tbody td").nth(4)).to_have_text("2 of 2")
         assert page.evaluate("window.same") is True, "the page was not loaded again"
         page.close()

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from db.curves import Speedups
 from db.problems import BestTime, Record
 from evaluator.category import Category
+from evaluator.result import DeviceState
 from tests.db.samples import full_evidence, result
 from web import charts
 
@@ -77,6 +78,18 @@ def test_failures_beyond_the_most_frequent_are_others() -> None:
     shown = texts(charts.svg("light", lambda: charts.over_time(counts)))
     assert "others" in shown and categories[0].value in shown and categories[-1].value not in shown and "ok" not in shown
     assert charts.svg("light", lambda: charts.over_time({})).startswith(b"<?xml")
+
+
+def test_a_clock_is_followed_through_each_timing_of_its_own() -> None:
+    def state(at_s: float | None, mhz: float | None = 1980.0, stage: str = "timing") -> DeviceState:
+        return DeviceState(stage=stage, sm_clock_mhz=mhz, at_s=at_s, power_w=500.0, throttled="sw_power_cap")
+
+    first, second = [state(0.0, stage="before timing"), state(0.1), state(0.2)], [state(0.0, stage="before second timing"), state(0.1)]
+    unknown = [state(None), state(0.05, mhz=None)]
+    assert charts.traces([*first, *unknown, *second]) == [first, second]
+    assert charts.traces([*unknown, state(0.5)]) == []
+    shown = texts(charts.svg("dark", lambda: charts.clock([*first, *second])))
+    assert {"timing", "second timing", "SM MHz", "W", "s since the timing began"} <= shown
 
 
 def test_samples_and_errors_are_drawn() -> None:

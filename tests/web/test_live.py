@@ -56,6 +56,9 @@ def test_a_run_is_told_from_its_first_result_to_its_end(store: Store, url: str) 
         working.start_run(["pipeline.py", "a"])
         (run,) = told(follower)["runs"]
         assert run["command"] == "pipeline.py a" and run["statuses"] == {} and run["finished_at"] is None
+        assert run["expected"] is None
+        working.expect(2)
+        assert told(follower)["runs"][0]["expected"] == 2
         number = working.save(result(submission="a.py"), "")
         news = told(follower)
         assert news["newest"] == number and [item["evaluation_id"] for item in news["evaluations"]] == [number]

@@ -39,8 +39,8 @@ PAGES = {
     "/failures": ("wrong_values", "syntax_error", "no_device", "Of 10 current evaluations", "Over time"),
     "/evaluations": ("9 evaluations", "wrong.py", "submissions/gelu/ada.py"),
     "/evaluations?category=wrong_values": ("1 evaluations", "wrong.py"),
-    "/live": ("pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
-    "/run/1": ("under way, or killed", "pipeline.py submissions", "unlucky.py"),
+    "/live": ("10 of 12", "pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
+    "/run/1": ("under way, or killed", "10 of 12", "pipeline.py submissions", "unlucky.py"),
 }
 
 
@@ -103,6 +103,14 @@ def test_filters_let_through_what_fits_and_keep_the_ranks(client: TestClient, id
     assert [board["device_name"] for board in client.get("/index.json?device=CPU").json()["boards"]] == ["CPU"]
 
 
+def test_the_overall_board_tells_what_goes_wrong(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(store, result(Category.WRONG_VALUES, submission="wrong too.py", author="bob"))
+    shown = [[cell.strip() for cell in row] for row in seen(client, "/").rows if len(row) == 3]
+    head = ["author", "failures", "by category"]
+    of_nobody = ["(no author)", "1", "no_device 1"]
+    assert shown == [head, ["bob", "1", "syntax_error 1"], head, ["bob", "3", "wrong_values 2, syntax_error 1"], of_nobody]
+
+
 def test_every_submission_is_shown_of_one_problem(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     put(store, result(source="slower", submission="slower.py", problem="gelu", author="ada", speedup=0.25), "slower")
     assert "slower.py" not in seen(client, "/leaderboard?problem=gelu").text
@@ -117,7 +125,7 @@ def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
     first = seen(client, "/leaderboard?sort=author")
     assert len(first.rows) == 101 and "1 of 2" in first.text
     (following,) = {link for link in first.links if "page=2" in link}
-    assert seen(client, following).column(5) == ["author 100", "author 101", "author 102"]
+    assert seen(client, following).column(6) == ["author 100", "author 101", "author 102"]
     assert len(client.get("/leaderboard.json").json()) == 103
     assert len(seen(client, "/leaderboard?page=77").rows) == 4
 
@@ -125,7 +133,16 @@ def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
 def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str, int]) -> None:
     failed = seen(client, f"/evaluation/{ids['failed']}")
     for text in (
-        *("incorrect/wrong_values", "as observed", "submission", "wrong.py [2]", "Feedback", "softmax_kernel(float const*)", "4096×1×1"),
+        *(
+            "incorrect/wrong_values",
+            "as observed",
+            "submission",
+            "wrong.py [2]",
+            "Feedback",
+            "softmax_kernel(float const*)",
+            "4096×1×1",
+            "75.0 %",
+        ),
         *("Correctness rounds", "987654321", "a tail of 3", "..1#", "identifier undefined", "Compiler output", "more of it", "printed"),
         *("RuntimeError: boom", "SIGKILL", "Stages", "11.500 s", "between them", "Environment", "Xeon", "allow_tf32", "1980", "namespaces"),
         *("python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block",),
@@ -136,6 +153,48 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
     timed = seen(client, f"/evaluation/{ids['timed']}")
     for text in ("1.25×", "Times", "0.375 ms", "1.923 ms", "Clock cuda_event"):
         assert text in timed.text, text
+
+
+def test_an_evaluation_shows_how_far_its_times_can_be_trusted(client: TestClient, ids: dict[str, int]) -> None:
+    timed = seen(client, f"/evaluation/{ids['timed']}")
+    for text in (
+        *(
+            "25.0 % (20.0 %) of the speed of light",
+            "0.5 ms, bound by memory",
+            "3 × tf32",
+            "calibrated 2026-05-01 12:00:00+00:00, to 1.00 %",
+        ),
+        "to be doubted: others' processes were on the device and its clock was lowered (hw_thermal_slowdown), in a second timing too.",
+        *("timed twice; the first time", "2.5 ms, baseline 4.5 ms", "1980", "sw_power_cap", "640.5"),
+    ):
+        assert text in timed.text, text
+    (row,) = [row for row in timed.rows if row and row[0] == "after time"]
+    assert row[1:] == ["1", "1755", "", "", "640.5", "", "2"]
+    assert client.get(f"/evaluation/{ids['timed']}/clock.svg").status_code == 200
+
+
+def test_an_evaluation_shows_what_the_sanitizer_found_at_its_line(client: TestClient, ids: dict[str, int]) -> None:
+    path = f"/evaluation/{ids['failed']}"
+    found = seen(client, path)
+    (row,) = [row for row in found.rows if row[:1] == ["racecheck"] and len(row) > 5]
+    assert [" ".join(text.split()) for text in row] == [
+        *("racecheck", "31", "cuda.cu:7", "softmax_kernel(float const*)", "warning", "3"),
+        *("Write access that races", "Read access, line 33508 hazards"),
+    ]
+    assert "compute-sanitizer 2025.3.1.0, on the case small" in found.text and "12.5 s" in found.text
+    line = re.search(r'<tr id="L31"(.*?)</tr>', client.get(path).text, re.DOTALL)
+    assert line is not None and "<b>racecheck</b> Write access that races" in line[1]
+
+
+def test_shares_of_light_are_on_every_board(client: TestClient, ids: dict[str, int]) -> None:
+    for path in ("/leaderboard", "/problem?name=softmax", "/author?name=cyd"):
+        found = seen(client, path)
+        (row,) = [row for row in found.rows if any("timed.py" in cell for cell in row)][:1]
+        assert "25.0 % (20.0 %)" in row, path
+    assert "At the speed of light a call takes 0.5 ms, bound by memory." in seen(client, "/problem?name=softmax").text
+    assert client.get("/problem.json?name=softmax").json()["boards"][0]["light"]["light_ms"] == 0.5
+    by_light = seen(client, "/leaderboard?sort=light")
+    assert "timed.py" in by_light.rows[1][7], "who has a share comes before who has none"
 
 
 def test_a_diagnostic_is_at_its_line(client: TestClient, ids: dict[str, int]) -> None:
@@ -199,6 +258,7 @@ def test_a_new_result_is_on_the_page_at_once(client: TestClient, store: Store, m
         ("/static/../app.py", 404, "There is no such page."),
         ("/static/%2e%2e/app.py", 404, "There is no such page."),
         ("/evaluation/1/samples.svg", 404, "Nothing was timed"),
+        ("/evaluation/1/clock.svg", 404, "clock was not followed"),
         ("/fast_p.svg?case=none", 404, "Nobody was judged there."),
         ("/evaluation/1/error.svg?theme=neon", 400, "theme"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.native import compile_native
-from evaluator.engine.options import RECORDER
+from evaluator.engine.warm import RECORDER
 from evaluator.judge.launches import LaunchTable
 from evaluator.result import KernelLimits, LaunchRecord
 
@@ -67,6 +67,8 @@ for _ in range(2):
 print(counts)
 """
 APIS = 6
+LAPS = 1024
+"""Of launch_clock.h."""
 
 
 @pytest.fixture(scope="module")
@@ -317,3 +319,57 @@ def test_a_kernel_of_a_library_is_not_taken_for_a_function(get: str, parts: tupl
     assert (kernel.kernel, function.kernel) == ("of_a_library", "Ftwo")
     limits = KernelLimits(registers=41, static_shared_bytes=11, local_bytes=31, max_threads=1, max_dynamic_shared_bytes=81)
     assert kernel.limits == function.limits == limits
+
+
+CLOCKED = """
+#include <stddef.h>
+typedef struct { unsigned x, y, z; } extent_t;
+static float now_ms;
+static int made, error, captured;
+int events(void) { return made; }
+int cudaEventCreate(float **event) { static float room[4096]; *event = &room[made++]; return 0; }
+int cudaEventRecord(float *event, void *stream) { if (stream == (void *)9) return error = 400; *event = now_ms; return 0; }
+int cudaEventElapsedTime(float *ms, float *start, float *end) { *ms = *end - *start; return 0; }
+int cudaStreamIsCapturing(void *stream, int *status) { *status = stream == (void *)8; return 0; }
+int cudaPeekAtLastError(void) { return error; }
+int cudaGetLastError(void) { int was = error; error = 0; return was; }
+int cudaLaunchKernel(const char *k, extent_t g, extent_t b, void **a, unsigned long s, void *t) { now_ms += g.x; return g.y > 1 ? 9 : 0; }
+"""
+CLOCKING = """
+#include <stddef.h>
+typedef struct { unsigned x, y, z; } extent_t;
+int cudaLaunchKernel(const void *, extent_t, extent_t, void **, size_t, void *);
+int cudaPeekAtLastError(void);
+int events(void);
+void assay_recorder_clock(int);
+void assay_recorder_laps(void);
+int launch_limited(void) {
+    static const extent_t one = {1, 1, 1};
+    for (volatile int round = 0; round < 3; ++round) {  /* before the clock runs, while it does, and after it */
+        if (round == 1) assay_recorder_clock(1);
+        for (volatile unsigned i = 0; i < MANY; ++i) cudaLaunchKernel("three", (extent_t){3, 1, 1}, one, NULL, 0, NULL);
+        cudaLaunchKernel("refused", (extent_t){5, 2, 1}, one, NULL, 0, NULL);
+        cudaLaunchKernel("captured", (extent_t){5, 1, 1}, one, NULL, 0, (void *)8);
+        cudaLaunchKernel("unknown stream", (extent_t){5, 1, 1}, one, NULL, 0, (void *)9);
+        if (round == 1) assay_recorder_clock(0), assay_recorder_laps(), assay_recorder_laps();
+    }
+    return 10000 * cudaPeekAtLastError() + events();
+}
+"""
+
+
+def test_the_clock_times_launches_while_it_runs(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, said, records = recorded(tmp_path, parts[0], CLOCKED, CLOCKING.replace("MANY", "7"))
+    assert (code, said) == (0, str(2 * LAPS)), said  # no error is left behind, and no event is made twice
+    assert [(item.count, item.timed, item.device_ms) for item in records] == [(21, 7, 21.0), (3, 0, 0.0), (3, 0, 0.0), (3, 0, 0.0)]
+
+
+def test_launches_beyond_the_clocks_laps_go_untimed(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    code, _, records = recorded(tmp_path, parts[0], CLOCKED, CLOCKING.replace("MANY", str(LAPS + 1)))
+    assert (code, records[0].count, records[0].timed, records[0].device_ms) == (0, 3 * (LAPS + 1), LAPS, 3.0 * LAPS)
+
+
+def test_a_process_without_events_is_not_timed(parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    launcher = CLOCKING.replace("MANY", "7").replace("events()", "0").replace("int events(void);", "")
+    code, said, records = recorded(tmp_path, parts[0], CLOCKED.replace("cudaEventElapsedTime", "nothing"), launcher)
+    assert (code, said, records[0].count, records[0].timed) == (0, "0", 21, 0)

@@ -61,6 +61,20 @@ function addArrival(item) {
   while (arrivals.rows.length > SHOWN) arrivals.deleteRow(-1);
 }
 
+function progress(run, done) {
+  if (run.expected === null) return done;
+  const made = document.createElement("span");
+  if (run.finished_at === null) {
+    const bar = document.createElement("progress");
+    bar.max = Math.max(run.expected, 1);
+    bar.value = done;
+    bar.setAttribute("aria-label", "Progress of run " + run.id);
+    made.append(bar, " ");
+  }
+  made.append(done + " of " + run.expected);
+  return made;
+}
+
 function showRuns(found) {
   const rows = found.map((run) => {
     const row = document.createElement("tr");
@@ -70,7 +84,7 @@ function showRuns(found) {
     cell(row, run.command, "long");
     cell(row, moment(run.started_at));
     cell(row, moment(run.finished_at));
-    cell(row, statuses.reduce((sum, [, count]) => sum + count, 0), "n");
+    cell(row, progress(run, statuses.reduce((sum, [, count]) => sum + count, 0)), "n");
     cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "long");
     return row;
   });

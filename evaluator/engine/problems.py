@@ -1,0 +1,103 @@
+"""Problems for a process without PyTorch: their files are loaded by another, which is forked from the judges' warm parent.
+
+The command line needs to know whether a problem's file is sound and what it is called, and nothing that would need PyTorch, whose import
+takes longer than all else at a run's start.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from evaluator.declaration import PrecisionName
+from evaluator.engine.warm import start_judges_parent
+from evaluator.problem import Problem, ProblemError, ProblemFacts, load
+
+END_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """A ProblemError on its way."""
+
+    path: Path
+    line: int | None
+    rule: str
+
+
+class ProblemReader:
+    """Loads problems by name, each when it is first asked for, in a process that is started for the first one. A context manager."""
+
+    def __init__(self, paths: dict[str, Path], precision: PrecisionName | None = None) -> None:
+        """`precision` is what they are judged in; None for their own."""
+        self._paths, self._precision = paths, precision
+        self._loaded: dict[str, ProblemFacts] = {}
+        self._context = multiprocessing.get_context("forkserver")
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._process is not None and self._pipe is not None:
+            self._process.kill()
+            self._process.join(END_WITHIN_S)
+            self._pipe.close()
+
+    def get(self, name: str) -> ProblemFacts:
+        """Raises ProblemError."""
+        if name not in self._loaded:
+            self._loaded[name] = self._ask(name, None)
+        return self._loaded[name]
+
+    def check(self, name: str, case: str) -> None:
+        """Raises ProblemError where the problem can't be had in this case."""
+        self._ask(name, case)
+
+    def _ask(self, name: str, case: str | None) -> ProblemFacts:
+        pipe = self._pipe or self._start()
+        try:
+            pipe.send((self._paths[name], case))
+            answer: ProblemFacts | _Fault = pipe.recv()
+        except (EOFError, OSError) as error:
+            raise ProblemError(self._paths[name], None, "importing the file leaves the process as it is, but ended it") from error
+        if isinstance(answer, _Fault):
+            raise ProblemError(answer.path, answer.line, answer.rule)
+        return answer
+
+    def _start(self) -> Connection:
+        start_judges_parent()
+        self._pipe, theirs = self._context.Pipe()
+        self._process = self._context.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
+        self._process.start()
+        theirs.close()
+        return self._pipe
+
+
+def serve(pipe: Connection, precision: PrecisionName | None) -> None:
+    """Answer (path, case or None) with the facts of the problem in this precision, or with what is wrong with it, until the other end is
+    closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command line's to handle
+    loaded: dict[Path, Problem] = {}
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            path, case = pipe.recv()
+            pipe.send(_answer(loaded, precision, path, case))
+    os._exit(0)  # whatever a problem's file has left running
+
+
+def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: Path, case: str | None) -> ProblemFacts | _Fault:
+    try:
+        if path not in loaded:
+            loaded[path] = load(path).in_precision(precision)
+        if case is not None:
+            loaded[path].instance(case)
+        return loaded[path].facts
+    except ProblemError as error:
+        return _Fault(error.path, error.line, error.rule)

@@ -1,0 +1,111 @@
+"""The warm parents: processes that have imported PyTorch, and fork the judges and the workers.
+
+Importing PyTorch is most of what a run's start takes, so that both are started before anything else is done; nothing heavy is imported
+from here for that.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Self
+
+from evaluator.devices import DeviceError, choose_all
+from evaluator.sandbox import Level, SandboxUnavailable, Zygote
+
+WORKER_MODULE = "evaluator.worker.main"
+JUDGE_MODULE = "evaluator.engine.judge_process"
+RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
+WARM_ENVIRONMENT = {
+    # One thread in a parent that forks, and no CUDA context: a forked child can't use its parent's.
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "0",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+    # Nor NVML, which importing PyTorch's extension module starts, and whose descriptors don't outlive a fork. Children set their own.
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+log = logging.getLogger(__name__)
+_STARTING = threading.Lock()
+"""Held while variables are those of the judges' parent."""
+
+
+def start_judges_parent() -> None:
+    """Start multiprocessing's fork server, unless it runs; returns at once, and it imports meanwhile."""
+    with _STARTING, _environment(WARM_ENVIRONMENT):
+        multiprocessing.get_context("forkserver").set_forkserver_preload([JUDGE_MODULE])
+        forkserver.ensure_running()
+
+
+def recorder_for(device_kind: str, cache_root: Path) -> str | None:
+    """Path of the library that records kernel launches, compiled at its first use; None on the CPU. Raises NativeBuildError."""
+    if device_kind != "cuda":
+        return None
+    from evaluator.build.native import compile_native
+
+    return str(compile_native(RECORDER, cache_root))
+
+
+def launch_zygote(level: Level | None, recorder: str | None) -> Zygote:
+    """Start the parent of the workers, which imports meanwhile. Raises SandboxUnavailable."""
+    return Zygote.launch((WORKER_MODULE,), level, WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {}))
+
+
+class EarlyStart:
+    """Both parents, started in the background before it is known whether all is well with what was asked for: if not, they end unused."""
+
+    def __init__(self, device: str, level: Level | None) -> None:
+        """`device` as on the command line."""
+        self._device, self._level = device, level
+        self._zygote: Zygote | None = None
+        self._thread = threading.Thread(target=self._launch, name="early start", daemon=True)
+
+    def __enter__(self) -> Self:
+        start_judges_parent()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if (zygote := self.take()) is not None:
+            zygote.close()
+
+    def take(self) -> Zygote | None:
+        """The workers' parent, which is now up to the caller, and may still be importing; None where it can't be started, or was taken."""
+        self._thread.join()
+        taken, self._zygote = self._zygote, None
+        return taken
+
+    def _launch(self) -> None:
+        try:
+            devices, _ = choose_all(self._device)
+            self._zygote = launch_zygote(self._level, _own_recorder() if devices[0].kind == "cuda" else None)
+        # Whatever is wrong is raised again by the start that is waited for.
+        except (DeviceError, SandboxUnavailable, RuntimeError, OSError) as error:
+            log.info("no early start: %s", error)
+
+
+def _own_recorder() -> str | None:
+    from evaluator.build.cache import default_root
+
+    return recorder_for("cuda", default_root())
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Variables that a process started meanwhile inherits."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,9 @@
+"""What all that is stored has in common."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """Base of all that is stored: immutable, no unknown fields, no NaN in its JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")

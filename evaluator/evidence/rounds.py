@@ -1,0 +1,96 @@
+"""How right the answers were, round by round."""
+
+from typing import Any
+
+from pydantic import Field
+
+from evaluator.category import Category
+from evaluator.evidence.record import Record
+
+
+class ErrorMap(Record):
+    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.error_map)."""
+
+    rows: tuple[str, ...]
+    """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""
+    rows_per_cell: int
+    columns_per_cell: int
+
+
+class WrongElement(Record):
+    """One wrong element of an output."""
+
+    index: tuple[int, ...]
+    value: float
+    expected: float
+
+
+class ErrorFigures(Record):
+    """How far one output is from the oracle in one round."""
+
+    output: str
+    """Path of the output in the returned structure, as in `[1]` or `['mean']`; empty for a lone tensor."""
+    elements: int
+    wrong: int
+    """Elements beyond their bound."""
+    max_error: float
+    """Largest |value - oracle| / (|oracle| + scale), scale being the RMS of the oracle's tensor or row."""
+    rms_error: float
+    """RMS of value - oracle over the RMS of the oracle."""
+    tolerance: float
+    """The bound that max_error was held against."""
+    reference_error: float
+    """max_error of the reference itself, in the submission's dtype."""
+    first_index: tuple[int, ...] | None = None
+    """The first wrong element, in row-major order."""
+    first_value: float | None = None
+    first_expected: float | None = None
+    pattern: str = ""
+    """How the wrong elements lie: everything, a tail, one stretch, whole rows or columns, a tile, a stride, isolated, scattered."""
+    nonfinite_mismatch: int = 0
+    """Elements that are NaN or infinite where the oracle is not the same."""
+    likeness: str = ""
+    """What the wrong elements are like: zeros, a multiple of the right ones, numbers of a narrower type."""
+    examples: tuple[WrongElement, ...] = ()
+    """The first wrong elements, and the worst."""
+    error_map: ErrorMap | None = None
+
+
+class RoundEvidence(Record):
+    """One correctness round."""
+
+    index: int
+    seed: int
+    """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
+    distribution: str = "own"
+    """Where its inputs came from (evaluator.judge.distributions)."""
+    passed: bool
+    category: Category | None = None
+    message: str = ""
+    outputs: tuple[ErrorFigures, ...] = ()
+
+
+class AblationEvidence(Record):
+    """One more answer, of another worker in which the submission's own kernels were left out."""
+
+    still_right: bool
+    category: Category | None = None
+    """What the wrong answer, or the worker's end, comes to; None where it was still right."""
+    message: str = ""
+
+
+class ShapeEvidence(Record):
+    """One answer in another set of shapes than the case's (evaluator.judge.generalisation)."""
+
+    case: str
+    """Its name: one that the problem declares, or what was done to the case's sizes."""
+    constants: dict[str, Any] = Field(default_factory=dict)
+    """The problem's numbers in it."""
+    declared: bool
+    inputs: tuple[str, ...] = ()
+    """Type and shape of each tensor among the arguments."""
+    right: bool | None
+    """None where the reference itself, or the machine, failed in it."""
+    category: Category | None = None
+    """What the wrong answer, or the worker's end, comes to; None where it was right."""
+    message: str = ""

@@ -1,0 +1,144 @@
+"""How long calls took."""
+
+import statistics
+
+from pydantic import Field
+
+from evaluator.category import Category
+from evaluator.evidence.record import Record
+
+DISTURBED_SHARE = 0.1
+"""A baseline that was slower by more than this while the candidate lived counts as it is without."""
+
+
+class TimingSide(Record):
+    """Times of the candidate or the baseline; every sample is one call."""
+
+    median_ms: float
+    lower_quartile_ms: float
+    upper_quartile_ms: float
+    samples_ms: tuple[float, ...]
+    wall_ms: tuple[float, ...] = ()
+    """The judge's own clock over each call's request: the talk and the L2 flush are in it."""
+    busy_ms: tuple[float, ...] = ()
+    """Processor time of the worker's process over each call's request, as the kernel counts it; none on a GPU."""
+    ahead_ms: tuple[float, ...] = ()
+    """Processor time of the worker's processes while inputs were copied into memory that they see, each time, before the call was asked
+    for; none on a GPU."""
+    reveal_ms: tuple[float, ...] = ()
+    """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
+    processor time of it."""
+    single_ms: tuple[float, ...] = ()
+    """Time of a call by the judge's clock, which starts when all is enqueued and its inputs come, with its flush and the copying of its
+    answer; of the baseline alone, the same without the call. None on the CPU."""
+    landed_ms: tuple[float, ...] = ()
+    """Of the same requests: the time until the answer was in memory that the worker does not see."""
+    burst_ms: tuple[float, ...] = ()
+    """Time of a call among others, back to back, by that clock, with its flush and with the copying of its answer, for each burst; of the
+    baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
+    background_ms: tuple[float, ...] = ()
+    """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
+
+    at_s: tuple[float, ...] = ()
+    """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
+    outliers: tuple[int, ...] = ()
+    """Positions of samples far beyond the quartiles (evaluator.judge.precision.outliers). They count as all others do."""
+
+    @property
+    def work_ms(self) -> float:
+        """What a call usually takes: processor time where that was counted, which other load on the machine does not lengthen."""
+        return statistics.median(self.busy_ms) if self.busy_ms else self.median_ms
+
+
+class WrongTimedAnswer(Record):
+    """An answer that was right in the rounds and wrong when it was timed."""
+
+    call: int
+    """Which of the timed calls, from 1; 0 for a call before them."""
+    message: str
+    category: Category = Category.CACHED_OUTPUT
+    back_to_back: bool = False
+    """Whether it was found where the device is not waited for between a call and the copying of its answer."""
+
+
+class TimingEvidence(Record):
+    """Candidate and baseline, timed in alternation, and the baseline alone."""
+
+    clock: str
+    """cuda_event (device time, checked against the judge's clock) or judge_wall (the judge's monotonic clock)."""
+    calls: int
+    candidate: TimingSide
+    baseline: TimingSide
+    alone: TimingSide | None = None
+    """The baseline after the candidate had been killed: what the candidate's figures are held against. None in older records."""
+    deferred_ms: float = 0.0
+    """How much longer the candidate's answers take to arrive than the baseline's, where that is more than the clock's spread: put off, or
+    laid out so that copying is slow."""
+    ahead_ms: float = 0.0
+    """Processor time that the candidate takes before a call is asked for, while its inputs arrive, beyond the baseline's, where that is
+    more than bookkeeping."""
+    background_ms: float = 0.0
+    """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
+    unexplained_ms: float | None = None
+    """How much longer a call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
+    less. None on the CPU, where the judge's clock is the only one."""
+    unclaimed_ms: float = 0.0
+    """What the candidate's claims leave out of a call, by the judge's clock over single calls or over calls back to back, where it is more
+    than the spread."""
+    gated: bool = True
+    """Whether the judge's clock ran behind its gate; otherwise, as for a forward() that waits for the device, the host's time is in it."""
+    in_a_row: int = 0
+    """Of how many calls a burst is; 0 on the CPU."""
+    unflushed: int = 0
+    """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
+    unflushed_bursts: int = 0
+    """The same of single calls and bursts for the judge's clock, which then are no samples."""
+
+    protocol: str | None = None
+    """What a time is of (evaluator.judge.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
+    fallback: str = ""
+    """Why it is not the protocol that was asked for, where it is not."""
+    calls_in_block: int = 1
+    """Calls that were asked for in one request."""
+    blocks: int = 0
+    """Requests to each side, in turns of an order drawn anew; 0 in older records."""
+    warm_up_calls: int = 0
+    """Calls of each side before those that count."""
+    steady: bool | None = None
+    """Whether times had stopped changing by then. None in older records."""
+    stop: str = ""
+    """Why there were no more calls (evaluator.judge.precision): `precise` or `budget`; empty in older records."""
+    interval: tuple[float, float] | None = None
+    """What holds the ratio of the baseline's to the candidate's time with 95 % confidence, by bootstrap over blocks: of the medians,
+    without what is charged. None in older records."""
+    others: dict[str, TimingSide] = Field(default_factory=dict)
+    """Further baselines, timed in the same turns, by their kind."""
+    failed_baselines: dict[str, str] = Field(default_factory=dict)
+    """Why a further baseline that was asked for could not be timed."""
+
+    @property
+    def ratio(self) -> float:
+        """The baseline's time over the candidate's median, without what is charged."""
+        return self.baseline_ms / self.candidate.median_ms
+
+    @property
+    def runtime_ms(self) -> float:
+        """The candidate's time: the median of its calls, and what it left out of them.
+
+        An answer that is slow to copy shows in bursts too, and is charged once.
+        """
+        late_ms = max(self.deferred_ms, self.unclaimed_ms)
+        return self.candidate.median_ms + self.ahead_ms + self.background_ms + late_ms
+
+    @property
+    def baseline_ms(self) -> float:
+        """The baseline's time: the median of its calls, or of those without the candidate where these are clearly faster."""
+        return self.alone.median_ms if self.alone and self.disturbed else self.baseline.median_ms
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the baseline was slower while the candidate lived: by a tenth in the median, and beyond both spreads."""
+        if self.alone is None:
+            return False
+        slower = self.baseline.median_ms > (1 + DISTURBED_SHARE) * self.alone.median_ms
+        return slower and self.baseline.lower_quartile_ms > self.alone.upper_quartile_ms

@@ -1,0 +1,86 @@
+"""All that was observed of one evaluation."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from evaluator.evidence.build import BuildEvidence
+from evaluator.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
+from evaluator.evidence.ending import ExceptionEvidence, ExitEvidence
+from evaluator.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
+from evaluator.evidence.record import Record
+from evaluator.evidence.rounds import AblationEvidence, RoundEvidence, ShapeEvidence
+from evaluator.evidence.sanitizer import SanitizerEvidence
+from evaluator.evidence.timing import TimingEvidence, WrongTimedAnswer
+
+
+class Evidence(Record):
+    """What was observed of one evaluation."""
+
+    sandbox: str | None = None
+    """The level of confinement that was reached."""
+    stage: str = "read"
+    """The last stage entered."""
+    builds: tuple[BuildEvidence, ...] = ()
+    launches: tuple[LaunchRecord, ...] = ()
+    kernel_times: KernelTimes | None = None
+    """None where the time of kernels was not taken."""
+    device_states: tuple[DeviceState, ...] = ()
+    """In the order in which they were read."""
+    rounds: tuple[RoundEvidence, ...] = ()
+    sizes: tuple[int, ...] = ()
+    """Sizes of the dimensions of the case's inputs, each once."""
+    timing: TimingEvidence | None = None
+    conditions: ConditionsEvidence | None = None
+    """None without a timing, and on the CPU."""
+    floor: FloorEvidence | None = None
+    """Measured after the timing; None on the CPU."""
+    light: LightEvidence | None = None
+    """None without a timing, and where the problem asks for nothing that takes time."""
+    wrong_timed_answer: WrongTimedAnswer | None = None
+    """The timing ended with it."""
+    ablation: AblationEvidence | None = None
+    """None where nothing hung on it."""
+    shapes: tuple[ShapeEvidence, ...] = ()
+    """Answers in other shapes, of a submission that is right in its own; up to the one that ended the worker."""
+    strict_shapes: bool = False
+    """Whether it has to be right in those too."""
+    trivial: tuple[str, ...] = ()
+    """Trivial answers that the problem accepts, as `zeros`: a right answer to it says nothing."""
+    starving: StarvingEvidence | None = None
+    """The judge ran out of device memory, and this is why."""
+    fault: FaultEvidence | None = None
+    """None where nothing broke on a device, and where a second run did not show which kernel it was."""
+    sanitizer: SanitizerEvidence | None = None
+    """None where it was not asked for, or nothing called for it. No verdict rests on it."""
+    exception: ExceptionEvidence | None = None
+    exit: ExitEvidence | None = None
+    protocol_error: str = ""
+    """What was wrong with what came on the worker's channel, where something was."""
+    stdout: str = ""
+    """What the submission printed, capped."""
+    stderr: str = ""
+    stages_s: dict[str, float] = Field(default_factory=dict)
+    """Seconds spent in each stage, in order."""
+    first_line: int = 1
+    """Line of what was handed in that the submission's code begins on: diagnostics and verdicts count lines from the file's first."""
+    note: str = ""
+    """How the submission was read, where that is not plain: its code came from the reasoning, say."""
+    detail: str = ""
+    """A traceback or other detail of the judge's own, for infrastructure errors."""
+
+    @property
+    def generalises(self) -> Literal["yes", "no", "untested"]:
+        """Whether the submission is right in other shapes too."""
+        told = [shape.right for shape in self.shapes if shape.right is not None]
+        return "untested" if not told else "yes" if all(told) else "no"
+
+    def device_share(self, launch: LaunchRecord) -> float | None:
+        """What share of a call's time on the device such launches have; None where that was not taken.
+
+        Kernels that ran side by side may have more time together than the call: then they share what they have.
+        """
+        if self.kernel_times is None or not launch.timed:
+            return None
+        whole_ms = max(self.kernel_times.call_ms, sum(other.device_ms for other in self.launches))
+        return launch.device_ms / whole_ms if whole_ms > 0 else None

@@ -1,0 +1,47 @@
+"""CUDA in the judge's process, made ready before the device is held: its context, and the kernels that judging takes.
+
+CUDA loads a kernel when it is first launched. In a judge that has just started, that would be while a submission has the device, and others
+wait for it.
+"""
+
+import logging
+
+import torch
+
+from evaluator.declaration import SMALL_CASE
+from evaluator.judge.answer import form_of, tensors_of
+from evaluator.judge.distributions import changed
+from evaluator.judge.inputs import fresh_seed
+from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.rounds import judge_values, plan_rounds, synchronize
+from evaluator.problem import Problem, ProblemCase, ProblemError
+
+log = logging.getLogger(__name__)
+
+
+def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
+    """Make this process's context on the device, and judge the reference's own answers to the problem's `small` case, where it has one.
+
+    `warmed` holds the hashes of the problems that this has been done for. Raises RuntimeError where there is no context to be had.
+    """
+    torch.zeros(1, device=device)
+    if problem.sha256 in warmed or SMALL_CASE not in problem.case_names:
+        return
+    warmed.add(problem.sha256)
+    try:
+        _judge_itself(problem.instance(SMALL_CASE), device)
+    except (ProblemError, ReferenceFailedError, RuntimeError) as error:  # the rounds will tell, if there is something to be told
+        log.info("%s could not be warmed up: %s", problem.name, error)
+
+
+def _judge_itself(case: ProblemCase, device: torch.device) -> None:
+    """Each kind of round, with the reference as the candidate."""
+    oracle = Oracle(case.model(fresh_seed(), device), case.rows_independent)
+    example = case.inputs(fresh_seed(), device)
+    form = form_of(oracle.expected(example))
+    for plan in plan_rounds(case, example, form):
+        seed = fresh_seed()
+        arguments = changed(case.inputs(seed, device), plan.distribution, seed)
+        answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(arguments))]
+        judge_values(case, oracle, arguments, answer, form)
+    synchronize(device)

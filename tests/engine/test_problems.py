@@ -1,0 +1,83 @@
+"""Problems by way of another process, for one that has no PyTorch."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evaluator.engine.problems import ProblemReader
+from evaluator.problem import ProblemError, discover, load
+
+SOUND = """\
+import torch
+from torch import nn
+ASSAY = {"cases": {"full": {}, "small": {"rows": 4}}}
+rows = 1024
+class Model(nn.Module):
+    def forward(self, x):
+        return x
+def get_inputs():
+    return [torch.rand(rows, 4)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sound.py").write_text(SOUND)
+    (tmp_path / "broken.py").write_text(SOUND + "\n1 / 0\n")
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    return tmp_path
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[ProblemReader]:
+    with ProblemReader(discover([folder])) as reader:
+        yield reader
+
+
+def test_what_another_process_tells_is_what_loading_it_here_does(reader: ProblemReader, folder: Path) -> None:
+    facts = reader.get("sound")
+    assert facts == load(folder / "sound.py").facts
+    assert (facts.default_case("cpu"), facts.default_case("cuda"), facts.source) == ("small", "full", SOUND)
+    assert reader.get("sound") is facts
+    assert reader.get("softmax").case_names[0] == "full"
+
+
+def test_problems_are_told_of_in_the_precision_that_is_asked_for(folder: Path) -> None:
+    (folder / "narrow.py").write_text(SOUND.replace('{"cases"', '{"dtype": "float32", "dtypes": ["float32"], "cases"'))
+    with ProblemReader(discover([folder]), "bfloat16") as reader:
+        assert reader.get("sound").precision == "bfloat16"
+        with pytest.raises(ProblemError, match="may be judged in float32, not in bfloat16"):
+            reader.get("narrow")
+    with ProblemReader(discover([folder])) as reader:
+        assert (reader.get("sound").precision, reader.get("narrow").precision) == ("own", "float32")
+
+
+def test_what_is_wrong_is_told_with_its_line(reader: ProblemReader, folder: Path) -> None:
+    with pytest.raises(ProblemError, match="ZeroDivisionError") as raised:
+        reader.get("broken")
+    assert (raised.value.path, raised.value.line) == (folder / "broken.py", SOUND.count("\n") + 2)
+    assert reader.get("sound").name == "sound"
+
+
+def test_a_case_that_is_not_declared_is_told_of(reader: ProblemReader) -> None:
+    reader.check("sound", "small")
+    with pytest.raises(ProblemError, match="there is no case 'smal'; there is small"):
+        reader.check("sound", "smal")
+
+
+def test_a_file_that_ends_the_process_is_a_problem_that_is_wrong(reader: ProblemReader) -> None:
+    with pytest.raises(ProblemError, match=r"ends\.py: importing the file"):
+        reader.get("ends")
+
+
+def test_nothing_is_started_for_nothing_and_nothing_stays(folder: Path) -> None:
+    with ProblemReader(discover([folder])) as reader:
+        assert reader._process is None
+        reader.get("sound")
+        assert reader._process is not None and reader._process.pid is not None
+        pid = reader._process.pid
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

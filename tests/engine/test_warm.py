@@ -1,0 +1,66 @@
+"""The warm parents, started before it is known whether they will be needed."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evaluator.engine.local import LocalEngine
+from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE, EarlyStart, recorder_for, start_judges_parent
+from evaluator.sandbox import Level
+from tests.judge.conftest import own_cpu
+
+
+def zygotes() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if WORKER_MODULE in child.cmdline()]
+
+
+def test_what_is_started_early_and_not_needed_ends_with_its_block() -> None:
+    before = zygotes()
+    with EarlyStart("cpu", Level.NONE):
+        pass
+    assert zygotes() == before
+
+
+def test_what_was_taken_outlives_the_block_and_is_given_once() -> None:
+    with EarlyStart("cpu", Level.NONE) as early:
+        zygote = early.take()
+        assert early.take() is None
+    assert zygote is not None
+    with zygote:
+        zygote.await_ready()
+        assert zygote.alive and zygote.threads == 1 and zygote.level is Level.NONE
+
+
+def test_a_device_that_is_not_there_is_left_to_whoever_asks_for_it() -> None:
+    with EarlyStart("cuda:99", None) as early:
+        assert early.take() is None
+
+
+@pytest.mark.parametrize("level", [None, Level.NONE])
+def test_an_engine_uses_what_was_started_early(tmp_path: Path, level: Level | None) -> None:
+    options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path, level=level)
+    with EarlyStart("cpu", level) as early, LocalEngine(options, early) as engine:
+        engine.start()
+        (early_one,) = zygotes()[-1:]
+        assert engine._zygote is not None and engine._zygote.pid == early_one.pid
+        early_one.kill()  # the next one is the engine's own
+        early_one.wait(10)
+        assert engine.sandbox_level == (level or engine.sandbox_level)
+        assert engine._zygote.pid != early_one.pid
+
+
+def test_the_judges_parent_has_variables_that_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    start_judges_parent()
+    assert os.environ["OMP_NUM_THREADS"] == "7" and "GOMP_SPINCOUNT" not in os.environ
+    assert WARM_ENVIRONMENT["OMP_NUM_THREADS"] == "1"
+
+
+def test_launches_are_recorded_on_a_gpu_only(tmp_path: Path) -> None:
+    assert recorder_for("cpu", tmp_path) is None
+    recorder = recorder_for("cuda", tmp_path)
+    assert recorder is not None and Path(recorder).is_relative_to(tmp_path)

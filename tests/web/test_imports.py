@@ -1,0 +1,175 @@
+"""Results that come over the network: from whoever has the token, and from nobody else."""
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from db.exchange import export_json
+from db.store import Entry, Store
+from db.upkeep import check
+from evaluator.category import Category
+from tests.command_line import PROJECT
+from tests.db.samples import full_evidence, result
+from tests.web.conftest import ADDRESS, fill
+from web import imports
+from web.app import HEADERS, create_app
+from web.imports import TokenError, read_token
+
+TOKEN = "0123456789abcdefghij"
+MINE = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def taking(store: Store) -> Iterator[TestClient]:
+    with TestClient(create_app(store, ["127.0.0.1"], TOKEN), base_url=ADDRESS) as opened:
+        yield opened
+
+
+def lines(*entries: Entry) -> str:
+    return "".join(entry.to_line() + "\n" for entry in entries)
+
+
+def test_what_another_database_exports_is_taken_once(taking: TestClient, store: Store, tmp_path: Path) -> None:
+    exported = io.BytesIO()
+    with Store.open(f"sqlite:///{tmp_path}/elsewhere.db") as elsewhere:
+        fill(elsewhere)
+        count = export_json(elsewhere, exported)
+    for added in (count, 0):
+        answer = taking.post("/import", content=exported.getvalue(), headers=MINE)
+        assert answer.status_code == 200 and answer.json() == {"read": count, "added": added, "known": count - added}
+    assert store.count() == count and check(store, deep=True) == []
+    assert "submissions/softmax/ada.py" in taking.get("/leaderboard").text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer " + TOKEN[:-1]},
+        {"Authorization": f"Bearer {TOKEN}x"},
+        {"Authorization": f"Bearer {TOKEN.upper()}"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": b"Bearer \xff\xfe"},
+        {"Cookie": f"token={TOKEN}; Authorization=Bearer {TOKEN}"},
+        {"X-Authorization": f"Bearer {TOKEN}"},
+    ],
+)
+def test_nobody_else_s_results_are_taken(taking: TestClient, store: Store, given: dict[str, str | bytes]) -> None:
+    body = lines(Entry(result(), "class ModelNew: ...\n"))
+    answer = taking.post("/import", params={"token": TOKEN}, content=body, headers=given)  # type: ignore[arg-type]
+    assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer" and "token alone" in answer.json()["error"]
+    assert TOKEN not in answer.text and store.count() == 0
+
+
+def test_a_page_of_another_website_can_not_write(taking: TestClient, store: Store) -> None:
+    # What a browser sends without asking first: a form, with what belongs to the visitor.
+    form = {"Origin": "http://evil.example", "Content-Type": "text/plain", "Sec-Fetch-Site": "cross-site"}
+    assert taking.post("/import", content=lines(Entry(result(), "x")), headers=form).status_code == 401
+    # What it asks first, as it does for a header of the page's own choice.
+    asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    answer = taking.options("/import", headers=asked)
+    assert answer.status_code == 405 and not any(name.startswith("access-control") for name in answer.headers)
+    assert taking.post("/import", content="", headers=MINE | {"Host": "evil.example"}).status_code == 421
+    assert store.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("no json\n", "body:1 is no exported evaluation"),
+        (lines(Entry(result(), "x")) + "{}\n", "body:2 is no exported evaluation: 'source' is missing"),
+        (b"\xff\n", "it is not UTF-8"),
+    ],
+)
+def test_lines_that_are_no_evaluations_are_refused_whole(taking: TestClient, store: Store, body: str | bytes, words: str) -> None:
+    answer = taking.post("/import", content=body, headers=MINE)
+    assert answer.status_code == 400 and words in answer.json()["error"]
+    assert store.count() == 0
+
+
+def test_too_much_at_once_is_refused(taking: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imports, "MAX_BYTES", 1000)
+    body = lines(Entry(result(), "x")) * 2
+
+    def in_parts() -> Iterator[bytes]:
+        yield from (body[start : start + 100].encode() for start in range(0, len(body), 100))
+
+    for content in (body, in_parts()):
+        answer = taking.post("/import", content=content, headers=MINE)
+        assert answer.status_code == 413 and "several requests" in answer.json()["error"]
+    assert store.count() == 0
+
+
+def test_a_database_that_takes_nothing_is_said(taking: TestClient, store: Store) -> None:
+    with store.change() as connection:
+        connection.exec_driver_sql("DROP TABLE speeds_of_light")
+    answer = taking.post("/import", content=lines(Entry(result(evidence=full_evidence()), "x")), headers=MINE)
+    assert answer.status_code == 503 and "can't be written" in answer.json()["error"]
+    assert store.count() == 0
+
+
+def test_with_a_token_all_else_can_only_be_read(taking: TestClient, store: Store) -> None:
+    ids = fill(store)
+    for path in ("/", "/leaderboard", f"/evaluation/{ids['failed']}", "/live/events", "/import"):
+        for method in ("PUT", "PATCH", "DELETE") + (("GET",) if path == "/import" else ("POST",)):
+            answer = taking.request(method, path, headers=MINE)
+            assert answer.status_code == 405, (method, path)
+            assert all(answer.headers[name] == value for name, value in HEADERS.items())
+
+
+def test_without_a_token_there_is_nothing_to_write_to(client: TestClient, store: Store) -> None:
+    assert client.post("/import", content=lines(Entry(result(), "x")), headers=MINE).status_code == 404
+    assert store.count() == 0
+
+
+def test_a_token_is_made_where_there_is_none_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    token = read_token(path)
+    assert len(token) > 40 and path.stat().st_mode & 0o777 == 0o600
+    assert read_token(path) == token and read_token(tmp_path / "other") != token
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "words"),
+    [("", 0o600, "no token"), ("short\n", 0o600, "no token"), ("two words of a token\n", 0o600, "no token"), (TOKEN, 0o640, "chmod 600")],
+)
+def test_a_file_that_is_no_good_is_refused(tmp_path: Path, text: str, mode: int, words: str) -> None:
+    path = tmp_path / "token"
+    path.write_text(text)
+    path.chmod(mode)
+    with pytest.raises(TokenError, match=words):
+        read_token(path)
+    with pytest.raises(TokenError, match="No such file"):
+        read_token(tmp_path / "none" / "token")
+
+
+def test_the_example_of_the_documents_works(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/there.db") as there:
+        there.save(result(Category.TIMEOUT, submission="late.py"), "late")
+        with (tmp_path / "all.jsonl").open("wb") as file:
+            export_json(there, file)
+    words = [sys.executable, "-m", "web", "--db", f"sqlite:///{tmp_path}/here.db", "--port", "0", "--token-file", str(tmp_path / "token")]
+    with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+        assert address is not None
+        (block,) = re.findall(r"^    (curl .*)$", (PROJECT / "docs/pages.md").read_text(), re.MULTILINE)
+        command = block.replace("http://127.0.0.1:8300", address[0])
+        sent = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert sent.returncode == 0 and json.loads(sent.stdout) == {"read": 1, "added": 1, "known": 0}, sent.stderr
+    assert process.returncode == 0 and errors == ""
+    with Store.open(f"sqlite:///{tmp_path}/here.db", read_only=True) as here:
+        stored = here.get(1)
+        assert stored is not None and stored.result.submission == "late.py"

@@ -1,0 +1,81 @@
+"""The clock around a call, with the real recorder; a library stands for CUDA's, and its time passes by launches alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.native import compile_native
+from evaluator.engine.warm import RECORDER
+from evaluator.judge.launches import LaunchTable
+from tests.worker.test_launch_recorder import CLOCKED
+
+LAUNCHER = """
+typedef struct { unsigned x, y, z; } extent_t;
+int cudaLaunchKernel(const void *, extent_t, extent_t, void **, unsigned long, void *);
+int launch(void) { volatile int code = cudaLaunchKernel("kernel", (extent_t){3, 1, 1}, (extent_t){1, 1, 1}, 0, 0, 0); return code; }
+"""
+SCRIPT = """
+import ctypes, os, sys
+import torch
+
+table, runtime, launcher = int(sys.argv[1]), ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL), ctypes.CDLL(sys.argv[3])
+ctypes.CDLL(None).assay_recorder_attach(table, ctypes.c_size_t(os.fstat(table).st_size))
+passed_ms = ctypes.c_float.in_dll(runtime, "now_ms")
+
+class Event:
+    def __init__(self, enable_timing): assert enable_timing
+    def record(self): self.at_ms = passed_ms.value
+    def elapsed_time(self, later): return later.at_ms - self.at_ms
+
+torch.cuda.Event = Event
+from evaluator.worker.kernel_clock import KernelClock
+
+clock = KernelClock()
+launcher.launch()
+try:
+    with clock.running():
+        passed_ms.value += 1.0
+        launcher.launch()
+        launcher.launch()
+        if len(sys.argv) > 4:
+            raise KeyError
+except KeyError:
+    pass
+launcher.launch()
+print(clock.read())
+"""
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A runtime, and what launches with it."""
+    folder = tmp_path_factory.mktemp("clock")
+    for name, source, more in (
+        ("runtime", CLOCKED.replace("static float now_ms", "float now_ms"), []),
+        ("launcher", LAUNCHER, [str(folder / "runtime.so")]),
+    ):
+        (folder / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", *more, "-o", f"{name}.so"], cwd=folder, check=True)
+    return [str(folder / name) for name in ("runtime.so", "launcher.so")]
+
+
+@pytest.mark.parametrize("raising", [[], ["raising"]], ids=["returns", "raises"])
+def test_the_launches_of_a_call_are_timed_and_the_call_itself(libraries: list[str], raising: list[str], tmp_path: Path) -> None:
+    table = LaunchTable()
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(table.descriptor), *libraries, *raising],
+        env={**os.environ, "LD_PRELOAD": str(compile_native(RECORDER, tmp_path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        pass_fds=[table.descriptor],
+    )
+    launches = table.read()
+    table.close()
+    assert done.stdout.split() == ["7.0"], done.stderr
+    (launch,) = launches
+    assert (launch.count, launch.timed, launch.device_ms, launch.each_ms) == (4, 2, 6.0, 3.0)

@@ -1,0 +1,113 @@
+"""Taking results in over the network: the one thing that can be written here, and only with a token that its owner gave out.
+
+The token travels in the `Authorization` header. A browser never sends that on its own, and a page of another origin can't make it, so that
+no website can have a visitor's browser write here.
+"""
+
+import hmac
+import secrets
+import stat
+import tempfile
+import threading
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.exc import SQLAlchemyError
+
+from db.error import StoreError
+from db.exchange import import_lines
+from db.report import dump
+from db.store import Store
+from web.site import JSON, of_request
+
+router = APIRouter()
+MAX_BYTES = 1 << 30
+"""Of one request; more comes in several."""
+SHORTEST = 16
+"""Characters of a token: what nobody guesses in a lifetime, where they are drawn at random."""
+_SCHEME = "bearer"
+_TURN = threading.Lock()
+
+
+class TokenError(Exception):
+    """A file is no good as the place of a token; the message says why."""
+
+
+def read_token(path: Path) -> str:
+    """The token in a file, which is made with a new one where there is none. Raises TokenError."""
+    try:
+        if not path.exists():
+            path.touch(0o600, exist_ok=False)
+            path.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise TokenError(f"{path} can be read by others than its owner: chmod 600 {path}")
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "it is not ASCII"
+        raise TokenError(f"{path} can't be used for a token: {cause}.") from error
+    if len(token) < SHORTEST or not token.isprintable() or " " in token:
+        raise TokenError(f"{path} holds no token: one word of at least {SHORTEST} characters. Remove it, and one is made.")
+    return token
+
+
+class RefusedError(Exception):
+    """Why a request is not done."""
+
+    def __init__(self, status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status, self.headers = status, dict(headers or {})
+
+
+def _permitted(request: Request, authorization: Annotated[str, Header()] = "") -> None:
+    """Raises RefusedError, before anything of the body has been read."""
+    scheme, _, given = authorization.partition(" ")
+    wanted: str = request.app.state.token
+    if scheme.lower() != _SCHEME or not hmac.compare_digest(given.strip().encode(), wanted.encode()):
+        text = "Results are taken from those who have the token alone: send `Authorization: Bearer TOKEN`."
+        raise RefusedError(HTTPStatus.UNAUTHORIZED, text, {"WWW-Authenticate": "Bearer"})
+    told = request.headers.get("content-length", "0")
+    if told.isdecimal() and int(told) > MAX_BYTES:
+        raise _too_large()
+
+
+@router.post("/import", dependencies=[Depends(_permitted)])
+async def take(request: Request) -> Response:
+    """Stores the evaluations in the body, lines as `python -m db export --format json` writes them; those already stored are left out."""
+    with tempfile.NamedTemporaryFile(prefix="assay-import-") as file:
+        await _receive(request, file)
+        read, added = await run_in_threadpool(_import, of_request(request).store, Path(file.name))
+    return Response(dump({"read": read, "added": added, "known": read - added}), media_type=JSON)
+
+
+async def _receive(request: Request, file: IO[bytes]) -> None:
+    """Raises RefusedError."""
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_BYTES:
+            raise _too_large()
+        await run_in_threadpool(file.write, part)
+    await run_in_threadpool(file.flush)
+
+
+def _import(store: Store, path: Path) -> tuple[int, int]:
+    """Raises RefusedError for what can't be read, and where the database takes nothing."""
+    try:
+        with _TURN:
+            return import_lines(store, path, "body")
+    except StoreError as error:
+        of_database = isinstance(error.__cause__, SQLAlchemyError)
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE if of_database else HTTPStatus.BAD_REQUEST, str(error)) from error
+
+
+def _too_large() -> RefusedError:
+    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"More than {MAX_BYTES} bytes: send the lines in several requests.")
+
+
+def refusal(_request: Request, error: Any) -> Response:
+    """The answer to a request that is not done."""
+    return Response(dump({"error": str(error)}), status_code=error.status, media_type=JSON, headers=error.headers)
