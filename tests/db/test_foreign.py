@@ -59,8 +59,9 @@ def test_the_level_has_to_be_known(store: Store, run: Path) -> None:
 
 
 def test_history_has_them_with_and_without_evaluations(
-    sqlite_store: Store, sqlite_url: str, run: Path, capsys: pytest.CaptureFixture[str]
+    sqlite_store: Store, sqlite_url: str, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     name = f"runs/a_model/{KERNEL}"
     assert main(["--db", sqlite_url, "import", "--kernelbench", str(run / "eval_results.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 3
