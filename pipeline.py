@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from db.rows import EvaluationKey
     from db.store import Store
+    from evaluator.declaration import PrecisionName
     from evaluator.devices import Device
     from evaluator.engine.local import LocalEngine
     from evaluator.engine.problems import ProblemReader
@@ -133,6 +134,12 @@ def parser() -> argparse.ArgumentParser:
     add("--every-block", action="store_true", help="judge each ModelNew block of a response, not just its final answer")
     add("--device", default="auto", metavar="DEVICE", help="auto (CUDA where there is one), cuda, cuda:N or cpu")
     add("--case", metavar="NAME", help="which set of shapes; by default full on a GPU, small on a CPU")
+    add(
+        "--dtype",
+        type=_precision,
+        metavar="TYPE",
+        help="judge each problem in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
+    )
     add("--db", default="sqlite:///assay.db", metavar="URL", help="SQLAlchemy URL of the database (default: %(default)s)")
     add("--json", metavar="FILE", help="write one JSON object per evaluation as results come; - for standard output")
     add(
@@ -143,8 +150,19 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
     add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
+    shapes = this.add_mutually_exclusive_group()
+    shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes than its own is incorrect")
+    shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
+    add("--protocol", metavar="NAME", help="how calls are timed: cold, throughput or graph on a GPU, cpu elsewhere (default: cold or cpu)")
+    add(
+        "--baseline",
+        type=_baselines,
+        default=("eager",),
+        metavar="KINDS",
+        help="what submissions are timed beside: eager, and perhaps compile (torch.compile), with a comma between them (default: eager)",
+    )
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
     add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     add(
@@ -167,6 +185,21 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return value
+
+
+def _precision(text: str) -> "PrecisionName":
+    from evaluator.declaration import PRECISIONS
+
+    if text not in PRECISIONS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(PRECISIONS)}")
+    return PRECISIONS[text]
+
+
+def _baselines(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(["eager", *text.split(",")]))
+    if unknown := set(kinds) - {"eager", "compile"}:
+        raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; there is eager, compile")
+    return kinds
 
 
 def _wish(text: str) -> "Wish":
@@ -193,21 +226,44 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
         raise UsageError(f"--feedback has no format {options.feedback[0]!r}; there is {', '.join(FEEDBACK_FORMATS)}")
     known = discover(options.reference)
-    if options.problem and options.problem not in known:
-        raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(known)}")
+    if options.problem:
+        options.problem = _meant(options.problem, known)
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
+    _check_protocol(options.protocol, devices[0])
     sanitizer = _sanitizer(options.sanitize, devices[0]) if options.sanitize else None
     feedback_name = options.feedback[1] if options.feedback else None
     with (
         Store.open(options.db) as store,
         _output_file("--json", options.json) as json_file,
         _output_file("--feedback markdown", feedback_name) as feedback_file,
-        ProblemReader(known) as problems,
+        ProblemReader(known, options.dtype) as problems,
     ):
         store.start_run(sys.argv, submissions.expected)
         session = Session(options, store, json_file, feedback_file, devices, stands_in, problems, sanitizer, early)
         return session.judge(submissions)
+
+
+def _meant(problem: str, known: Mapping[str, Path]) -> str:
+    """The name of the problem that is meant by a name, a file or a number. Raises UsageError."""
+    from evaluator.attribution import Catalogue
+
+    catalogue = Catalogue(known)
+    name = catalogue.named(problem)
+    if name is None:
+        near = catalogue.nearest(problem) or tuple(known)
+        raise UsageError(f"there is no problem {problem!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+    return name
+
+
+def _check_protocol(name: str | None, device: "Device") -> None:
+    """Raises UsageError."""
+    from evaluator.judge.protocols import UnknownProtocolError, choose
+
+    try:
+        choose(name, device.kind)
+    except UnknownProtocolError as error:
+        raise UsageError(f"--protocol: {error}") from error
 
 
 def _sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
@@ -329,6 +385,7 @@ class Session:
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.rows import EvaluationKey
+        from evaluator.judge.protocols import alternative
 
         name = submission.problem
         problem = self.problems.get(name) if name and not submission.rejection else None
@@ -339,6 +396,8 @@ class Session:
             problem_sha256=problem.sha256 if problem else None,
             case=self._case(name) if problem and name else None,
             device_name=self.device.name if problem else "",
+            precision=problem.precision if problem else None,
+            protocol=alternative(self.options.protocol) if problem else None,
         )
 
     def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
@@ -357,7 +416,11 @@ class Session:
             case=key.case,
             note=submission.note,
             timeout_s=self.options.timeout,
+            precision=self.options.dtype,
+            shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
             first_line=submission.first_line,
+            protocol=self.options.protocol,
+            baselines=self.options.baseline,
         )
 
     def _case(self, problem: str) -> str:

@@ -47,11 +47,11 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
     if options.overall:
         from db.overall import overall
 
-        boards = overall(store, device=options.device, case=options.case, precision=options.precision)
+        boards = overall(store, options.device, options.case, options.precision, options.protocol)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
     from db.leaderboard import leaderboard
 
-    rows = leaderboard(store, **_filters(options), every=options.all, top=options.top)
+    rows = leaderboard(store, **_filters(options), protocol=options.protocol, every=options.all, top=options.top)
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 
@@ -70,11 +70,17 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
     stored = store.get(options.id)
     if stored is None:
         raise StoreError(f"There is no evaluation {options.id} in {store.name}. `python -m db leaderboard --json` lists ids.")
+    told = ""
     if options.plot_error is not None:
         from db.plot import plot_error
 
-        told = plot_error(stored.result, options.plot_error)
-        return _say(told) if not options.json else _say(show.evaluation_json(stored, options.source))
+        told += plot_error(stored.result, options.plot_error)
+    if options.plot is not None:
+        from db.plot_times import plot_times
+
+        told += plot_times(stored.result, options.plot)
+    if told and not options.json:
+        return _say(told)
     return _say(show.evaluation_json(stored, options.source) if options.json else show.evaluation_text(stored, options.source))
 
 
@@ -84,16 +90,27 @@ def _compare(store: "Store", options: argparse.Namespace) -> int:
     from db.compare import compare
 
     names = {name: value for name, value in _filters(options).items() if name != "author"}
-    comparison = compare(store, options.first, options.second, Filters(**names))
+    comparison = compare(store, options.first, options.second, Filters(**names, protocol=options.protocol))
     return _say(report.dump(comparison) if options.json else report.comparison_text(comparison))
 
 
 def _history(store: "Store", options: argparse.Namespace) -> int:
     from db import report
+    from db.error import StoreError
+    from db.foreign import foreign_history
     from db.history import history
 
-    rows = history(store, options.submission)
-    return _say(report.dump(rows) if options.json else report.history_text(options.submission, rows))
+    foreign = foreign_history(store, options.submission)
+    try:
+        rows = history(store, options.submission)
+    except StoreError:
+        if not foreign:
+            raise
+        rows = ()
+    if options.json:
+        return _say(report.dump([*rows, *foreign]))
+    told = [*([report.history_text(options.submission, rows)] if rows else [])]
+    return _say("".join([*told, *([report.foreign_text(options.submission, foreign)] if foreign else [])]))
 
 
 def _export(store: "Store", options: argparse.Namespace) -> int:
@@ -128,8 +145,12 @@ def _export(store: "Store", options: argparse.Namespace) -> int:
 
 def _import(store: "Store", options: argparse.Namespace) -> int:
     from db import exchange, report
+    from db.foreign import import_kernelbench
 
-    read, added = exchange.import_lines(store, options.file)
+    if options.kernelbench:
+        read, added = import_kernelbench(store, options.file, options.level, options.author)
+    else:
+        read, added = exchange.import_lines(store, options.file)
     told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
     return _say(report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were there already\n")
 
@@ -185,6 +206,7 @@ def _parser() -> argparse.ArgumentParser:
 
     board = command("leaderboard", _leaderboard, "ranking by speedup, for every problem, case, device and precision")
     _add_filters(board, author=True)
+    _add_protocol(board)
     board.add_argument("--all", action="store_true", help="every ranked submission, not just the best of each author")
     board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
     board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
@@ -192,23 +214,36 @@ def _parser() -> argparse.ArgumentParser:
     show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
     show.add_argument("--source", action="store_true", help="print the submission's source too")
+    show.add_argument(
+        "--plot", type=Path, metavar="FILE.png|svg", help="draw its times, and the device's clock meanwhile (needs matplotlib)"
+    )
     show.add_argument("--plot-error", type=Path, metavar="FILE.png", help="draw where a wrong output was wrong (needs matplotlib)")
     comparison = command("compare", _compare, "two authors, problem by problem")
     comparison.add_argument("first", metavar="AUTHOR")
     comparison.add_argument("second", metavar="AUTHOR")
     _add_filters(comparison, author=False)
+    _add_protocol(comparison)
     past = command("history", _history, "all evaluations of one submission")
     past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
     export = command("export", _export, "write all evaluations, or the leaderboards as a page")
     export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True)
     export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
     bring = command("import", _import, "store what `export --format json` wrote", writes=True)
-    bring.add_argument("file", type=Path, metavar="FILE.jsonl")
+    bring.add_argument("file", type=Path, metavar="FILE")
+    bring.add_argument("--kernelbench", action="store_true", help="the file is an eval_results.json, whose verdicts are kept as history")
+    bring.add_argument("--level", type=int, metavar="N", help="its level (default: that of the kernels beside it)")
+    bring.add_argument("--author", metavar="NAME", help="whose run it is (default: the name of its folder)")
     command("gc", _collect, "remove what no evaluation refers to, and give the space back", writes=True)
     checks = command("check", _check, "look for damage; exit code 1 where there is some")
     checks.add_argument("--deep", action="store_true", help="read every evaluation and hash every source too")
     checks.add_argument("--repair", action="store_true", help="derive anew what follows from the evaluations")
     return parser
+
+
+def _add_protocol(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--protocol", metavar="NAME", help="what was timed by this protocol, as in graph (default: by the device's default)"
+    )
 
 
 def _add_filters(command: argparse.ArgumentParser, *, author: bool) -> None:

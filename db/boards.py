@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from db.models import AuthorRow, BoardRow, EvaluationRow, StandingRow
 from db.rows import text_sha256
+from evaluator.judge.protocols import alternative
 
 _MANY = 5000
 """Ids that are put into one statement."""
@@ -28,6 +29,7 @@ class KnownBoard:
     case: str | None
     device_name: str
     precision: str | None
+    protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +47,20 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Exact names; None lets everything pass."""
+    """Exact names; None lets everything pass, but for the protocol: times by different ones don't belong together."""
 
     problem: str | None = None
     author: str | None = None
     device: str | None = None
     case: str | None = None
     precision: str | None = None
+    protocol: str | None = None
+    """None, and the name of a default, for the device's default."""
 
     def fits(self, board: KnownBoard) -> bool:
         """Whether a board passes; the author is no matter of it."""
+        if board.protocol != alternative(self.protocol):
+            return False
         wanted = (self.problem, self.device, self.case, self.precision)
         return all(
             value in (None, found)
@@ -66,7 +72,7 @@ def newest_boards(connection: Connection, filters: Filters = Filters()) -> list[
     """Boards of the newest version of each problem that fit, by problem, case, device and precision."""
     last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == BoardRow.id).scalar_subquery()
     columns = (BoardRow.id, BoardRow.problem, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name, BoardRow.precision)
-    query = select(last, *columns).where(BoardRow.problem_sha256.is_not(None))
+    query = select(last, *columns, BoardRow.protocol).where(BoardRow.problem_sha256.is_not(None))
     if filters.problem is not None:
         query = query.where(BoardRow.problem == filters.problem)
     newest: dict[str, tuple[int, str]] = {}

@@ -1,6 +1,6 @@
 """Which evaluations speak for a submission today, all others being history.
 
-Of the evaluations of one submission and block for one problem, case, device and precision, the latest counts; one that was
+Of the evaluations of one submission and block for one problem, case, device, precision and protocol, the latest counts; one that was
 `not_evaluated` counts only where there is no other. A rejected submission has no device and often no case, problem or block, so two
 rules join it to the rest: an evaluation without a device gives way to any later one, and an evaluation gives way to a later rejection
 of a changed source (the file that was judged is no longer there). What an evaluation leaves open matches anything; so an evaluation
@@ -23,15 +23,16 @@ _NOT_EVALUATED = Status.NOT_EVALUATED.value
 def current_evaluations(*given: Any) -> CTE:
     """Ids of the current evaluations that fulfil the conditions `given`, which may be on columns of `SubmissionRow` alone."""
     row, submission, board = EvaluationRow, SubmissionRow, BoardRow
+    of_board = (board.problem, board.case, board.device_name, board.precision, board.protocol)
     place = (
         func.row_number()
         .over(
-            partition_by=[submission.name, submission.block, board.problem, board.case, board.device_name, board.precision],
+            partition_by=[submission.name, submission.block, *of_board],
             order_by=[row.status == _NOT_EVALUATED, row.id.desc()],
         )
         .label("place")
     )
-    columns = [row.id, row.source_id, submission.name, submission.block, board.problem, board.case, board.device_name, board.precision]
+    columns = [row.id, row.source_id, submission.name, submission.block, *of_board]
     placed = (
         select(*columns, place)
         .join(submission, submission.id == row.submission_id)
@@ -61,6 +62,7 @@ def current_evaluations(*given: Any) -> CTE:
                 placed.c.problem == later_board.problem,
                 placed.c.case.is_not_distinct_from(later_board.case),
                 placed.c.device_name == later_board.device_name,
+                placed.c.protocol.is_not_distinct_from(later_board.protocol),
             ),
             and_(
                 later.status == Status.REJECTED.value,

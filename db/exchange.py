@@ -29,6 +29,7 @@ COLUMNS: dict[str, str] = {
     "problem_sha256": _TEXT,
     "case": _TEXT,
     "precision": _TEXT,
+    "protocol": _TEXT,
     "device": _TEXT,
     "device_name": _TEXT,
     "status": _TEXT,

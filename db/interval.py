@@ -1,4 +1,4 @@
-"""How sure a speedup is: an interval that holds it with 95 % confidence, from the samples of one evaluation.
+"""How sure a speedup is: an interval that holds it with 95 % confidence, from the samples of one evaluation whose record has none itself.
 
 Candidate and baseline are timed in turns, so that call i of one and call i of the other saw the same machine: their ratio is one
 observation of the speedup. The interval is that of the median of these ratios by order statistics (the inversion of the sign test; see

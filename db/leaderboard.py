@@ -24,6 +24,8 @@ class LeaderboardRow:
     case: str | None
     device_name: str
     precision: str | None
+    protocol: str | None
+    """None for the device's default."""
     speedup: float
     speedup_low: float
     speedup_high: float
@@ -66,17 +68,18 @@ def leaderboard(
     device: str | None = None,
     case: str | None = None,
     precision: str | None = None,
+    protocol: str | None = None,
     *,
     every: bool = False,
     top: int | None = None,
 ) -> tuple[LeaderboardRow, ...]:
     """The ranking by problem, case, device and precision, best first: one row an author, or one a submission with `every`.
 
-    Every filter is an exact name; `device` is the name of a device model. `top` keeps the ranks up to that number. Ranks do not depend
-    on the filters. Raises StoreError where the database can't be read.
+    Filters are exact names; `device` is that of a device model; without a `protocol` it is the device's default. `top` keeps the ranks
+    up to that number. Ranks do not depend on the filters. Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
-        boards = newest_boards(connection, Filters(problem, author, device, case, precision))
+        boards = newest_boards(connection, Filters(problem, author, device, case, precision, protocol))
         ranking = places(connection, boards, every)
         only = None if author is None else author_id(connection, author)
         if author is not None and only is None:
@@ -95,6 +98,7 @@ def leaderboard(
             board.case,
             board.device_name,
             board.precision,
+            board.protocol,
             place.speedup,
             place.speedup_low,
             place.speedup_high,

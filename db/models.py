@@ -97,7 +97,8 @@ class CaseRow(Base):
 
 
 class BoardRow(Base):
-    """What evaluations are compared on: a version of a problem, a case, a device model and a precision, as far as they are known."""
+    """What evaluations are compared on: a version of a problem, a case, a device model, a precision and a way of timing, as far as they are
+    known."""
 
     __tablename__ = "boards"
     __table_args__ = (
@@ -119,6 +120,8 @@ class BoardRow(Base):
     device_name: Mapped[str] = mapped_column(AnyText)
     """Of the environment; empty where there is none."""
     precision: Mapped[str | None] = mapped_column(AnyText)
+    protocol: Mapped[str | None] = mapped_column(AnyText)
+    """None for the device's default."""
 
 
 class EnvironmentRow(Base):
@@ -315,6 +318,38 @@ class TallyRow(Base):
     author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"), primary_key=True)
     category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
     count: Mapped[int]
+
+
+class ForeignRow(Base):
+    """What another harness said of a submission (`db.foreign`)."""
+
+    __tablename__ = "foreign_verdicts"
+    __table_args__ = (
+        UniqueConstraint("digest"),
+        CheckConstraint("compiled IN (0, 1)", name="compiled"),
+        CheckConstraint("correct IN (0, 1) AND correct <= compiled", name="correct"),
+        CheckConstraint(f"runtime_ms IS NULL OR (runtime_ms > 0 AND runtime_ms < {MAX_FIGURE})", name="runtime"),
+        Index("ix_foreign_verdicts_submission", "submission", postgresql_using="hash"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    harness: Mapped[str] = mapped_column(String(32))
+    submission: Mapped[str] = mapped_column(AnyText)
+    """The name that it has as a submission here."""
+    author: Mapped[str | None] = mapped_column(AnyText)
+    level: Mapped[int]
+    problem_number: Mapped[int]
+    sample_id: Mapped[int] = mapped_column(BigInteger)
+    compiled: Mapped[int]
+    correct: Mapped[int]
+    runtime_ms: Mapped[float | None] = mapped_column(Double)
+    source_sha256: Mapped[str | None] = mapped_column(String(64))
+    """Of the file as it was when this was imported; None where it was not there."""
+    details: Mapped[str] = mapped_column(AnyText)
+    """What else it said, as JSON."""
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    """First half of the SHA-256 of all above."""
+    imported_at: Mapped[datetime] = mapped_column(UtcText)
 
 
 class CalibrationRow(Base):

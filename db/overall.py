@@ -66,10 +66,12 @@ class _Record:
     medals: list[int]
 
 
-def overall(store: Store, device: str | None = None, case: str | None = None, precision: str | None = None) -> tuple[OverallBoard, ...]:
+def overall(
+    store: Store, device: str | None = None, case: str | None = None, precision: str | None = None, protocol: str | None = None
+) -> tuple[OverallBoard, ...]:
     """The overall boards that fit, best author first. Raises StoreError where the database can't be read."""
     with store.read() as connection:
-        boards = newest_boards(connection, Filters(device=device, case=case, precision=precision))
+        boards = newest_boards(connection, Filters(device=device, case=case, precision=precision, protocol=protocol))
         ranking = places(connection, boards)
         settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
         for board in boards:

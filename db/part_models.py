@@ -62,7 +62,7 @@ class ErrorRow(_Part, Base):
 
 
 class TimingRow(_Part, Base):
-    """The times of one side: `candidate`, `baseline`, or `alone`, the baseline without the candidate."""
+    """The times of one side: `candidate`, `baseline`, `alone`, the baseline without the candidate, or `baseline KIND`, a further one."""
 
     __tablename__ = "timings"
 
@@ -85,14 +85,14 @@ class SampleRow(Base):
 
 
 class BaselineRow(Base):
-    """A time of the reference that the evaluation was held against; `is_ranking` marks the one that the speedup is over."""
+    """A time of the reference that the evaluation was held against."""
 
     __tablename__ = "baselines"
     __table_args__ = (CheckConstraint(f"runtime_ms > 0 AND runtime_ms < {MAX_FIGURE}", name="runtime"),)
 
     evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
     kind: Mapped[str] = mapped_column(String(32), primary_key=True)
-    """`eager`: the reference as it stands."""
+    """`eager`: the reference as it stands, which the evaluation's speedup is over; `compile`: by torch.compile."""
     runtime_ms: Mapped[float] = mapped_column(Double)
     speedup: Mapped[float] = mapped_column(Double)
 

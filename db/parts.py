@@ -34,6 +34,8 @@ _AXES = "xyz"
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
+_OTHER = "baseline "
+"""Before the kind of a further baseline, as the name of its side."""
 _NO_FIELD = ("evaluation_id", "position", "more", "round", "build", "side")
 _BOOLEANS = {
     RoundRow: ("passed",),
@@ -105,8 +107,9 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
         _split_timing(rows, evidence["timing"])
     for name in _LOGS:
         _add_log(rows, name, evidence.pop(name))
-    if result.baseline_ms is not None:
-        rows[BaselineRow].append({"kind": "eager", "runtime_ms": result.baseline_ms, "speedup": result.speedup})
+    rows[BaselineRow] += [
+        {"kind": kind, "runtime_ms": time_ms, "speedup": speedup} for kind, (time_ms, speedup) in result.baselines.items()
+    ]
     rows[LightRow] += _light(result)
     return rows, _json_values(evidence)
 
@@ -156,10 +159,8 @@ def _split_build(rows: Rows, position: int, item: dict[str, Any]) -> None:
 
 
 def _split_timing(rows: Rows, timing: dict[str, Any]) -> None:
-    for side in _SIDES:
-        if timing[side] is None:
-            continue
-        record = timing.pop(side)
+    others = {f"{_OTHER}{kind}": record for kind, record in timing.pop("others").items()}
+    for side, record in [(side, timing.pop(side)) for side in _SIDES if timing[side] is not None] + list(others.items()):
         _take_samples(rows, side, record)
         rows[TimingRow].append({"side": side, **_row(TimingRow, record)})
     _take_samples(rows, "run", timing)
@@ -176,7 +177,8 @@ def _timing(rest: dict[str, Any], sides: list[dict[str, Any]], samples: list[dic
     for row in samples:
         target = timing if row["side"] == "run" else timing[row["side"]]
         target[row["kind"]] = row["data"]
-    return timing
+    others = {name: timing.pop(name) for name in list(timing) if name.startswith(_OTHER)}
+    return timing | {"others": {name.removeprefix(_OTHER): side for name, side in others.items()}}
 
 
 def _add_log(rows: Rows, name: str, text: str) -> None:

@@ -56,6 +56,7 @@ def everything() -> Any:
             BoardRow.problem_sha256,
             BoardRow.case,
             BoardRow.precision,
+            BoardRow.protocol,
             SourceRow.sha256.label("source_sha256"),
             SourceRow.text.label("source_text"),
             SourceRow.exact.label("source_exact"),
@@ -107,7 +108,7 @@ def keys(connection: Connection, evaluator_version: str | None, names: Collectio
     row = EvaluationRow
     query = (
         select(SubmissionRow.name, SubmissionRow.block, SourceRow.sha256, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name)
-        .add_columns(row.evaluator_version)
+        .add_columns(BoardRow.precision, row.evaluator_version, BoardRow.protocol)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(BoardRow, BoardRow.id == row.board_id)
         .join(SourceRow, SourceRow.id == row.source_id)
@@ -125,7 +126,7 @@ def summary_columns() -> dict[str, Any]:
     row = EvaluationRow
     own = ["id", "device", "status", "category", "message", "hint", "runtime_ms", "baseline_ms", "speedup", "speedup_low", "speedup_high"]
     own += ["started_at", "duration_s", "evaluator_version", "sandbox", "is_current", "is_ranked"]
-    of_board = ("problem", "problem_sha256", "case", "device_name", "precision")
+    of_board = ("problem", "problem_sha256", "case", "device_name", "precision", "protocol")
     return (
         {name: getattr(row, name) for name in own}
         | {name: getattr(BoardRow, name) for name in of_board}

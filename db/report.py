@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from db.compare import Comparison
+from db.foreign import ForeignHistoryRow
 from db.history import HistoryRow
 from db.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.overall import OverallBoard
@@ -26,7 +27,7 @@ def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
     """One table a board; one line where nothing is ranked."""
     if not rows:
         return "Nothing is ranked: the database holds no correct evaluation that fits.\n"
-    boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision))
+    boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
     return rendered(*(_board(board, list(members)) for board, members in boards))
 
 
@@ -107,6 +108,19 @@ def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
     return rendered(table)
 
 
+def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
+    """A row for each verdict of another harness."""
+    table = Table(title=cell(f"{submission}, by others"), title_justify="left")
+    for name in ("harness", "imported", "problem", "sample", "verdict", "time ms", "source"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        verdict = "correct" if row.correct else "incorrect" if row.compiled else "did not compile"
+        imported = row.imported_at.isoformat(sep=" ", timespec="seconds")
+        place = (f"level {row.level}, {row.problem_number}", row.sample_id)
+        table.add_row(*map(cell, (row.harness, imported, *place, verdict, _figure(row.runtime_ms), (row.source_sha256 or "")[:12])))
+    return rendered(table)
+
+
 def dump(value: Any) -> str:
     """JSON of dataclasses and plain values, indented, with a newline at its end."""
     return json.dumps(value, indent=2, allow_nan=False, default=_plain) + "\n"
@@ -122,10 +136,11 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not for JSON")
 
 
-def _board(board: tuple[str, str | None, str, str | None], rows: Sequence[LeaderboardRow]) -> RenderableType:
-    problem, case, device_name, precision = board
-    title = f"{problem} · {case or 'no case'} · {device_name or 'unknown device'}"
-    table = Table(title=cell(title + (f" · {precision}" if precision not in (None, "own") else "")), title_justify="left")
+def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Sequence[LeaderboardRow]) -> RenderableType:
+    problem, case, device_name, precision, protocol = board
+    title = [problem, case or "no case", device_name or "unknown device"]
+    title += [name for name in (precision, protocol) if name not in (None, "own")]
+    table = Table(title=cell(" · ".join(title)), title_justify="left")
     for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", "of light (baseline)"):
         table.add_column(name, justify="right")
     for name in ("author", "submission", "block", "evaluation"):

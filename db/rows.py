@@ -16,7 +16,7 @@ from db.models import MAX_SOURCE_BYTES
 from evaluator.result import EVALUATOR_VERSION, Environment, Result
 
 _IN_EVALUATIONS = (*("device", "runtime_ms", "baseline_ms", "speedup", "started_at", "duration_s", "evaluator_version", "message", "hint"),)
-_ELSEWHERE = ("submission", "block", "author", "sample_id", "problem", "problem_sha256", "case", "precision", "source_sha256")
+_ELSEWHERE = ("submission", "block", "author", "sample_id", "problem", "problem_sha256", "case", "precision", "protocol", "source_sha256")
 _IDENTITY = (
     *("submission", "block", "author", "sample_id", "problem", "problem_sha256", "case", "device", "source_sha256"),
     *("status", "category", "runtime_ms", "baseline_ms", "duration_s", "evaluator_version"),
@@ -34,7 +34,11 @@ class EvaluationKey:
     case: str | None
     device_name: str
     """`Environment.device_name`; empty for a rejected submission, which never met a device."""
+    precision: str | None = None
+    """As in a result."""
     evaluator_version: str = EVALUATOR_VERSION
+    protocol: str | None = None
+    """None for the device's default."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "submission", storable_text(self.submission))
@@ -49,7 +53,9 @@ class EvaluationKey:
             problem_sha256=result.problem_sha256,
             case=result.case,
             device_name=device_name(result),
+            precision=result.precision,
             evaluator_version=result.evaluator_version,
+            protocol=result.protocol,
         )
 
     @classmethod
@@ -67,15 +73,17 @@ class Board:
     case: str | None
     device_name: str
     precision: str | None
+    protocol: str | None = None
 
     @classmethod
     def of(cls, result: Result) -> Self:
         """Where a result belongs."""
-        return cls(result.problem, result.problem_sha256, result.case, device_name(result), result.precision)
+        return cls(result.problem, result.problem_sha256, result.case, device_name(result), result.precision, result.protocol)
 
     @property
     def sha256(self) -> str:
-        return text_sha256([self.problem, self.problem_sha256, self.case, self.device_name, self.precision])
+        alternative = [self.protocol] if self.protocol else []  # boards of defaults keep the names that they had before there were others
+        return text_sha256([self.problem, self.problem_sha256, self.case, self.device_name, self.precision, *alternative])
 
 
 def text_sha256(value: object) -> str:
@@ -152,6 +160,8 @@ def _interval(result: Result) -> tuple[float | None, float | None]:
     timing = result.evidence.timing
     if result.speedup is None or timing is None:
         return result.speedup, result.speedup
+    if result.speedup_interval is not None:
+        return result.speedup_interval
     baseline = timing.alone if timing.alone and timing.disturbed else timing.baseline
     return speedup_interval(timing.candidate.samples_ms, baseline.samples_ms, result.speedup)
 

@@ -32,7 +32,7 @@ def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
     """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
     `source_exact`."""
     value = {"id": stored.id, "speedup_interval": stored.speedup_interval} | json.loads(stored.result.model_dump_json())
-    value |= stored.result.shares_of_light()
+    value |= stored.result.derived() | {"speedup_interval": stored.speedup_interval}
     if with_source:
         value |= {"source": stored.source, "source_exact": stored.source_exact}
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
@@ -63,6 +63,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
             "of the speed of light": _light_text(result),
             "times to be doubted": (result.evidence.conditions.remark or None) if result.evidence.conditions else None,
             "95 % interval": None if low is None or low == high else f"{low:.4g} to {high:.4g}",
+            "other baselines": _baselines_text(result),
             "submission": result.submission,
             "block": result.block,
             "author": result.author,
@@ -70,6 +71,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
             "problem": result.problem,
             "case": result.case,
             "precision": result.precision,
+            "protocol": result.evidence.timing.protocol if result.evidence.timing else result.protocol,
             "device": result.device,
             "started": result.started_at.isoformat(sep=" ", timespec="seconds"),
             "duration": f"{result.duration_s:.2f} s",
@@ -99,6 +101,11 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.ablation is not None:
         yield _heading("Without its own kernels")
         yield block(_ablation_text(evidence.ablation))
+    if evidence.trivial:
+        yield _heading("The problem accepts answers that take no work")
+        yield block(", ".join(evidence.trivial))
+    if evidence.shapes:
+        yield from _shapes(evidence)
     for build in evidence.builds:
         yield from _build(build)
     if evidence.launches:
@@ -123,9 +130,11 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
     suffix = "" if timing.unexplained_ms is None else f", {timing.unexplained_ms:+.4f} ms unexplained"
     yield _heading(f"Times in ms (clock {timing.clock}, {timing.calls} calls{suffix})")
     table = _table("side", "median", "lower quartile", "upper quartile", "samples", "wall clock, median")
-    for name, side in (("submission", timing.candidate), ("baseline", timing.baseline)):
+    others = [(f"baseline {kind}", side) for kind, side in timing.others.items()]
+    for name, side in (("submission", timing.candidate), ("baseline", timing.baseline), *others):
         figures = (f"{value:.5g}" for value in (side.median_ms, side.lower_quartile_ms, side.upper_quartile_ms))
-        table.add_row(*map(cell, (name, *figures, len(side.samples_ms), f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
+        count = f"{len(side.samples_ms)}" + (f", {len(side.outliers)} far off" if side.outliers else "")
+        table.add_row(*map(cell, (name, *figures, count, f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
     yield table
     charged = {
         "is computed before the call": timing.ahead_ms,
@@ -134,10 +143,30 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
         "the claims leave out": timing.unclaimed_ms,
     }
     facts: dict[str, object] = {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
+    facts |= {f"the baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
+    if timing.fallback:
+        facts["not timed as asked for"] = timing.fallback
+    if timing.stop:
+        facts["ended"] = _ending_text(timing)
     if timing.disturbed:
         facts["the baseline counts without the candidate"] = f"{timing.baseline_ms:.5g} ms"
     if facts:
         yield _facts(facts)
+
+
+def _ending_text(timing: TimingEvidence) -> str:
+    """How the timing began and ended."""
+    why = {"precise": "the speedup was known to 1 %", "budget": "the time for it was spent"}[timing.stop]
+    began = f"{timing.warm_up_calls} calls of each to warm up{'' if timing.steady else ', at the end of which times still changed'}"
+    return f"when {why}: {timing.blocks} blocks of {timing.calls_in_block}, after {began}"
+
+
+def _baselines_text(result: Result) -> str | None:
+    """The further baselines, the fastest of all named."""
+    further = [
+        f"{kind} {time_ms:.4g} ms, speedup {speedup:.4g}" for kind, (time_ms, speedup) in result.baselines.items() if kind != "eager"
+    ]
+    return "; ".join([*further, f"the best is {result.best_baseline}"]) if further else None
 
 
 def _device(evidence: Evidence) -> Iterator[RenderableType]:
@@ -225,6 +254,16 @@ def _build(build: BuildEvidence) -> Iterator[RenderableType]:
     if build.output:
         yield "  compiler output:"
         yield block(build.output, indent="    ")
+
+
+def _shapes(evidence: Evidence) -> Iterator[RenderableType]:
+    yield _heading(f"In other shapes (generalises: {evidence.generalises})")
+    table = Table("shapes", "inputs", "verdict", "")
+    for shape in evidence.shapes:
+        verdict = "right" if shape.right else "not known" if shape.right is None else str(shape.category)
+        name = shape.case if shape.declared else f"{shape.case} (made from the problem's numbers)"
+        table.add_row(cell(name), cell("; ".join(shape.inputs)), cell(verdict), cell(shape.message))
+    yield table
 
 
 def _launches(evidence: Evidence) -> Iterator[RenderableType]:

@@ -156,7 +156,7 @@ def _save_submissions(connection: Connection, results: Sequence[Result], authors
     query = (
         select(row.id, row.name, row.block, row.author_id, row.sample_id)
         .add_columns(old.id.label("evaluation_id"), old.status, old.is_current, old.board_id, old.category, old.source_id)
-        .add_columns(board.problem, board.case, board.device_name)
+        .add_columns(board.problem, board.case, board.device_name, board.precision, board.protocol)
         .join_from(_SUBMISSIONS, _EVALUATIONS, old.submission_id == row.id, isouter=True)
         .outerjoin(BoardRow.__table__, board.id == old.board_id)
         .where(row.name.in_({result.submission for result in results}))
@@ -189,7 +189,9 @@ def _remove_replaced(
             and old.source_id == sources[new.source_sha256]
             and old.problem in (None, new.problem)
             and old.case in (None, new.case)
+            and old.precision in (None, new.precision)
             and old.device_name in ("", rows.device_name(new))
+            and (old.device_name == "" or old.protocol == new.protocol)
         )
 
     replaced = [old for old in earlier if is_replaced(old)]

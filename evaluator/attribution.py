@@ -17,6 +17,8 @@ HEADER_LINES = 20
 _HEADER_PROBLEM = re.compile(r"^[ \t]*#+[ \t]*problem:[ \t]*(\S{1,200})[ \t]*$", re.MULTILINE)
 _HEADER_AUTHOR = re.compile(r"^[ \t]*#+[ \t]*author:[ \t]*(\S.{0,199}?)[ \t]*$", re.MULTILINE)
 _KERNELBENCH = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})")
+_NUMBERED = re.compile(r"(?:(?:level_?)?(\d{1,9})(?:/|_problem_))?(\d{1,9})")
+"""A problem by its number, alone or behind that of its level: `23`, `1/23`, `level1/23`, `level_1_problem_23`."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,21 @@ class Catalogue:
         matches = levelled or [name for name, folder in listed if not re.fullmatch(r"level\d+", folder or "")]
         return matches[0] if len(matches) == 1 else None
 
+    def named(self, text: str) -> str | None:
+        """The problem that is meant: by its name, its file, or its number, where that is of one problem only."""
+        if text in self.names:
+            return text
+        file = text.rsplit("/", 1)[-1].removesuffix(".py")
+        if text.endswith(".py") and file in self.names:
+            return file
+        number = _NUMBERED.fullmatch(text)
+        if number is None:
+            return None
+        if number[1] is not None:
+            return self.kernelbench(number[1], number[2])
+        listed = [name for name, _ in self._numbered.get(str(int(number[2])), [])]
+        return listed[0] if len(listed) == 1 else None
+
     def attribute(self, claims: Claims) -> Attribution:
         """Decide between the claims. A name that was given counts even if no problem has it; a folder's name only if one has."""
         file = _KERNELBENCH.match(claims.path.name)
@@ -85,9 +102,9 @@ class Catalogue:
         sample_id = int(file[3]) if file else None
         given = _first((*claims.problems, _header(_HEADER_PROBLEM, claims.texts)))
         if given is not None:
-            known = given in self.names
-            rejection = None if known else self._unknown(f"no problem is named {given!r}", (given,))
-            return Attribution(given if known else None, author, sample_id, rejection)
+            meant = self.named(given)
+            rejection = None if meant else self._unknown(f"no problem is named {given!r}", (given,))
+            return Attribution(meant, author, sample_id, rejection)
         if folder.name in self.names:
             return Attribution(folder.name, author, sample_id, None)
         named = self.kernelbench(file[1], file[2]) if file else None

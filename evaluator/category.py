@@ -25,6 +25,7 @@ class Category(StrEnum):
 
     OK = "ok"
     NO_CUSTOM_KERNEL = "no_custom_kernel"
+    DEGENERATE_PROBLEM = "degenerate_problem"
 
     WRONG_SHAPE = "wrong_shape"
     WRONG_DTYPE = "wrong_dtype"
@@ -35,6 +36,7 @@ class Category(StrEnum):
     UNWRITTEN_OUTPUT = "unwritten_output"
     NONDETERMINISTIC = "nondeterministic"
     MUTATED_INPUT = "mutated_input"
+    SHAPE_SPECIFIC = "shape_specific"
 
     CONST_POINTER = "const_pointer"
     UNDECLARED_IDENTIFIER = "undeclared_identifier"
@@ -121,6 +123,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "rounds; no launch from an extension of the submission (on the CPU: no extension built), or a right answer without them",
             "Call the compiled kernel in forward() and return what it computes; library operators alone are not ranked.",
         ),
+        degenerate_problem=(
+            "The answer is right, but the problem accepts one that takes no work.",
+            "rounds; the problem's check, in which a trivial answer passed",
+            "Nothing is wrong with it: draw the problem's inputs otherwise, or leave the problem out.",
+        ),
     ),
     **_group(
         Status.INCORRECT,
@@ -168,6 +175,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "forward() changed one of its inputs.",
             "the input after the call, against the judge's copy",
             "Write to a new tensor; an in-place operation on an input is not allowed here.",
+        ),
+        shape_specific=(
+            "Right in the shapes that it is judged on, wrong in others; a fault only where --strict-shapes asks for both.",
+            "an answer of a fresh worker in another set of shapes",
+            "Take sizes from the tensors, round grids up, check bounds, and handle sizes that no tile divides.",
         ),
     ),
     **_group(
@@ -367,6 +379,6 @@ SEVERITY: tuple[Category, ...] = (
     *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
     # Right in the rounds; what the timing showed.
     *(Category.CACHED_OUTPUT, Category.DEFERRED_WORK, Category.TIMING_TAMPERING, Category.ESCAPED_STREAM, Category.IMPLAUSIBLE_SPEED),
-    *(Category.NO_CUSTOM_KERNEL, Category.OK),
+    *(Category.NO_CUSTOM_KERNEL, Category.DEGENERATE_PROBLEM, Category.SHAPE_SPECIFIC, Category.OK),
 )
 """Every category; of several that apply the first is the verdict, because it explains the others or makes them worthless."""

@@ -13,7 +13,7 @@ A file without it has one case, `full`, and runs as it stands.
 """
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
@@ -25,7 +25,20 @@ DECLARATION_NAME = "ASSAY"
 DEFAULT_CASE = "full"
 SMALL_CASE = "small"
 
+PrecisionName = Literal["float16", "bfloat16", "float32", "float64"]
+PRECISIONS: dict[str, PrecisionName] = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float64": "float64",
+}
+"""What people call the types that a problem can be judged in."""
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
 """Distributions of inputs besides the problem's own; what each is, evaluator.judge.distributions says."""
 Plain = (bool, int, float, str, tuple, list)
@@ -53,6 +66,22 @@ def _selection(kinds: tuple[type, ...], meaning: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(check)
+
+
+def _once(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise ValueError("a list")
+    twice = [each for each in value if value.count(each) > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} is there more than once")
+    return tuple(value)
+
+
+def _positions(value: object) -> object:
+    found = _once(value)
+    if not isinstance(found, tuple) or any(type(each) is not int or each < 0 for each in found):
+        raise ValueError("a list of positions of forward()'s arguments, from 0")
+    return found
 
 
 def _operations(value: object) -> object:
@@ -85,19 +114,41 @@ class Declaration(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: str = ""
+    tags: Annotated[tuple[Tag, ...], BeforeValidator(_once)] = ()
+    """What kind of work it is, as in `("normalization", "rows")`."""
+    level: int | None = Field(default=None, ge=1, le=9, strict=True)
+    """How much is asked for: 1 one operator, 2 a few in a row, 3 a block of a network, 4 and above whole networks."""
+    source: str = ""
+    """Where it comes from: a paper, a model, an address."""
     cases: dict[CaseName, dict[str, Any]] = {DEFAULT_CASE: {}}
     """Name → module-level constants to set after the file has been executed. What the file computes from them while it is executed,
     default arguments too, is not computed again."""
-    dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None
+    generalisation: dict[CaseName, dict[str, Any]] = Field(default_factory=dict)
+    """More such sets of constants, which a submission may be wrong in that is made for one of the cases: they tell whether it is."""
+    dtype: PrecisionName | None = None
     """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
+    dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
+    """Types that the problem may be judged in on request; empty: any."""
     tolerance: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     """Factor on the bound that errors are held against."""
     without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
     """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
+    mode: Literal["eval", "train"] = "eval"
+    """Of the models; in training mode dropout alone stays as in evaluation."""
+    in_place: Annotated[tuple[int, ...], BeforeValidator(_positions)] = ()
+    """Arguments that a call changes. What is in them afterwards is part of the answer."""
+    backward: bool = False
+    """The gradients of floating-point inputs and of parameters, for directions that are drawn, are part of the answer."""
     rows_independent: bool = False
     """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
     floor: Floor | None = None
     """None: nothing but the bytes of the answer is known to be needed."""
+
+    def shapes(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """All sets of constants: the key that each is under, its name, and the constants."""
+        for key, found in (("cases", self.cases), ("generalisation", self.generalisation)):
+            for name, constants in found.items():
+                yield key, name, constants
 
 
 def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
@@ -120,9 +171,16 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
         raise DeclarationError(f"{DECLARATION_NAME}: {'.'.join(keys)}: {first['msg']}", lines.of(*keys)) from error
     if DEFAULT_CASE not in declaration.cases:
         raise DeclarationError(f"one of the cases is named {DEFAULT_CASE!r}", lines.of("cases"))
-    for case, constants in declaration.cases.items():
+    twice = sorted(declaration.cases.keys() & declaration.generalisation.keys())
+    if twice:
+        raise DeclarationError(f"{twice[0]!r} is a case already", lines.of("generalisation", twice[0]))
+    if declaration.backward and declaration.in_place:
+        raise DeclarationError("a problem with a backward pass changes no argument in place", lines.of("in_place"))
+    if declaration.dtypes and declaration.dtype not in (None, *declaration.dtypes):
+        raise DeclarationError(f"dtypes has {declaration.dtype!r} in it, the problem's own", lines.of("dtypes"))
+    for key, case, constants in declaration.shapes():
         for name, constant in constants.items():
-            _check_constant(case, name, constant, namespace, lines)
+            _check_constant(key, case, name, constant, namespace, lines)
         _check_operations(declaration.floor, case, {**namespace, **constants}, lines)
     return declaration
 
@@ -147,9 +205,9 @@ def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, An
         raise DeclarationError(f"operations of case {case!r} are {operations:g}, less than none", where)
 
 
-def _check_constant(case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_Lines") -> None:
+def _check_constant(key: str, case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_Lines") -> None:
     constants = [each for each, held in namespace.items() if isinstance(held, Plain) and not each.startswith("__")]
-    where = lines.of("cases", case, name)
+    where = lines.of(key, case, name)
     if name not in constants:
         raise DeclarationError(f"case {case!r} sets {name!r}, which is no constant of the module; {_nearest(name, constants)}", where)
     held = namespace[name]

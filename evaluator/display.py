@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -15,13 +15,14 @@ from rich.text import Text
 from evaluator.category import Status
 from evaluator.figures import light_text
 from evaluator.plain import PIPE_WIDTH, cell, plain_line
-from evaluator.result import Evidence, Result
+from evaluator.result import Evidence, Result, TimingSide
 
 if TYPE_CHECKING:
     from evaluator.judge.bench import Job
 
 MAX_ROWS = 200
 """Results in the summary, the first that came; the rest is in the database."""
+_QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
 MARK = "*"
 """Behind a speedup whose times were disturbed."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
@@ -78,8 +79,7 @@ class Display:
         """A result has been stored under this number."""
         self._counts[result.status] += 1
         if len(self._rows) < MAX_ROWS:
-            shown = Evidence(light=result.evidence.light, conditions=result.evidence.conditions)
-            self._rows.append((number, result.model_copy(update={"evidence": shown, "environment": None})))
+            self._rows.append((number, _slim(result)))
         self._advance()
 
     def _advance(self, count: int = 1) -> None:
@@ -96,6 +96,9 @@ class Display:
                 self._console.print(_reason(number, result, result.message), soft_wrap=True)
             if remark := _remark(result):
                 self._console.print(_reason(number, result, f"{MARK} {remark}"), soft_wrap=True)
+            timing = result.evidence.timing
+            if timing is not None and timing.fallback:
+                self._console.print(_reason(number, result, f"timed by the protocol {timing.protocol}: {timing.fallback}"), soft_wrap=True)
         total = sum(self._counts.values())
         if total > len(rows):
             self.say(f"{len(rows)} of {total} are shown; all of them: python -m db failures, python -m db leaderboard")
@@ -119,7 +122,7 @@ def _table(results: list[Result]) -> Table:
             Text(result.status, style=colour),
             Text(result.category, style=colour),
             _milliseconds(result.runtime_ms),
-            _milliseconds(result.baseline_ms),
+            _baseline(result),
             _speedup(result),
             light_text(result.speed_of_light, result.baseline_speed_of_light),
         )
@@ -136,8 +139,36 @@ def _name(result: Result) -> str:
     return result.submission if result.block is None else f"{result.submission} [{result.block}]"
 
 
+def _slim(result: Result) -> Result:
+    """What of a result the summary shows: without samples, of which there are many."""
+    timing = result.evidence.timing
+    if timing is not None:
+        sides: dict[str, Any] = {"candidate": _slim_side(timing.candidate), "baseline": _slim_side(timing.baseline)}
+        sides["alone"] = timing.alone and _slim_side(timing.alone)
+        timing = timing.model_copy(update=sides | {"others": {kind: _slim_side(side) for kind, side in timing.others.items()}})
+    shown = Evidence(light=result.evidence.light, conditions=result.evidence.conditions, timing=timing)
+    return result.model_copy(update={"evidence": shown, "environment": None})
+
+
+def _slim_side(side: TimingSide) -> TimingSide:
+    return TimingSide(**{name: getattr(side, name) for name in _QUARTILES}, samples_ms=())
+
+
+def _baseline(result: Result) -> str:
+    """The baseline's time, and that of the best one where that is another."""
+    best = result.best_baseline
+    if best in (None, "eager"):
+        return _milliseconds(result.baseline_ms)
+    return f"{_milliseconds(result.baseline_ms)} ({best} {_milliseconds(result.baselines[best][0])})"
+
+
 def _speedup(result: Result) -> str:
-    return "" if result.speedup is None else f"{result.speedup:.2f}×{MARK if _remark(result) else ''}"
+    """With what holds it with 95 % confidence, where that is known."""
+    if result.speedup is None:
+        return ""
+    low, high = result.speedup_interval or (result.speedup, result.speedup)
+    interval = f" ({low:.2f}–{high:.2f})" if f"{low:.2f}" != f"{high:.2f}" else ""
+    return f"{result.speedup:.2f}×{MARK if _remark(result) else ''}{interval}"
 
 
 def _remark(result: Result) -> str:

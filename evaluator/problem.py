@@ -11,19 +11,22 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from types import CodeType, ModuleType
+from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, declare
+from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
+from evaluator.result import OWN_PRECISION
 from evaluator.source import decode, parse
 
 if TYPE_CHECKING:
     import torch
+
+    from evaluator.worker.procedure import Procedure
 
 SHIPPED = Path(__file__).resolve().parent.parent / "reference"
 """The problems that come with the program."""
@@ -44,16 +47,36 @@ class ProblemError(Exception):
 def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
 
-    A name is a file's stem; files that begin with `_` or a dot are left out. Raises ProblemError where a folder can't be listed or holds
-    no problem, or where two of `dirs` have the same name.
+    A name is a file's stem; files that begin with `_` or a dot are left out. Besides folders of problem files, `dirs` may have folders of
+    such folders named `level1`, `level2`, …, and files of KernelBench's rows (`evaluator.kernelbench`). Raises ProblemError where a
+    folder can't be listed or holds no problem, or where two of `dirs` have the same name.
     """
     given: dict[str, Path] = {}
-    for folder in dict.fromkeys(each.resolve() for each in dirs):
+    for folder in [level for each in dict.fromkeys(each.resolve() for each in dirs) for level in _folders(each)]:
         for name, path in _listed(folder).items():
             if name in given:
                 raise ProblemError(path, None, f"a problem named {name!r} is in {given[name].parent} too; names are unique")
             given[name] = path
     return dict(sorted({**_listed(SHIPPED), **given}.items()))
+
+
+def _folders(given: Path) -> list[Path]:
+    """The folders of problem files that are meant by what was given."""
+    from evaluator.kernelbench import LEVEL, ROW_SUFFIXES, KernelBenchError, unpacked
+
+    if given.is_file() and given.suffix.lower() in ROW_SUFFIXES:
+        from evaluator.build.cache import default_root
+
+        try:
+            given = unpacked(given, default_root())
+        except OSError as error:
+            raise ProblemError(given, None, f"can't be unpacked: {error.strerror}") from error
+        except KernelBenchError as error:
+            raise ProblemError(given, None, str(error).removeprefix(f"{given}: ")) from error
+    if not given.is_dir() or any(given.glob("*.py")):
+        return [given]
+    levels = [(int(match[1]), path) for path in given.iterdir() if path.is_dir() and (match := LEVEL.fullmatch(path.name))]
+    return [path for _, path in sorted(levels)] or [given]
 
 
 def _listed(folder: Path) -> dict[str, Path]:
@@ -76,7 +99,9 @@ class ProblemFacts:
     sha256: str
     """SHA-256 of the file's bytes, in hexadecimal."""
     case_names: tuple[str, ...]
-    """In the order of the declaration."""
+    """In the order of the declaration, those of generalisation left out."""
+    precision: str
+    """The type that it is judged in, or OWN_PRECISION where that is as its file makes it."""
 
     def default_case(self, device_kind: str) -> str:
         """`small` on the CPU where it is declared, else `full`. device_kind: cuda or cpu."""
@@ -97,13 +122,31 @@ class Problem:
 
     @property
     def case_names(self) -> tuple[str, ...]:
-        """In the order of the declaration."""
+        """As of its facts."""
         return tuple(self.declaration.cases)
+
+    @property
+    def precision(self) -> str:
+        """As of its facts."""
+        return self.declaration.dtype or OWN_PRECISION
+
+    def in_precision(self, name: "PrecisionName | None") -> "Problem":
+        """The same problem with floating-point inputs and parameters of this type; as it is for None.
+
+        The oracle is the same function in float64, of inputs that were rounded to the type. Raises ProblemError where the file declares
+        others alone.
+        """
+        declared = self.declaration
+        if name is None or name == declared.dtype:
+            return self
+        if declared.dtypes and name not in declared.dtypes:
+            raise ProblemError(self.path, None, f"it may be judged in {', '.join(declared.dtypes)}, not in {name}")
+        return replace(self, declaration=declared.model_copy(update={"dtype": name}))
 
     @property
     def facts(self) -> ProblemFacts:
         """What of it can be told to a process without PyTorch."""
-        return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names)
+        return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names, self.precision)
 
     def default_case(self, device_kind: str) -> str:
         """As of its facts."""
@@ -111,14 +154,19 @@ class Problem:
 
     def instance(self, case: str) -> "ProblemCase":
         """The problem with that case's constants, in a module of its own. Raises ProblemError where there is no such case."""
-        if case not in self.declaration.cases:
-            near = get_close_matches(case, self.case_names, n=3, cutoff=0.4) or self.case_names
+        shapes = {name: constants for _, name, constants in self.declaration.shapes()}
+        if case not in shapes:
+            near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
             raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
-        constants = self.declaration.cases[case]
+        constants = shapes[case]
         module = _execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
         return ProblemCase(self, case, dict(constants), module)
+
+    def executed(self, tree: ast.Module, name: str) -> ModuleType:
+        """A module of the file as `tree` has it, which keeps its lines. Raises ProblemError."""
+        return _execute(self.path, compile(tree, str(self.path), "exec", dont_inherit=True), f"_assay_problem_{self.name}_{name}")
 
 
 @dataclass(frozen=True)
@@ -162,13 +210,21 @@ class ProblemCase:
     def inputs(self, seed: int, device: "torch.device | str") -> list[Any]:
         """Arguments of forward, drawn on `device` itself, floating-point tensors in the declared dtype.
 
+        Of a problem with a backward pass, the last is a list of the directions that it is for.
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
+        import torch
+
+        answers = self._answers if self._declared.backward else None
         with _seeded(seed, device):
-            return self._arguments("get_inputs", device)
+            arguments = self._arguments("get_inputs", device)
+            if answers is None:
+                return arguments
+            return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
 
     def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
-        """The reference, with parameters drawn from `seed` on the CPU, in evaluation mode and in the declared dtype, on `device`.
+        """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows
+        the problem's procedure.
 
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
@@ -179,7 +235,46 @@ class ProblemCase:
         # Drawn on the CPU, so that a seed means the same parameters everywhere; a meta device has none to draw.
         with _seeded(seed, "meta" if target.type == "meta" else "cpu"):
             model: torch.nn.Module = self._call("Model", *arguments)
-        return model.to(target, self.dtype).eval() if self.dtype else model.to(target).eval()
+        placed = model.to(target, self.dtype) if self.dtype else model.to(target)
+        return _following(placed, self._procedure_of(placed))
+
+    @cached_property
+    def procedure(self) -> "Procedure":
+        """How its models are called. Raises ProblemError."""
+        return self._procedure_of(self.model(0, "meta") if self._declared.backward else None)
+
+    @property
+    def _declared(self) -> Declaration:
+        return self.problem.declaration
+
+    def _procedure_of(self, model: "torch.nn.Module | None") -> "Procedure":
+        from evaluator.worker.procedure import Procedure
+
+        names = None
+        if self._declared.backward and model is not None:
+            names = tuple(name for name, parameter in model.named_parameters() if parameter.requires_grad)
+        return Procedure(self._declared.mode == "train", self._declared.in_place, names)
+
+    @cached_property
+    def _answers(self) -> "list[tuple[torch.Size, torch.dtype]]":
+        """Shape and type of each floating-point tensor that forward() returns."""
+        import torch
+
+        from evaluator.worker.procedure import tensors
+
+        for device in ("meta", "cpu"):  # what has no form without memory is computed once
+            with _seeded(0, device):
+                model, arguments = self.model(0, device), self._arguments("get_inputs", device)
+            try:
+                with torch.no_grad():
+                    output = type(model).forward(model, *arguments)
+            # Whatever the file's own code raises is reported as the file's, with its line.
+            except Exception as error:
+                if device == "cpu":
+                    raise _raised(self.problem.path, "forward()", error) from error
+                continue
+            break
+        return [(each.shape, each.dtype) for each in tensors(output) if each.is_floating_point()]
 
     def _arguments(self, function: str, device: "torch.device | str") -> list[Any]:
         drawn = self._call(function)
@@ -269,6 +364,26 @@ def _raised(path: Path, what: str, error: BaseException) -> ProblemError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     first = (str(error).strip().splitlines() or [""])[0]
     return ProblemError(path, lines[-1] if lines else None, f"{what} raises nothing, but raised {type(error).__name__}: {first}")
+
+
+def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Module":
+    """The model, its mode and its call those of the procedure."""
+    procedure.prepare(model)
+    if procedure.in_place or procedure.backward is not None:
+        # Bound to the instance, so that a copy's is bound to the copy, and names of parameters stay as they are.
+        model.forward = MethodType(_Followed(procedure), model)
+    return model
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """forward() of a model that is called by a procedure."""
+
+    procedure: "Procedure"
+
+    def __call__(self, model: "torch.nn.Module", *values: Any) -> Any:
+        forward = MethodType(type(model).forward, model)
+        return self.procedure.call(forward, dict(model.named_parameters()), values)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from evaluator.evidence import (
     SanitizerFinding,
     SanitizerPlace,
     SanitizerRun,
+    ShapeEvidence,
     StarvingEvidence,
     TimingEvidence,
     TimingSide,
@@ -70,6 +71,7 @@ __all__ = [
     "SanitizerFinding",
     "SanitizerPlace",
     "SanitizerRun",
+    "ShapeEvidence",
     "StarvingEvidence",
     "TimingEvidence",
     "TimingSide",
@@ -116,6 +118,8 @@ class Result(Record):
     case: str | None = None
     precision: str | None = None
     """The dtype that the problem was judged in, or `own` where that is as its file makes it; None where it came to nothing."""
+    protocol: str | None = None
+    """How it was timed, or would have been (evaluator.judge.protocols), where that is not the device's default."""
     device: str | None = None
     """cpu, cuda:0, …"""
     status: Status
@@ -148,6 +152,33 @@ class Result(Record):
         return self
 
     @property
+    def speedup_interval(self) -> tuple[float, float] | None:
+        """What holds the speedup with 95 % confidence; None without a speedup, and in older records."""
+        timing = self.evidence.timing
+        if self.speedup is None or timing is None or timing.interval is None:
+            return None
+        scale = self.speedup / timing.ratio  # what is charged to the candidate lengthens its time, and not its spread
+        low, high = timing.interval
+        return min(low * scale, self.speedup), max(high * scale, self.speedup)
+
+    @property
+    def baselines(self) -> dict[str, tuple[float, float]]:
+        """The time of each baseline in ms and the speedup over it, by its kind; `eager` is the one that `speedup` is over."""
+        if self.runtime_ms is None or self.baseline_ms is None or self.speedup is None:
+            return {}
+        timing, runtime_ms = self.evidence.timing, self.runtime_ms
+        others = timing.others if timing else {}
+        return {"eager": (self.baseline_ms, self.speedup)} | {
+            kind: (side.median_ms, side.median_ms / runtime_ms) for kind, side in others.items()
+        }
+
+    @property
+    def best_baseline(self) -> str | None:
+        """The kind of the fastest baseline; None without a time."""
+        times_ms = {kind: time_ms for kind, (time_ms, _) in self.baselines.items()}
+        return min(times_ms, key=lambda kind: times_ms[kind]) if times_ms else None
+
+    @property
     def speed_of_light(self) -> float | None:
         """The share of the speed of light that the submission has; None where it is not known."""
         light = self.evidence.light
@@ -163,7 +194,17 @@ class Result(Record):
         """The fields of one line of `--json`: everything but evidence and environment, and what follows from the evidence."""
         fields: dict[str, Any] = self.model_dump(mode="json", exclude={"evidence", "environment"})
         conditions = self.evidence.conditions
-        return fields | self.shares_of_light() | {"disturbed": conditions.remark if conditions else ""}
+        return fields | self.derived() | {"disturbed": conditions.remark if conditions else ""}
+
+    def derived(self) -> dict[str, Any]:
+        """What follows from the evidence, under the names that JSON has for it."""
+        baselines = {kind: {"runtime_ms": time_ms, "speedup": speedup} for kind, (time_ms, speedup) in self.baselines.items()}
+        return self.shares_of_light() | {
+            "speedup_interval": self.speedup_interval,
+            "baselines": baselines,
+            "best_baseline": self.best_baseline,
+            "generalises": self.evidence.generalises,
+        }
 
     def shares_of_light(self) -> dict[str, float | None]:
         """Both shares of the speed of light, under the names that JSON has for them."""

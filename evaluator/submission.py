@@ -23,7 +23,7 @@ from evaluator.manifest import Manifest, Name, load_manifest
 from evaluator.response import MAX_RESPONSE_BYTES, Candidate, read_response
 from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejection, clean, decode, examine
 
-__all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find"]
+__all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find", "shown"]
 
 BUNDLE_SUFFIX = ".jsonl"
 SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
@@ -243,7 +243,7 @@ class _Finder:
         claims = Claims((self.problem, line.problem, problem), (self.author, line.author, author), path, (piece.code, text))
         found = self.catalogue.attribute(claims)
         return Submission(
-            name=_shown(path) + (f":{number}" if number else ""),
+            name=shown(path) + (f":{number}" if number else ""),
             path=path,
             block=piece.block,
             code=piece.code,
@@ -347,7 +347,8 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
+    """A path as submissions are named: with forward slashes, relative to the working directory where it lies below it."""
     here = Path.cwd()
     shown = path.relative_to(here) if path.is_relative_to(here) else path
     return os.fsencode(shown.as_posix()).decode("utf-8", "replace")

@@ -1,34 +1,26 @@
-"""`python -m reference`: lists the problems, or checks whether they are fit to judge by."""
+"""`python -m reference`: makes a problem's file, lists the problems, or checks whether they are fit to judge by."""
 
 import argparse
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evaluator.declaration import Floor
     from evaluator.devices import Device
-    from evaluator.judge.admission import Admission
     from evaluator.problem import Problem
+    from reference._report import Broken, Checked, Listed
 
 EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE = 0, 1, 2
 
 
 class UsageError(Exception):
     """What was asked for can't be done; the message is for the person who asked."""
-
-
-@dataclass(frozen=True)
-class _Checked:
-    admission: "Admission"
-    duration_s: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,11 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from evaluator.devices import DeviceError
     from evaluator.plain import plain_line
     from evaluator.problem import ProblemError
+    from reference._creation import CreationError
 
     try:
-        problems = _problems(options.names, options.reference)
-        return _list(problems, options.json) if options.command == "list" else _check(problems, options)
-    except (UsageError, ProblemError, DeviceError) as error:
+        code: int = options.answer(options)
+        return code
+    except (UsageError, CreationError, ProblemError, DeviceError) as error:
         sys.stderr.write(f"python -m reference: {plain_line(str(error))}\n")
         return EXIT_USAGE
     except BrokenPipeError:
@@ -52,21 +45,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m reference", description="Lists problems, or checks whether they are fit to judge by.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reference", description="Makes a problem's file, lists problems, or checks whether they are fit to judge by."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
+    new = commands.add_parser("new", help="write a documented template", description="Write a problem's file to start from.")
+    new.add_argument("name", metavar="NAME", help="of the problem, which becomes the file's")
+    new.add_argument("--reference", type=Path, metavar="DIR", help="the folder to write to (default: that of the shipped problems)")
+    new.set_defaults(answer=_new)
     check = commands.add_parser(
         "check",
         help="refuse problems that accept a trivial answer",
         description="Hold trivial answers, and what a reference must never do, against each problem.",
         epilog="Exit code: 0 all problems were admitted, 1 one was refused, 2 bad usage.",
     )
-    listing = commands.add_parser("list", help="names, cases and descriptions")
+    check.set_defaults(answer=_check)
+    listing = commands.add_parser("list", help="cases, dtypes, sizes, floor, and what checks have come to")
+    listing.set_defaults(answer=_list)
     for command in (check, listing):
         command.add_argument("names", nargs="*", metavar="NAME", help="only these problems (default: all)")
         command.add_argument(
             "--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)"
         )
+    for command in (new, check, listing):
         command.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument("--dtype", metavar="TYPE", help="in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)")
     check.add_argument("--device", default="cpu", metavar="DEVICE", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
     cases = check.add_mutually_exclusive_group()
     cases.add_argument("--case", metavar="NAME", help="which set of shapes (default: small on a CPU, full on a GPU)")
@@ -74,68 +77,103 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _problems(names: Sequence[str], folders: Sequence[Path]) -> list["Problem"]:
-    from evaluator.problem import discover, load
+def _new(options: argparse.Namespace) -> int:
+    from evaluator.problem import SHIPPED
+    from reference._creation import create
+
+    path = create(options.name, options.reference or SHIPPED)
+    where = f" --reference {shlex.quote(str(options.reference))}" if options.reference else ""
+    steps = {
+        "check": f"python -m reference check {options.name}{where}",
+        "judge": f"python pipeline.py{where} --problem {options.name} my_kernel.py",
+    }
+    if options.json:
+        return _say(json.dumps({"problem": options.name, "file": str(path), **steps}, indent=2))
+    return _say(f"{path}\n\nEdit it, then\n\n    {steps['check']}\n    {steps['judge']}")
+
+
+def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
+    """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
+    from evaluator.attribution import Catalogue
+    from evaluator.problem import ProblemError, discover, load
+    from reference._report import Broken
 
     known = discover(folders)
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.5) or list(known)
-            raise UsageError(f"there is no problem {name!r}; there is {', '.join(near)}")
-    return [load(known[name]) for name in dict.fromkeys(names or known)]
+    catalogue = Catalogue(known)
+    meant = [catalogue.named(name) for name in names]
+    for name, found in zip(names, meant, strict=True):
+        if found is None:
+            near = catalogue.nearest(name) or tuple(known)
+            raise UsageError(f"there is no problem {name!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+    for name in dict.fromkeys([name for name in meant if name] or known):
+        try:
+            yield load(known[name])
+        except ProblemError as error:
+            yield Broken(name, error)
 
 
-def _list(problems: Sequence["Problem"], as_json: bool) -> int:
-    from rich.table import Table
+def _list(options: argparse.Namespace) -> int:
+    from evaluator.devices import cpu, gpus
+    from reference._report import Broken, listing, listing_record
 
-    from evaluator.plain import cell, rendered
-
-    if as_json:
-        rows = [_described(each) for each in problems]
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
-        return EXIT_ADMITTED
-    table = Table("problem", "cases", "description", "floor", box=None, header_style="bold")
-    for problem in problems:
-        declared = problem.declaration
-        table.add_row(cell(problem.name), cell(", ".join(problem.case_names)), cell(declared.description), cell(_floor(declared.floor)))
-    sys.stdout.write(rendered(table))
-    return EXIT_ADMITTED
-
-
-def _described(problem: "Problem") -> dict[str, Any]:
-    declared = problem.declaration
-    floor = declared.floor.model_dump() if declared.floor else None
-    return {"problem": problem.name, "cases": problem.case_names, "description": declared.description, "floor": floor}
-
-
-def _floor(floor: "Floor | None") -> str:
-    """What a call can't do without, in short."""
-    if floor is None:
-        return "writes all"
-    reads, writes = (each if isinstance(each, str) else ", ".join(map(str, each)) for each in (floor.reads, floor.writes))
-    parts = [f"reads {reads}" if reads else "", f"writes {writes}" if writes else "", floor.operations if floor.operations != "0" else ""]
-    return "; ".join(part for part in parts if part)
-
-
-def _check(problems: Sequence["Problem"], options: argparse.Namespace) -> int:
-    checked = list(_checked(problems, options))
+    devices = {device.name for device in (cpu(), *gpus())}
+    found = [each if isinstance(each, Broken) else _listed(each, sorted(devices)) for each in _problems(options.names, options.reference)]
     if options.json:
-        sys.stdout.write(json.dumps([_record(each) for each in checked], indent=2) + "\n")
-    else:
-        sys.stdout.write(_report(checked))
-    return EXIT_ADMITTED if all(each.admission.admitted for each in checked) else EXIT_REFUSED
+        return _say(json.dumps([listing_record(each) for each in found], indent=2))
+    return _say(listing(found).removesuffix("\n"))
 
 
-def _checked(problems: Sequence["Problem"], options: argparse.Namespace) -> Iterator[_Checked]:
+def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
+    from evaluator.admissions import Admissions, Subject
+    from evaluator.build.cache import default_root
+    from evaluator.declaration import PRECISIONS
+    from reference._report import Listed
+
+    precisions = dict.fromkeys((problem.declaration.dtype, *PRECISIONS.values()))
+    subjects = [Subject(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
+    return Listed(problem, _input_bytes(problem), Admissions(default_root()).among(subjects))
+
+
+def _input_bytes(problem: "Problem") -> int | None:
+    from evaluator.declaration import DEFAULT_CASE
+    from evaluator.judge.answer import tensors_of
+    from evaluator.problem import ProblemError
+
+    try:
+        return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))
+    except ProblemError:  # what it draws with has no form without memory
+        return None
+
+
+def _check(options: argparse.Namespace) -> int:
+    from reference._report import Checked, check_record, report
+
+    checked = list(_checked(options))
+    _say(json.dumps([check_record(each) for each in checked], indent=2) if options.json else report(checked).removesuffix("\n"))
+    admitted = all(isinstance(each, Checked) and each.admission.admitted for each in checked)
+    return EXIT_ADMITTED if admitted else EXIT_REFUSED
+
+
+def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     import torch
 
+    from evaluator.declaration import PRECISIONS
     from evaluator.devices import choose
     from evaluator.judge.admission import check_case
     from evaluator.judge.environment import apply_settings
+    from evaluator.judge.fitness import keep
+    from reference._report import Broken, Checked
 
     device, _ = choose(options.device)
+    if options.dtype not in (None, *PRECISIONS):
+        raise UsageError(f"--dtype is one of {', '.join(PRECISIONS)}, not {options.dtype!r}")
+    precision = None if options.dtype is None else PRECISIONS[options.dtype]
     apply_settings()
-    for problem in problems:
+    for found in _problems(options.names, options.reference):
+        if isinstance(found, Broken):
+            yield found
+            continue
+        problem = found.in_precision(precision)
         cases = problem.case_names if options.all_cases else (options.case or problem.default_case(device.kind),)
         for case in cases:
             start = time.monotonic()
@@ -144,7 +182,8 @@ def _checked(problems: Sequence["Problem"], options: argparse.Namespace) -> Iter
                     admission = check_case(problem.instance(case), torch.device(device.spec))
             except (torch.OutOfMemoryError, MemoryError) as error:
                 raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
-            yield _Checked(admission, round(time.monotonic() - start, 3))
+            keep(problem, device, admission)
+            yield Checked(admission, round(time.monotonic() - start, 3))
 
 
 @contextmanager
@@ -163,27 +202,9 @@ def _alone_on(device: "Device") -> Iterator[None]:
         lock.close()
 
 
-def _record(checked: _Checked) -> dict[str, Any]:
-    admission = checked.admission
-    return {**asdict(admission), "admitted": admission.admitted, "duration_s": checked.duration_s}
-
-
-def _report(checked: Sequence[_Checked]) -> str:
-    from rich.table import Table
-    from rich.text import Text
-
-    from evaluator.plain import cell, rendered
-
-    timed = any(each.admission.floor_ms is not None for each in checked)
-    table = Table("problem", "case", "verdict", *(["floor", "reference"] if timed else []), "reason", box=None, header_style="bold")
-    for each in checked:
-        admission = each.admission
-        verdict = Text("admitted", style="green") if admission.admitted else Text("refused", style="red")
-        reasons = "; ".join(finding.message for finding in admission.findings)
-        times = ["–" if each is None else f"{each:.4g} ms" for each in (admission.floor_ms, admission.reference_ms)]
-        table.add_row(cell(admission.problem), cell(admission.case), verdict, *(times if timed else []), cell(reasons))
-    refused = sum(not each.admission.admitted for each in checked)
-    return rendered(table, f"{len(checked)} checked, {refused} refused as degenerate or unsound")
+def _say(text: str) -> int:
+    sys.stdout.write(text + "\n")
+    return EXIT_ADMITTED
 
 
 if __name__ == "__main__":

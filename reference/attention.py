@@ -10,6 +10,8 @@ width = 64
 
 ASSAY = {
     "description": "Scaled dot product attention in float16",
+    "tags": ["attention", "transformer"],
+    "level": 2,
     "cases": {"full": {}, "small": {"batch_size": 2, "heads": 3, "length": 77, "width": 32}},
     "dtype": "float16",
     "tolerance": 4.0,

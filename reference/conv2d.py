@@ -12,6 +12,8 @@ kernel_size = 3
 
 ASSAY = {
     "description": "3 x 3 convolution with padding and bias",
+    "tags": ["convolution"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 2, "in_channels": 5, "out_channels": 7, "height": 19, "width": 23}},
     "rows_independent": True,
     # A multiplication and an addition for each pixel and pair of channels: what is left of nine in the limit of large Winograd tiles.

@@ -11,6 +11,8 @@ classes = 16384
 
 ASSAY = {
     "description": "Mean cross entropy over integer targets",
+    "tags": ["loss", "softmax", "reduction"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 37, "classes": 1009}},
     "floor": {"reads": "all"},
 }

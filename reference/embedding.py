@@ -10,6 +10,8 @@ length = 1024
 
 ASSAY = {
     "description": "Embedding lookup with int64 indices",
+    "tags": ["embedding", "gather"],
+    "level": 1,
     "cases": {"full": {}, "small": {"entries": 401, "width": 61, "batch_size": 7, "length": 19}},
     "rows_independent": True,
     # Which rows of the table are read, and how many of them more than once, the draw decides.

@@ -10,6 +10,8 @@ dim = 8192
 
 ASSAY = {
     "description": "GELU, tanh approximation",
+    "tags": ["activation", "elementwise"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 31, "dim": 1013}},
     "rows_independent": True,
     "floor": {"reads": "all"},

@@ -12,6 +12,8 @@ dim = 4096
 
 ASSAY = {
     "description": "Layer normalization with weight and bias",
+    "tags": ["normalization", "reduction", "rows"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 3, "length": 7, "dim": 509}},
     "rows_independent": True,
     "floor": {"reads": "all"},

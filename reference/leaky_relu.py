@@ -11,6 +11,8 @@ dim = 393216
 
 ASSAY = {
     "description": "Leaky ReLU with slope 0.01",
+    "tags": ["activation", "elementwise"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 33, "dim": 1019}},
     "rows_independent": True,
     "floor": {"reads": "all"},

@@ -9,6 +9,8 @@ columns = 4096
 
 ASSAY = {
     "description": "Matrix product in float32",
+    "tags": ["matmul"],
+    "level": 1,
     "cases": {"full": {}, "small": {"rows": 67, "inner": 129, "columns": 93}},
     # Strassen's scheme saves an eighth a level; but of the three 16-bit products that float32 takes at the least, this counts one.
     "floor": {"reads": "all", "operations": "2 * rows * inner * columns"},

@@ -12,6 +12,8 @@ eps = 1e-6
 
 ASSAY = {
     "description": "RMS normalization with a weight",
+    "tags": ["normalization", "reduction", "rows"],
+    "level": 1,
     "cases": {"full": {}, "small": {"rows": 29, "dim": 771}},
     "rows_independent": True,
     "floor": {"reads": "all"},

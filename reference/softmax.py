@@ -8,6 +8,8 @@ dim = 393216
 
 ASSAY = {
     "description": "Softmax along dimension 1",
+    "tags": ["softmax", "reduction", "rows"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 17, "dim": 1021}},
     "rows_independent": True,
     "floor": {"reads": "all"},

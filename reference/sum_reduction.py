@@ -9,6 +9,8 @@ width = 1023
 
 ASSAY = {
     "description": "Sum along dimension 1 of 3, kept as a dimension of size 1",
+    "tags": ["reduction"],
+    "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 5, "length": 257, "width": 63}},
     "rows_independent": True,
     "floor": {"reads": "all"},

@@ -13,6 +13,8 @@ k = 32
 
 ASSAY = {
     "description": "Top k of each row: values and int64 indices",
+    "tags": ["sort", "index", "rows"],
+    "level": 1,
     "cases": {"full": {}, "small": {"rows": 13, "columns": 701, "k": 7}},
     "without": {"ties": "equal values have no one right index", "special": "equal values have no one right index"},
     "rows_independent": True,

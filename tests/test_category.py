@@ -32,8 +32,8 @@ def test_names_are_lower_case_words() -> None:
 @pytest.mark.parametrize(
     ("status", "count"),
     [
-        (Status.CORRECT, 2),
-        (Status.INCORRECT, 9),
+        (Status.CORRECT, 3),
+        (Status.INCORRECT, 10),
         (Status.BUILD_FAILED, 9),
         (Status.RUN_FAILED, 13),
         (Status.REJECTED, 6),

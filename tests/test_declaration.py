@@ -57,6 +57,19 @@ def test_floors(parts: str, found: tuple[object, ...]) -> None:
         ("ASSAY = dict(\n    rows_independant=True,\n)", 4, "nearest: rows_independent"),
         ("ASSAY = {\n    'dtype': 'float61',\n}", 4, "dtype"),
         ("ASSAY = dict(tolerance=0)", 3, "tolerance"),
+        ("ASSAY = dict(tags='norm')", 3, "tags"),
+        ("ASSAY = dict(tags=['norm', 'norm'])", 3, "'norm' is there more than once"),
+        ("ASSAY = dict(tags=['Two words'])", 3, "tags.0"),
+        ("ASSAY = dict(level=0)", 3, "level"),
+        ("ASSAY = dict(level='1')", 3, "level"),
+        ("ASSAY = dict(dtypes=['float8'])", 3, "dtypes.0"),
+        ("ASSAY = dict(\n    dtype='float16',\n    dtypes=['float32'])", 5, "dtypes has 'float16' in it"),
+        ("ASSAY = dict(in_place='all')", 3, "in_place"),
+        ("ASSAY = dict(in_place=[-1])", 3, "positions of forward()'s arguments"),
+        ("ASSAY = dict(backward=True,\n    in_place=[0])", 4, "changes no argument"),
+        ("ASSAY = dict(mode='training')", 3, "mode"),
+        ("ASSAY = dict(\n    generalisation={'full': {}})", 4, "'full' is a case already"),
+        ("ASSAY = dict(\n    generalisation={\n        'odd': {'m': 1}})", 5, "case 'odd' sets 'm', which is no constant"),
         ("ASSAY = dict(tolerance=float('nan'))", 3, "tolerance"),
         ("ASSAY = dict(\n    cases={\n        'small': {},\n    },\n)", 4, "'full'"),
         ("ASSAY = dict(cases={'full': {}, 'Very Small': {}})", 3, "cases"),
@@ -83,3 +96,14 @@ def test_errors_name_the_line_and_the_rule(body: str, line: int, said: str) -> N
         declared(f"batch_size = 4\ndef function(): pass\n{body}\n")
     assert caught.value.line == line
     assert said in caught.value.rule
+
+
+def test_what_a_problem_may_say_of_itself() -> None:
+    declaration = declared(
+        "n = 8\nASSAY = dict(tags=['norm', 'rows'], level=2, source='a paper', dtype='float32', dtypes=['float32', 'bfloat16'],"
+        " in_place=[1, 0], mode='train', generalisation={'odd': {'n': 7}})"
+    )
+    assert (declaration.tags, declaration.level, declaration.source) == (("norm", "rows"), 2, "a paper")
+    assert (declaration.dtypes, declaration.in_place, declaration.mode) == (("float32", "bfloat16"), (1, 0), "train")
+    assert [*declaration.shapes()] == [("cases", "full", {}), ("generalisation", "odd", {"n": 7})]
+    assert not declared("x = 1\n").backward and declared("ASSAY = {'backward': True}").backward

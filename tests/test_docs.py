@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 import db.__main__
 import db.part_models
 import pipeline
+import reference.__main__
 import web.__main__
 from db.models import Base
 from db.store import Store
@@ -63,6 +64,11 @@ def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
 def test_every_option_of_the_database_commands_is_documented() -> None:
     text = document("command-line.md").split("## The database")[1]
     assert options(db.__main__._parser()) - {"--help"} <= set(re.findall(r"--[a-z-]+", text))
+
+
+def test_every_option_of_the_problems_commands_is_documented() -> None:
+    text = document("command-line.md").split("## Problems")[1].split("\n## ")[0]
+    assert options(reference.__main__._parser()) - {"--help"} == set(re.findall(r"--[a-z-]+", text))
 
 
 def test_every_option_of_the_pages_is_documented_and_no_other() -> None:
@@ -133,6 +139,30 @@ def test_the_example_problem_loads_and_draws(tmp_path: Path) -> None:
     (x,) = case.inputs(1, "cpu")
     assert x.shape == (19, 1021)
     assert torch.linalg.vector_norm(case.model(1)(x), dim=1).allclose(torch.ones(19))
+
+
+def test_the_problem_that_is_added_step_by_step_is_admitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    walk = document("add-a-problem.md")
+    (example,) = code_blocks(walk, "python")
+    assert reference.__main__.main(["new", "geglu", "--reference", str(tmp_path)]) == 0
+    (tmp_path / "geglu.py").write_text(example, encoding="utf-8")
+    assert reference.__main__.main(["check", "geglu", "--reference", str(tmp_path)]) == 0
+    capsys.readouterr()
+    for change, told in (
+        (
+            ("    return [torch.randn(rows, columns), torch.randn(rows, columns)]", "    return [torch.ones(rows, columns)] * 2"),
+            "two seeds give the same inputs",
+        ),
+        (("nn.functional.gelu(a) * b", "0.0 * a"), "zeros passes as the output"),
+        (('"description"', '"dtyp"'), "geglu.py:10: ASSAY has no key 'dtyp'; nearest: dtype"),
+    ):
+        assert change[0] in example
+        (tmp_path / "geglu.py").write_text(example.replace(*change), encoding="utf-8")
+        assert reference.__main__.main(["check", "geglu", "--reference", str(tmp_path)]) == 1
+        assert told in capsys.readouterr().out
 
 
 def test_the_example_submission_would_be_judged() -> None:

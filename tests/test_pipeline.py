@@ -15,7 +15,7 @@ import pipeline
 from db.store import Store
 from evaluator.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
-from tests.command_line import PROJECT, RUN_S, Bench, Finished, submission
+from tests.command_line import PROBLEM, PROJECT, RUN_S, Bench, Finished, submission
 
 CONTRACT = (
     *("submission", "block", "author", "problem", "case", "device", "status", "category", "message", "hint"),
@@ -54,6 +54,12 @@ def test_what_is_no_tool_is_refused(bench: Bench) -> None:
     )
 
 
+def test_what_is_no_baseline_is_refused(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    finished = bench.run("double", "--baseline", "eager,fastest")
+    assert finished.code == 2 and "there is no baseline fastest; there is eager, compile" in finished.stderr
+
+
 def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -82,10 +88,11 @@ def test_help_imports_nothing_heavy() -> None:
     assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "markdown_it", "multiprocessing"}
 
 
-def test_the_command_line_itself_never_imports_pytorch(bench: Bench) -> None:
+@pytest.mark.parametrize("more", [(), ("--dtype", "fp16", "--strict-shapes", "--protocol", "cpu")])
+def test_the_command_line_itself_never_imports_pytorch(bench: Bench, more: tuple[str, ...]) -> None:
     bench.write("double/right.py", submission())
     program = "import sys, pipeline; code = pipeline.main(sys.argv[1:]); print(code, 'torch' in sys.modules)"
-    command = [sys.executable, "-c", program, *bench.command("double", "--json", str(bench.root / "records"))[2:]]
+    command = [sys.executable, "-c", program, *bench.command("double", "--json", str(bench.root / "records"), *more)[2:]]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "ASSAY_CACHE": str(bench.root / "cache")}
     done = subprocess.run(command, cwd=bench.root, env=environment, check=True, capture_output=True, text=True, timeout=RUN_S)
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr
@@ -166,6 +173,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "inf"), "--timeout"),
         (("--timeout", "nan"), "--timeout"),
         (("--engine", "ray"), "--engine ray"),
+        (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
 )
@@ -321,3 +329,51 @@ def test_nothing_that_a_submission_says_is_obeyed_by_the_terminal(bench: Bench) 
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", finished.stdout + finished.stderr)
     assert "[bold red]owned[/bold red]" in finished.stdout
     assert "[red]loud\\x1b[31m.py" in finished.stdout
+
+
+# --dtype
+
+
+def test_a_precision_is_judged_and_stored_for_itself(bench: Bench) -> None:
+    bench.write("double/fine.py", submission())
+    assert bench.run("double", "--dtype", "bf16").code == 0
+    assert bench.run("double", "--dtype", "bfloat16").code == 0  # the same once more: skipped
+    assert bench.run("double").code == 0
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        assert [stored.result.precision for stored in store.each()] == ["bfloat16", "own"]
+
+
+def test_what_is_no_precision_is_refused(bench: Bench) -> None:
+    finished = bench.run("double", "--dtype", "int8")
+    assert finished.code == 2 and "'int8' is not one of fp16, bf16" in finished.stderr
+
+
+def test_a_problem_is_meant_by_its_number_too(bench: Bench) -> None:
+    told = refused(bench.run(".", "--problem", "99"))
+    assert "there is no problem '99'" in told
+
+
+# KernelBench
+
+
+def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -> None:
+    """A checkout's level, a run's kernels, and what its own evaluation said of them; the files are made for this test."""
+    body = "torch.clamp(x, min=0.0) + torch.tensor(0.5)"
+    bench.write("KernelBench/KernelBench/level1/23_Clamp.py", PROBLEM.format(operation="* 2").replace("x * 2", body))
+    bench.write("KernelBench/KernelBench/level2/23_Clamp_Twice.py", PROBLEM.format(operation="* 2"))
+    kernel = "runs/a_model/level_1_problem_23_sample_0_kernel.py"
+    bench.write(kernel, submission(body))
+    said = [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]
+    results = bench.write("runs/a_model/eval_results.json", json.dumps({"23": said}))
+    (record,) = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-").records
+    assert (record["submission"], record["problem"], record["author"], record["sample_id"]) == (kernel, "23_Clamp", "a_model", 0)
+    assert (record["category"], record["generalises"]) == ("no_custom_kernel", "untested")
+    command = [sys.executable, "-m", "db", "--db", f"sqlite:///{bench.database}"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+
+    def ask(*words: str) -> str:
+        return subprocess.run([*command, *words], check=True, capture_output=True, text=True, cwd=bench.root, env=environment).stdout
+
+    ask("import", "--kernelbench", str(results))
+    told = json.loads(ask("history", kernel, "--json"))
+    assert [row.get("harness", row.get("category")) for row in told] == ["no_custom_kernel", "kernelbench"]

@@ -1,5 +1,6 @@
 """Problems: found, loaded, checked and drawn from."""
 
+import copy
 import hashlib
 import random
 import subprocess
@@ -210,4 +211,87 @@ def test_a_problem_file_may_define_dataclasses(tmp_path: Path) -> None:
 def test_importing_the_module_and_discovery_leave_torch_alone() -> None:
     script = "import sys; from evaluator.problem import discover; print(len(discover()), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["12", "False"]
+    assert done.stdout.split() == [str(len(discover())), "False"]
+
+
+PROCEDURE = """
+import torch
+from torch import nn
+
+rows = 4
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.frozen = nn.Parameter(torch.ones(2), requires_grad=False)
+
+    def forward(self, x, places):
+        if IN_PLACE:
+            x[0] = 0
+        return self.linear(x), places
+
+def get_inputs():
+    return [torch.randn(rows, 3), torch.arange(rows)]
+
+def get_init_inputs():
+    return []
+
+IN_PLACE = False
+"""
+
+
+def test_a_backward_pass_has_directions_among_its_inputs_and_gradients_in_its_answer(tmp_path: Path) -> None:
+    assay = "ASSAY = {'backward': True, 'dtype': 'bfloat16', 'generalisation': {'odd': {'rows': 7}}}"
+    loaded = problem(tmp_path, PROCEDURE + assay)
+    case = loaded.instance("odd")
+    assert loaded.case_names == ("full",) and case.procedure.backward == ("linear.weight", "linear.bias")
+    x, places, (direction,) = case.inputs(1, "cpu")
+    assert (direction.shape, direction.dtype, places.shape) == ((7, 2), torch.bfloat16, (7,))
+    again, other = case.inputs(1, "cpu")[2][0], case.inputs(2, "cpu")[2][0]
+    assert torch.equal(direction, again) and not torch.equal(direction, other)
+    for model in (case.model(1), copy.deepcopy(case.model(1))):
+        with torch.no_grad():
+            answer = model(x, places, [direction])
+        assert torch.equal(answer["parameters"]["linear.bias"], direction.sum(0))
+        assert [name for name, _ in model.named_parameters()] == ["frozen", "linear.weight", "linear.bias"]
+    assert case.inputs(1, "meta")[2][0].device.type == "meta"
+
+
+def test_arguments_that_are_changed_are_in_the_answer(tmp_path: Path) -> None:
+    case = problem(tmp_path, PROCEDURE.replace("IN_PLACE = False", "IN_PLACE = True") + "ASSAY = {'in_place': [0]}").instance("full")
+    x, places = case.inputs(1, "cpu")
+    before = x.clone()
+    with torch.no_grad():
+        answer = case.model(1)(x, places)
+    assert torch.equal(x, before) and (answer["changed"][0][0] == 0).all() and torch.equal(answer["changed"][0][1:], x[1:])
+
+
+def test_training_mode_is_that_of_the_model(tmp_path: Path) -> None:
+    assert problem(tmp_path, PROCEDURE + "ASSAY = {'mode': 'train'}").instance("full").model(1).training
+    assert not problem(tmp_path, PROCEDURE).instance("full").model(1).training
+
+
+def test_a_forward_that_raises_is_named_with_its_line_where_its_answer_has_to_be_known(tmp_path: Path) -> None:
+    source = PROCEDURE.replace("return self.linear(x), places", "return self.linear(x) + 'x'") + "ASSAY = {'backward': True}"
+    with pytest.raises(ProblemError, match=r"plain.py:16: forward\(\) raises nothing, but raised TypeError"):
+        problem(tmp_path, source).instance("full").inputs(1, "cpu")
+
+
+def test_a_problem_in_another_precision_is_the_same_function_of_rounded_inputs(tmp_path: Path) -> None:
+    plain = problem(tmp_path)
+    assert plain.in_precision(None) is plain and plain.precision == "own"
+    other = plain.in_precision("bfloat16")
+    assert (other.precision, other.sha256, other.case_names) == ("bfloat16", plain.sha256, plain.case_names)
+    (x, indices, _), (own, _, _) = other.instance("full").inputs(1, "cpu"), plain.instance("full").inputs(1, "cpu")
+    assert x.dtype is torch.bfloat16 and torch.equal(x, own.to(torch.bfloat16)) and indices.dtype is torch.int64
+    assert {parameter.dtype for parameter in other.instance("full").model(1).parameters()} == {torch.bfloat16}
+    declared = problem(tmp_path, DECLARED)
+    assert declared.in_precision("float16") is declared
+
+
+def test_a_precision_that_the_file_leaves_out_is_refused(tmp_path: Path) -> None:
+    declared = problem(tmp_path, PLAIN + "ASSAY = {'dtypes': ['float32', 'float64']}")
+    assert declared.in_precision("float64").precision == "float64"
+    with pytest.raises(ProblemError, match="in float32, float64, not in float16"):
+        declared.in_precision("float16")

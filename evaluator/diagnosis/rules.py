@@ -46,6 +46,21 @@ def _no_own_kernel(evidence: Evidence) -> Verdict | None:
     return None
 
 
+def _degenerate(evidence: Evidence) -> Verdict | None:
+    if not evidence.trivial:
+        return None
+    return Verdict(Category.DEGENERATE_PROBLEM, f"right, but so are trivial answers, as its check has shown: {', '.join(evidence.trivial)}")
+
+
+def _shape_specific(evidence: Evidence) -> Verdict | None:
+    wrong = [shape for shape in evidence.shapes if shape.right is False]
+    if not evidence.strict_shapes or not wrong:
+        return None
+    first = wrong[0]
+    what = f"{first.category}: {first.message}" if first.category and first.message else str(first.category)
+    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r} ({'; '.join(first.inputs)}): {what}"[:1000])
+
+
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _protocol,
     exceptions.violation,
@@ -62,5 +77,7 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     conduct.unexplained_time,
     conduct.implausible,
     _no_own_kernel,
+    _degenerate,
+    _shape_specific,
 )
 """In order of precedence."""

@@ -275,6 +275,7 @@ def unjudged(job: Job, category: Category, message: str, device: str, duration_s
         sample_id=job.sample_id,
         problem=job.problem,
         case=job.case,
+        precision=job.precision,
         device=device,
         status=category.status,
         category=category,

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from evaluator.declaration import PrecisionName
 from evaluator.engine.warm import start_judges_parent
 from evaluator.problem import Problem, ProblemError, ProblemFacts, load
 
@@ -32,8 +33,9 @@ class _Fault:
 class ProblemReader:
     """Loads problems by name, each when it is first asked for, in a process that is started for the first one. A context manager."""
 
-    def __init__(self, paths: dict[str, Path]) -> None:
-        self._paths = paths
+    def __init__(self, paths: dict[str, Path], precision: PrecisionName | None = None) -> None:
+        """`precision` is what they are judged in; None for their own."""
+        self._paths, self._precision = paths, precision
         self._loaded: dict[str, ProblemFacts] = {}
         self._context = multiprocessing.get_context("forkserver")
         self._process: multiprocessing.process.BaseProcess | None = None
@@ -77,27 +79,28 @@ class ProblemReader:
     def _start(self) -> Connection:
         start_judges_parent()
         self._pipe, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=serve, args=(theirs,), daemon=True, name="problems")
+        self._process = self._context.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
         self._process.start()
         theirs.close()
         return self._pipe
 
 
-def serve(pipe: Connection) -> None:
-    """Answer (path, case or None) with the problem's facts, or with what is wrong with it, until the other end is closed."""
+def serve(pipe: Connection, precision: PrecisionName | None) -> None:
+    """Answer (path, case or None) with the facts of the problem in this precision, or with what is wrong with it, until the other end is
+    closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command line's to handle
     loaded: dict[Path, Problem] = {}
     with contextlib.suppress(EOFError, OSError):
         while True:
             path, case = pipe.recv()
-            pipe.send(_answer(loaded, path, case))
+            pipe.send(_answer(loaded, precision, path, case))
     os._exit(0)  # whatever a problem's file has left running
 
 
-def _answer(loaded: dict[Path, Problem], path: Path, case: str | None) -> ProblemFacts | _Fault:
+def _answer(loaded: dict[Path, Problem], precision: PrecisionName | None, path: Path, case: str | None) -> ProblemFacts | _Fault:
     try:
         if path not in loaded:
-            loaded[path] = load(path)
+            loaded[path] = load(path).in_precision(precision)
         if case is not None:
             loaded[path].instance(case)
         return loaded[path].facts

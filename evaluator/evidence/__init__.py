@@ -8,7 +8,7 @@ from evaluator.evidence.device import ConditionsEvidence, DeviceState, FloorEvid
 from evaluator.evidence.ending import ExceptionEvidence, ExitEvidence
 from evaluator.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
 from evaluator.evidence.record import Record
-from evaluator.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, WrongElement
+from evaluator.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, ShapeEvidence, WrongElement
 from evaluator.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 from evaluator.evidence.timing import DISTURBED_SHARE, TimingEvidence, TimingSide, WrongTimedAnswer
 from evaluator.evidence.whole import Evidence
@@ -38,6 +38,7 @@ __all__ = [
     "SanitizerFinding",
     "SanitizerPlace",
     "SanitizerRun",
+    "ShapeEvidence",
     "StarvingEvidence",
     "TimingEvidence",
     "TimingSide",

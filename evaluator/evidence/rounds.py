@@ -1,5 +1,9 @@
 """How right the answers were, round by round."""
 
+from typing import Any
+
+from pydantic import Field
+
 from evaluator.category import Category
 from evaluator.evidence.record import Record
 
@@ -72,4 +76,21 @@ class AblationEvidence(Record):
     still_right: bool
     category: Category | None = None
     """What the wrong answer, or the worker's end, comes to; None where it was still right."""
+    message: str = ""
+
+
+class ShapeEvidence(Record):
+    """One answer in another set of shapes than the case's (evaluator.judge.generalisation)."""
+
+    case: str
+    """Its name: one that the problem declares, or what was done to the case's sizes."""
+    constants: dict[str, Any] = Field(default_factory=dict)
+    """The problem's numbers in it."""
+    declared: bool
+    inputs: tuple[str, ...] = ()
+    """Type and shape of each tensor among the arguments."""
+    right: bool | None
+    """None where the reference itself, or the machine, failed in it."""
+    category: Category | None = None
+    """What the wrong answer, or the worker's end, comes to; None where it was right."""
     message: str = ""

@@ -2,6 +2,8 @@
 
 import statistics
 
+from pydantic import Field
+
 from evaluator.category import Category
 from evaluator.evidence.record import Record
 
@@ -36,6 +38,11 @@ class TimingSide(Record):
     baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
     background_ms: tuple[float, ...] = ()
     """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
+
+    at_s: tuple[float, ...] = ()
+    """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
+    outliers: tuple[int, ...] = ()
+    """Positions of samples far beyond the quartiles (evaluator.judge.precision.outliers). They count as all others do."""
 
     @property
     def work_ms(self) -> float:
@@ -86,6 +93,33 @@ class TimingEvidence(Record):
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
     unflushed_bursts: int = 0
     """The same of single calls and bursts for the judge's clock, which then are no samples."""
+
+    protocol: str | None = None
+    """What a time is of (evaluator.judge.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
+    fallback: str = ""
+    """Why it is not the protocol that was asked for, where it is not."""
+    calls_in_block: int = 1
+    """Calls that were asked for in one request."""
+    blocks: int = 0
+    """Requests to each side, in turns of an order drawn anew; 0 in older records."""
+    warm_up_calls: int = 0
+    """Calls of each side before those that count."""
+    steady: bool | None = None
+    """Whether times had stopped changing by then. None in older records."""
+    stop: str = ""
+    """Why there were no more calls (evaluator.judge.precision): `precise` or `budget`; empty in older records."""
+    interval: tuple[float, float] | None = None
+    """What holds the ratio of the baseline's to the candidate's time with 95 % confidence, by bootstrap over blocks: of the medians,
+    without what is charged. None in older records."""
+    others: dict[str, TimingSide] = Field(default_factory=dict)
+    """Further baselines, timed in the same turns, by their kind."""
+    failed_baselines: dict[str, str] = Field(default_factory=dict)
+    """Why a further baseline that was asked for could not be timed."""
+
+    @property
+    def ratio(self) -> float:
+        """The baseline's time over the candidate's median, without what is charged."""
+        return self.baseline_ms / self.candidate.median_ms
 
     @property
     def runtime_ms(self) -> float:

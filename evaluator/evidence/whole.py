@@ -1,5 +1,7 @@
 """All that was observed of one evaluation."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from evaluator.evidence.build import BuildEvidence
@@ -7,7 +9,7 @@ from evaluator.evidence.device import ConditionsEvidence, DeviceState, FloorEvid
 from evaluator.evidence.ending import ExceptionEvidence, ExitEvidence
 from evaluator.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
 from evaluator.evidence.record import Record
-from evaluator.evidence.rounds import AblationEvidence, RoundEvidence
+from evaluator.evidence.rounds import AblationEvidence, RoundEvidence, ShapeEvidence
 from evaluator.evidence.sanitizer import SanitizerEvidence
 from evaluator.evidence.timing import TimingEvidence, WrongTimedAnswer
 
@@ -39,6 +41,12 @@ class Evidence(Record):
     """The timing ended with it."""
     ablation: AblationEvidence | None = None
     """None where nothing hung on it."""
+    shapes: tuple[ShapeEvidence, ...] = ()
+    """Answers in other shapes, of a submission that is right in its own; up to the one that ended the worker."""
+    strict_shapes: bool = False
+    """Whether it has to be right in those too."""
+    trivial: tuple[str, ...] = ()
+    """Trivial answers that the problem accepts, as `zeros`: a right answer to it says nothing."""
     starving: StarvingEvidence | None = None
     """The judge ran out of device memory, and this is why."""
     fault: FaultEvidence | None = None
@@ -60,6 +68,12 @@ class Evidence(Record):
     """How the submission was read, where that is not plain: its code came from the reasoning, say."""
     detail: str = ""
     """A traceback or other detail of the judge's own, for infrastructure errors."""
+
+    @property
+    def generalises(self) -> Literal["yes", "no", "untested"]:
+        """Whether the submission is right in other shapes too."""
+        told = [shape.right for shape in self.shapes if shape.right is not None]
+        return "untested" if not told else "yes" if all(told) else "no"
 
     def device_share(self, launch: LaunchRecord) -> float | None:
         """What share of a call's time on the device such launches have; None where that was not taken.

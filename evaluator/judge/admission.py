@@ -25,6 +25,7 @@ from evaluator.judge.rounds import plan_rounds
 from evaluator.judge.trivial import ANSWERS, Known, Part
 from evaluator.problem import ProblemCase, ProblemError
 from evaluator.result import FloorEvidence
+from evaluator.worker.structure import dtype_name
 
 DRAWS = 15
 """Draws that a trivial answer has to pass, every one, before the problem is refused for it: more than a submission has to, so that
@@ -34,13 +35,26 @@ CALLS = 10
 
 OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 
+CHECKS = {
+    "file": "Mend the line that is named.",
+    "runs": "Mend get_inputs(), get_init_inputs() or Model, so that forward() runs.",
+    "output": "Return tensors whose shapes follow from the inputs' shapes alone.",
+    "inputs": "Draw in get_inputs() with the generators of torch, numpy or random, set no seed, and change no input in forward().",
+    "finite": "Draw inputs for which the answer has neither NaN nor infinity.",
+    "deterministic": "Draw in get_inputs(), and pass what was drawn as an input.",
+    "floor": "Declare less in `floor`: only what no answer can do without.",
+    "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
+    "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
+}
+"""What an admission looks at, in this order, and what to do where it fails."""
+
 
 @dataclass(frozen=True)
 class Finding:
     """One reason to refuse a problem."""
 
     check: str
-    """`trivial_answer`, `inputs`, `output`, `deterministic`, `finite`, `oracle`, `floor` or `runs`."""
+    """One of CHECKS."""
     answer: str
     """The trivial answer that passed, as in `zeros`; empty for other checks."""
     message: str
@@ -58,6 +72,16 @@ class Admission:
     """The least time that a call can take on the device; None on the CPU."""
     reference_ms: float | None = None
     """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
+    inputs: tuple[str, ...] = ()
+    """Type and shape of each tensor among the arguments, as in `float32 (37, 771)`."""
+    outputs: tuple[str, ...] = ()
+    """The same of the answer."""
+    distributions: tuple[str, ...] = ()
+    """What inputs were drawn from."""
+    passed: tuple[str, ...] = ()
+    """The checks that found nothing."""
+    precision: str | None = None
+    """The type that inputs and parameters were cast to; None for the file's own."""
 
     @property
     def admitted(self) -> bool:
@@ -99,8 +123,8 @@ def check_case(case: ProblemCase, device: torch.device) -> Admission:
         if isinstance(error.__cause__, OUT_OF_MEMORY):
             raise error.__cause__ from error
         findings = (Finding("runs", "", str(error)),)
-    floor_ms, reference_ms = check.times_ms if check else (None, None)
-    return Admission(case.problem.name, case.name, str(device), findings, floor_ms, reference_ms)
+    admission = Admission(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
+    return admission if check is None else check.described(admission)
 
 
 def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
@@ -116,21 +140,38 @@ class _Check:
         self._case, self._device = case, device
         self._model = case.model(fresh_seed(), device)
         self._oracle = Oracle(self._model, case.rows_independent)
-        self.times_ms: tuple[float | None, float | None] = (None, None)
+        self._times_ms: tuple[float | None, float | None] = (None, None)
         """The floor and the reference's time, once they have been measured."""
+        self._first: _Draw | None = None
+        self._distributions: tuple[str, ...] = ()
 
     def findings(self) -> Iterator[Finding]:
         """Raises _Refused, ReferenceFailedError, ProblemError."""
         first_seed, second_seed = fresh_seed(), fresh_seed()
-        first = self._draw(first_seed)
+        first = self._first = self._draw(first_seed)
         self._check_inputs(first_seed, second_seed)
         self._check_finite(first)
         self._check_deterministic(first)
         yield from self._floor(first)
         names = [plan.distribution for plan in plan_rounds(self._case, first.inputs, first.outputs)]
-        for name in dict.fromkeys(names):
+        self._distributions = tuple(dict.fromkeys(names))
+        for name in self._distributions:
             self._check_own_answer(self._draw(fresh_seed(), name))
         yield from self._trivial(first, names)
+
+    def described(self, admission: Admission) -> Admission:
+        """The admission with what has been seen meanwhile."""
+        failed = [list(CHECKS).index(finding.check) for finding in admission.findings]
+        draw = self._first
+        return replace(
+            admission,
+            floor_ms=self._times_ms[0],
+            reference_ms=self._times_ms[1],
+            inputs=tuple(_described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
+            outputs=tuple(_described(tensor) for tensor in draw.outputs) if draw else (),
+            distributions=self._distributions,
+            passed=tuple(list(CHECKS)[: min(failed, default=len(CHECKS))]),
+        )
 
     def _draw(self, seed: int, distribution: str = "own") -> _Draw:
         inputs = changed(self._case.inputs(seed, self._device), distribution, seed)
@@ -187,7 +228,7 @@ class _Check:
             return
         reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
         floor = floor_evidence(work, measured_speed(self._device))
-        self.times_ms = (floor.floor_ms, reference_ms)
+        self._times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
         if finding is not None:
             yield finding
@@ -253,6 +294,10 @@ class _Offer:
     pair: tuple[str, int]
     part: Part
     comparison: Comparison
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"
 
 
 def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:

@@ -18,22 +18,27 @@ from evaluator.judge import sanitizing
 from evaluator.judge.ablation import AblationFailedError, ablate, answer_without
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device_state import watch_of
+from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
+from evaluator.judge.further import COMPILE, COMPILING, FurtherBaselines, call_once
+from evaluator.judge.generalisation import judge_shape
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.light import find_light
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Judgement, Rounds
 from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
-from evaluator.judge.timing import BaselineFailedError, Timing, WrongAnswerError
+from evaluator.judge.timing import BaselineFailedError, Timing, UnfitProtocolError, WrongAnswerError
 from evaluator.judge.warm import warm
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.result import Evidence, FaultEvidence, RoundEvidence, TimingEvidence
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.sanitizer.tools import Sanitizer
+from evaluator.shapes import Shape, other_shapes
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError
 
@@ -42,6 +47,10 @@ START_S = 60.0
 """Of a worker, which if cold imports torch first, and of CUDA in it."""
 LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
+SHAPES_S = 30.0
+"""After so long, no further shapes are tried."""
+COMPILE_S = 300.0
+"""Deadline of the first call of what torch.compile has wrapped."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
@@ -72,6 +81,9 @@ class Attempt:
         self._rounds: list[RoundEvidence] = []
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
+        self._protocol = choose(job.protocol, bench.device.kind)
+        self._fallback = ""
+        """Why that is not the protocol that was asked for, where it is not."""
         self.evidence = Evidence(sandbox=bench.zygote.level, note=job.note)
 
     def run(self) -> Verdict:
@@ -221,7 +233,10 @@ class Attempt:
                 self._note_limits(oracle, model)
             self._collect()
             if self._diagnose().category is Category.OK:
+                self._look_at_problem(candidate)
                 self._run_ablation(candidate, oracle, arguments, model)
+            if self._job.shapes != "own" and self._diagnose().category is Category.OK:
+                self._run_shapes(candidate)
 
     def _load_candidate(self) -> Worker:
         """A worker that has loaded the submission. Others may have the device meanwhile, and all of its memory."""
@@ -374,7 +389,7 @@ class Attempt:
         )
 
     def _construct(self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None) -> None:
-        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case.dtype_name, deadline_s or LOAD_S)
+        construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case, deadline_s or LOAD_S)
 
     def _run_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
         rounds = Rounds(candidate, self._case, oracle, self._memory, self._job.timeout_s)
@@ -397,27 +412,60 @@ class Attempt:
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         try:
             self._construct(baseline, arguments, model)
-            self._note(timing=self._time("timing", candidate, baseline, oracle))
+            try:
+                timing = self._time("timing", candidate, baseline, oracle, arguments, model)
+            except UnfitProtocolError as error:
+                timing = self._time_by_default(error, oracle, arguments, model)
+            self._note(timing=timing)
         except WrongAnswerError as error:
             self._note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
-            if baseline.failure:
-                raise BaselineFailedError(f"the baseline's worker failed: {baseline.failure}") from error
+            failure = self._baseline.failure if self._baseline else baseline.failure
+            if failure:
+                raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise
 
-    def _time(self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle) -> TimingEvidence:
+    def _time(
+        self, name: str, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module
+    ) -> TimingEvidence:
         """One timing, with the states of the device meanwhile noted, and what they come to."""
         case = (self._case, oracle, self._form, self._memory, self._job.timeout_s)
-        watch = watch_of(self._bench.device)
-        if watch is None:
-            return Timing(candidate, baseline, *case).run()
+        with FurtherBaselines(self._job.baselines) as further:
+            further.start(lambda kind: self._start_further(kind, arguments, model))
+            watch = watch_of(self._bench.device)
+            if watch is None:
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers).run()
+            else:
+                try:
+                    with watch.timing(name):
+                        timing = Timing(candidate, baseline, *case, watch.look, self._protocol, further.workers).run()
+                finally:
+                    self._note(device_states=(*self.evidence.device_states, *watch.states))
+                self._note(conditions=watch.conditions())
+        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures})
+
+    def _start_further(self, kind: str, arguments: list[Any], model: torch.nn.Module) -> Worker:
+        """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
+        worker = self._fork(COMPILING)
         try:
-            with watch.timing(name):
-                timing = Timing(candidate, baseline, *case, look=watch.look).run()
-        finally:
-            self._note(device_states=(*self.evidence.device_states, *watch.states))
-        self._note(conditions=watch.conditions())
-        return timing
+            self._greet(worker)
+            self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
+            construct(worker, self._memory, arguments, model.state_dict(), self._seed, self._case, LOAD_S, compiled=kind == COMPILE)
+            call_once(worker, self._memory, self._case.inputs(fresh_seed(), self._device), COMPILE_S)
+        except BaseException as error:
+            worker.close()
+            if isinstance(error, WorkerError):
+                raise WorkerError(worker.failure) from error
+            raise
+        return worker
+
+    def _time_by_default(self, error: UnfitProtocolError, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
+        """Time by the device's default protocol, with fresh workers, what can't be timed by the one that was asked for."""
+        log.info("%s can't be timed by the protocol %s: %s", self._job.submission, self._protocol.name, error)
+        self._report("timing by default")
+        self._fallback = f"{self._protocol.name}: {error}"
+        self._protocol = choose(None, self._bench.device.kind)
+        return self._second_timing(oracle, arguments, model, takes_over=True)
 
     def _repeat_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
         """Time once more, with fresh workers, because the device was shared or throttled. The second timing counts, be it disturbed too.
@@ -443,19 +491,26 @@ class Attempt:
             self._end_all()
             self._lock.acquire()
 
-    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> TimingEvidence:
-        """While its workers start and load, others may have the device."""
+    def _second_timing(self, oracle: Oracle, arguments: list[Any], model: torch.nn.Module, *, takes_over: bool = False) -> TimingEvidence:
+        """While its workers start and load, others may have the device. What the new worker does counts as the candidate's if it
+        `takes_over`."""
         self._make_room()
         self._close_baseline()
         worker = self._fork()
         self._workers.append(worker)
+        before = self._candidate if takes_over else None
+        if before is not None:
+            self._candidate = worker
+            worker.stage, worker.stages_s = before.stage, before.stages_s
         self._greet(worker)
         self._load(worker, self._job.code, "ModelNew", threads=self._threads)
         baseline = self._start_baseline()
         self._take_device(worker)
+        if before is not None:
+            worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
         for one in (worker, baseline):
             self._construct(one, arguments, model)
-        return self._time("second timing", worker, baseline, oracle)
+        return self._time("second timing", worker, baseline, oracle, arguments, model)
 
     def _hold_against(self, error: Exception) -> None:
         """What breaks the protocol or out of the sandbox is as bad in the second timing as in the first."""
@@ -514,6 +569,41 @@ class Attempt:
 
         call_s = min(self._job.timeout_s, ABLATED_S + ABLATED_FACTOR * self.evidence.stages_s["rounds"])
         self._note(ablation=ablate(worker, prepare, answer))
+
+    def _look_at_problem(self, candidate: Worker) -> None:
+        """Whether the problem accepts answers that take no work; the timing has killed the candidate."""
+        try:
+            with candidate.spending("timing"):
+                self._note(trivial=effortless_answers(self._case, self._bench.device))
+        except Exception as error:  # whatever it is: nothing is known against the problem
+            log.warning("the problem %s could not be checked: %s", self._job.problem, error, exc_info=True)
+
+    def _run_shapes(self, candidate: Worker) -> None:
+        """Ask a fresh worker in other shapes; what was not asked says nothing."""
+        self._note(strict_shapes=self._job.shapes == "strict")
+        try:
+            with candidate.spending("shapes"):
+                self._ask_in_shapes()
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not asked in all other shapes: %s", self._job.submission, error, exc_info=True)
+
+    def _ask_in_shapes(self) -> None:
+        """Up to the shape that the worker fails in. While it starts and loads, others may have the device."""
+        self._make_room()
+        worker = self._start("shapes")
+        with worker.entering("load"):
+            self._load(worker, self._job.code, "ModelNew", threads=self._threads)
+        self._take_device(worker)
+        with worker.entering("shapes"):
+            until = time.monotonic() + SHAPES_S
+            for shape in other_shapes(self._problem, self._case.name):
+                if time.monotonic() > until or worker.failure:
+                    return
+                found = judge_shape(worker, shape, self._construct_shape, self._memory, self._job.timeout_s)
+                self._note(shapes=(*self.evidence.shapes, found))
+
+    def _construct_shape(self, worker: Worker, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
+        construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)
 
     def _collect(self) -> None:
         """Take the workers' records into the evidence; what runs is killed first, so that its output is whole."""

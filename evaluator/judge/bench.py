@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from evaluator.build.builder import Builder
 from evaluator.calibration import Calibration
+from evaluator.declaration import PrecisionName
 from evaluator.devices import Device
 from evaluator.result import Environment
 from evaluator.sandbox import Limits, Zygote
@@ -29,8 +31,16 @@ class Job:
     """What a reader of the result should know about how the submission was read."""
     timeout_s: float
     """Deadline of each stage that runs the submission's forward()."""
+    precision: PrecisionName | None = None
+    """None for the problem's own."""
+    shapes: Literal["own", "others", "strict"] = "own"
+    """Whether a right submission is asked in other shapes too, and whether it has to be right in them."""
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
+    protocol: str | None = None
+    """How it is timed (evaluator.judge.protocols); None for the device's default."""
+    baselines: tuple[str, ...] = ("eager",)
+    """What it is timed beside: `eager`, the reference as it stands, which the speedup is over, and perhaps `compile`, by torch.compile."""
 
 
 @dataclass(frozen=True)

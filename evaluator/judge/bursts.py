@@ -71,17 +71,22 @@ class Bursts:
         shapes: Sequence[torch.Tensor],
         draw: Callable[[], list[Any]],
         draw_sample: Callable[[], Sample | None],
-        areas: int,
+        areas: int | None,
+        *,
+        replayed: bool = False,
     ) -> None:
         """`outputs` are memory for one answer, of these shapes; `draw` makes new inputs, `draw_sample` says which rows are compared; so
-        many calls in a row can each have a flush.
+        many calls in a row can each have a flush, or as many as there are sets. Where calls are replays of graphs, `replayed`, they take
+        the sets in their order: a graph knows its inputs by their place.
 
         How many there are in a row is a matter of sizes, and not of what the candidate leaves of the memory. Raises RuntimeError where
         there is none.
         """
         self._device, self._sets, self._shapes = memory.device, sets, shapes
-        self._draw, self._draw_sample = draw, draw_sample
-        length = max(1, min(len(sets), areas, room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1)))
+        self._draw, self._draw_sample, self._replayed = draw, draw_sample, replayed
+        length = max(
+            1, min(len(sets), areas or len(sets), room_bytes(memory.device) // max(sum(allocation.nbytes for allocation in outputs), 1))
+        )
         more = [[memory.allocate(allocation.requested) for allocation in outputs] for _ in range(length - 1)]
         self.places: list[list[Allocation]] = [list(outputs), *more]
 
@@ -208,7 +213,8 @@ class Bursts:
         return answers, (time.perf_counter() - start) * 1e3
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
-        return [(inputs, self._draw()) for inputs in _random.sample(list(self._sets), count)]
+        sets = self._sets[:count] if self._replayed else _random.sample(list(self._sets), count)
+        return [(inputs, self._draw()) for inputs in sets]
 
     def _views(self, side: Side, place: Sequence[Allocation]) -> list[dict[str, Any] | None]:
         return views_into(place, side.claims, side.described, self._shapes)

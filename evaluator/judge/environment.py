@@ -29,6 +29,7 @@ def describe_environment(device: Device, toolchain: Toolchain) -> Environment:
             "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
             "cudnn_tf32": torch.backends.cudnn.allow_tf32,
             "cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "threads": 1 if on_gpu else cpu_count(),
             "arch": list(toolchain.arch),
         },
     )
@@ -48,5 +49,6 @@ def gpu_driver() -> str | None:
 
 
 def apply_settings() -> None:
-    """The settings that judge and workers share: TF32 off, so that float32 means float32."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    """The settings that judge and workers share: TF32 off, so that float32 means float32, and cuDNN's choice of algorithms by rule and not
+    by trial, so that it is the same for candidate and baselines."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False

@@ -2,32 +2,35 @@
 
 import time
 
-from evaluator.category import Category
+from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict
 from evaluator.judge.attempt import Attempt, Report
 from evaluator.judge.bench import Bench, Job
+from evaluator.judge.protocols import alternative
 from evaluator.problem import ProblemError, load
-from evaluator.result import OWN_PRECISION, Evidence, Result, now
+from evaluator.result import Evidence, Result, now
 
 
 def evaluate(bench: Bench, job: Job, report: Report) -> Result:
     """Judge one submission; whatever goes wrong becomes the result. `report` is told of each stage."""
     started_at, start = now(), time.monotonic()
-    case_name, problem_sha256, precision = job.case, None, None
+    case_name, problem_sha256, precision, protocol = job.case, None, None, None
     evidence = Evidence(sandbox=bench.zygote.level)
     try:
-        problem = load(job.problem_path)
+        problem = load(job.problem_path).in_precision(job.precision)
         case_name, problem_sha256 = job.case or problem.default_case(bench.device.kind), problem.sha256
-        precision = problem.declaration.dtype or OWN_PRECISION
+        precision, protocol = problem.precision, alternative(job.protocol)
         attempt = Attempt(bench, job, problem, problem.instance(case_name), report)
         try:
             verdict = attempt.run()
         finally:
             attempt.close()
         evidence = attempt.evidence
+        if evidence.timing is not None:
+            protocol = alternative(evidence.timing.protocol)
     except ProblemError as error:
         verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
-    timing = evidence.timing if verdict.category in (Category.OK, Category.NO_CUSTOM_KERNEL) else None
+    timing = evidence.timing if verdict.category.status is Status.CORRECT else None
     runtime_ms, baseline_ms = (timing.runtime_ms, timing.baseline_ms) if timing else (None, None)
     return Result(
         submission=job.submission,
@@ -37,6 +40,7 @@ def evaluate(bench: Bench, job: Job, report: Report) -> Result:
         problem=job.problem,
         case=case_name,
         precision=precision,
+        protocol=protocol,
         device=bench.device.spec,
         status=verdict.category.status,
         category=verdict.category,

@@ -9,6 +9,7 @@ import torch
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.memory import Allocation, Memory, describe, raw_bytes
 from evaluator.judge.session import Worker
+from evaluator.problem import ProblemCase
 from evaluator.worker import structure
 
 ALIGNMENT_BYTES = 512
@@ -105,14 +106,24 @@ def _same_words(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def construct(
-    worker: Worker, memory: Memory, arguments: Sequence[Any], state: dict[str, Any], seed: int, dtype: str | None, deadline_s: float
+    worker: Worker,
+    memory: Memory,
+    arguments: Sequence[Any],
+    state: dict[str, Any],
+    seed: int,
+    case: ProblemCase,
+    deadline_s: float,
+    *,
+    compiled: bool = False,
 ) -> None:
-    """Have the worker build its model with the reference's init arguments, seed and parameters. Raises WorkerError."""
+    """Have the worker build its model with the reference's init arguments, seed and parameters, for the case's calls, and perhaps have
+    torch.compile wrap it. Raises WorkerError."""
+    told = {"dtype": case.dtype_name, "procedure": case.procedure.encode(), "compiled": compiled}
     packed = _Packed(memory, state)
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]
     worker.hand_over(allocations, deadline_s)
-    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, dtype=dtype)
+    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
 

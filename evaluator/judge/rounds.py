@@ -239,8 +239,10 @@ def ask_to_reveal(
     deadline_s: float,
     spin_s: float = 0.0,
     release: bool = False,
+    call: int | None = None,
 ) -> None:
     """Have the worker copy its last answer into `outputs`, and wait until it says that it has; for the first spin_s seconds awake.
+    Of a block of calls it is the answer of one `call`.
 
     With `release` it gives memory for large answers back.
     """
@@ -248,7 +250,7 @@ def ask_to_reveal(
     if outputs:
         synchronize(outputs[0].bytes.device)
     release = release and sum(allocation.nbytes for allocation in outputs) > LARGE_BYTES
-    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views, release=release)
+    worker.request("reveal", deadline_s, spin_s=spin_s, outputs=views, release=release, call=call)
 
 
 def views_into(

@@ -15,8 +15,11 @@ from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.gate import Gate
 from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.memory import Allocation, Memory, describe
+from evaluator.judge.precision import outliers
+from evaluator.judge.rounds import synchronize
 from evaluator.judge.session import Worker, claimed_ms
 from evaluator.result import TimingSide
+from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError
 
 SPIN_S = 0.1
@@ -26,6 +29,11 @@ LEAST_MS = 1e-3
 FLUSH_FACTOR = 3
 """Sizes of the L2 cache that are written: nothing of the inputs is left there."""
 LEAST_FLUSH_BYTES = 32 << 20
+MAX_REASON_CHARS = 500
+
+
+class UnrecordableError(Exception):
+    """Calls of a worker can't be recorded as a graph; the message is the worker's reason."""
 
 
 class Flush:
@@ -90,15 +98,22 @@ class Side:
     worker: Worker
     deadline_s: float
     flush: Flush | None
-    """None on the CPU."""
+    """None on the CPU, and where nothing is to be emptied before calls."""
     gate: Gate | None = None
     """None on the CPU, and where the device knows no such thing."""
     held: bool = True
     """Whether calls can be held behind the gate, where there is one."""
     waits: bool = False
     """Whether forward() has been seen to wait for the device."""
+    device: torch.device | None = None
+    """None on the CPU; where there is a flush, that one's."""
+    replays: bool = False
+    """Whether calls are replays of graphs."""
+    since: float = field(default_factory=time.monotonic)
+    """The moment that samples are counted from."""
     wall_ms: list[float] = field(default_factory=list)
     claims_ms: list[float] = field(default_factory=list)
+    at_s: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
     ahead_ms: list[float] = field(default_factory=list)
     reveal_ms: list[float] = field(default_factory=list)
@@ -117,22 +132,29 @@ class Side:
 
     def __post_init__(self) -> None:
         pid = self.worker.channel.peer_pid
-        self._activity = Activity(pid) if pid and self.flush is None else None
+        self._recorded: set[str] = set()
+        self._activity = Activity(pid) if pid and self._where is None else None
         """On the CPU only: a worker on a GPU waits awake."""
 
-    def call(self, inputs: InputSet, arguments: list[Any]) -> tuple[float, float, Message]:
+    @property
+    def _where(self) -> torch.device | None:
+        """The GPU; None on the CPU."""
+        return self.flush.device if self.flush is not None else self.device
+
+    def call(self, inputs: InputSet, arguments: Sequence[Any]) -> tuple[float, float, Message]:
         """One call: wall time by the judge's clock and the worker's claim (0 on the CPU), both in ms, and the answer."""
-        if self.flush is None:
+        if self._where is None:
             wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0)
             return wall_ms, 0.0, answer
-        wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self.flush.order()[0])
+        wall_ms, answer = self._ask("time", [(inputs, arguments)], set=0, flush=self._orders(1)[0])
         claim_ms = max(claimed_ms(answer), LEAST_MS)
         if claim_ms > wall_ms + LEAST_MS:
             raise ProtocolError("a call does not take longer than the request for it")
         return wall_ms, claim_ms, answer
 
-    def sample(self, inputs: InputSet, arguments: list[Any]) -> Message:
+    def sample(self, inputs: InputSet, arguments: Sequence[Any]) -> Message:
         """One call that counts, and its answer."""
+        self.at_s.append(time.monotonic() - self.since)
         before_ms = self._activity.main_ms() if self._activity else 0.0
         wall_ms, claim_ms, answer = self.call(inputs, arguments)
         if self._activity:
@@ -141,9 +163,54 @@ class Side:
         self.claims_ms.append(claim_ms)
         return answer
 
-    def check_flush(self) -> None:
-        """See whether the last call was preceded by its flush. Looking takes a while: not before the answer has been revealed."""
-        self.unflushed += not self.is_flushed()
+    def forget(self) -> None:
+        """Let go of all samples: what came before was to warm up."""
+        for times in (self.wall_ms, self.claims_ms, self.at_s, self.busy_ms, self.ahead_ms):
+            times.clear()
+
+    def block(self, given: Given, *, apart: bool) -> list[Any]:
+        """Calls that count, in one request on a GPU: each timed for itself (`apart`), or all together; their answers."""
+        return self._take("block", given, len(given) if apart else 1, flushes=self._orders(len(given)), apart=apart)
+
+    def replay(self, given: Given) -> list[Any]:
+        """The same of a graph of these calls, recorded before the first. Raises UnrecordableError too."""
+        self._require_recording(f"block of {len(given)}", given, None, calls=True)
+        return self._take("replay", given, 1, name=f"block of {len(given)}")
+
+    def _take(self, kind: str, given: Given, times: int, **fields: Any) -> list[Any]:
+        at_s = time.monotonic() - self.since
+        wall_ms, message = self._ask(kind, given, sets=list(range(len(given))), **fields)
+        claims_ms = [max(claim_ms, LEAST_MS) for claim_ms in claimed_times_ms(message, times)]
+        if sum(claims_ms) > wall_ms + LEAST_MS * times:
+            raise ProtocolError("calls do not take longer than the request for them")
+        answers = message.get("outputs")
+        if not isinstance(answers, list) or len(answers) != len(given):
+            raise ProtocolError("a block has one answer for each of its calls")
+        self.wall_ms.append(wall_ms / len(given))
+        self.claims_ms += [claim_ms * times / len(given) for claim_ms in claims_ms]
+        self.at_s += [at_s] * times
+        return answers
+
+    def _require_recording(self, name: str, given: Given, places: Sequence[Any] | None, *, calls: bool) -> None:
+        """Have calls over these sets recorded as a graph, once, each followed by the copying of its answer where there are places for them.
+        No clock runs. Raises UnrecordableError."""
+        if name in self._recorded:
+            return
+        self._describe(given, keep=not calls)
+        fill(given)
+        if self._where is not None:
+            synchronize(self._where)
+        positions = list(range(len(given)))
+        outputs = list(places) if places is not None else [None] * len(given)
+        deadline_s = self.deadline_s * len(given)
+        answer = self.worker.request("record", deadline_s, name=name, sets=positions, outputs=outputs, calls=calls)
+        if answer.get("recorded") is not True:
+            raise UnrecordableError(str(answer.get("reason"))[:MAX_REASON_CHARS])
+        self._recorded.add(name)
+
+    def check_flush(self, calls: int = 1) -> None:
+        """See whether so many last calls were preceded by their flushes. Looking takes a while: not before answers have been revealed."""
+        self.unflushed += calls * (not self.is_flushed())
 
     def is_flushed(self) -> bool:
         """Whether the last call, or each of a burst, was preceded by its flush; on the CPU there is none."""
@@ -157,10 +224,12 @@ class Side:
         except where forward() waits for the device; where it does, a wait takes the place of a call that is left out. The time of `kernels`
         is taken for the worker's record, and makes the calls slower.
         """
+        name = f"{'burst' if calls else 'idle burst'} of {len(given)}" if self.replays and not kernels else None
+        if name is not None:
+            self._require_recording(name, given, places, calls=calls)
         self._describe(given, keep=not calls)
-        flushes = [None] * len(given) if self.flush is None else self.flush.order(len(given))
-        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": flushes, "calls": calls}
-        fields |= {"waits": self.waits} | ({"kernels": True} if kernels else {})
+        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": self._orders(len(given))}
+        fields |= {"calls": calls, "waits": self.waits, "name": name} | ({"kernels": True} if kernels else {})
         if self.gate is not None and self.is_gated:
             took_ms, answer = self._ask_behind(self.gate, given, fields)
         else:
@@ -168,6 +237,10 @@ class Side:
         if kernels:
             self.worker.note_kernels(answer)
         return took_ms / len(given)
+
+    def _orders(self, count: int) -> list[dict[str, Any] | None]:
+        """What to flush with before each of so many calls."""
+        return [None] * count if self.flush is None else list(self.flush.order(count))
 
     @property
     def is_gated(self) -> bool:
@@ -193,7 +266,7 @@ class Side:
 
     def samples_ms(self, talk_ms: float) -> list[float]:
         """What each call took: by its claim on a GPU, and otherwise by the judge's clock, less what it takes to ask for nothing."""
-        return [max(wall_ms - talk_ms, LEAST_MS) for wall_ms in self.wall_ms] if self.flush is None else list(self.claims_ms)
+        return [max(wall_ms - talk_ms, LEAST_MS) for wall_ms in self.wall_ms] if self._where is None else list(self.claims_ms)
 
     def summary(self, talk_ms: float) -> TimingSide:
         """All samples, with the quartiles of the calls."""
@@ -212,6 +285,8 @@ class Side:
             landed_ms=tuple(self.landed_ms),
             burst_ms=tuple(self.burst_ms),
             background_ms=tuple(self.background_ms),
+            at_s=tuple(self.at_s),
+            outliers=outliers(samples_ms),
         )
 
     def _ask(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
@@ -225,8 +300,8 @@ class Side:
         return self._ask_now(kind, given, **fields)
 
     def _ask_now(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
-        if self.flush is not None:
-            return self._ask_on_device(self.flush.device, kind, given, fields)
+        if self._where is not None:
+            return self._ask_on_device(self._where, kind, given, fields)
         with self._activity.shortly() if self._activity and given else nullcontext() as used_ms:
             fill(given)
             start = time.perf_counter()
@@ -241,6 +316,7 @@ class Side:
             self.flush.show()
 
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        reset_persisting()
         torch.cuda.synchronize(device)  # nothing else of the judge's own runs into the worker's time
         start = time.perf_counter()
         self._fill(given)
@@ -251,6 +327,7 @@ class Side:
     def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device. And the answer."""
         copy = filling(given)
+        reset_persisting()
         torch.cuda.synchronize(gate.device)
         value = gate.close()
         asked = opened = time.perf_counter()
@@ -279,3 +356,11 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
     """Lower quartile, median and upper quartile of at least one sample."""
     lower, median, upper = statistics.quantiles(samples, n=4) if len(samples) > 1 else list(samples) * 3
     return lower, median, upper
+
+
+def claimed_times_ms(answer: Message, count: int) -> list[float]:
+    """The times that a worker says calls took, so many. Raises ProtocolError where it says nothing of the kind."""
+    values = answer.get("ms")
+    if not isinstance(values, list) or len(values) != count:
+        raise ProtocolError("a block has as many times as were asked for")
+    return [claimed_ms({"ms": value}) for value in values]

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,15 @@ from evaluator.worker.ablation import Ablation
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.kernel_clock import KernelClock, event
-from evaluator.worker.memory import Mappings, checked
+from evaluator.worker.memory import Mappings, checked, reset_persisting
 from evaluator.worker.origin import installed_folders
+from evaluator.worker.procedure import PLAIN, Procedure
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
 MODULE_NAME = "submission"
 MAX_MESSAGE_CHARS = 20_000
+HEAD_START_CYCLES = 40_000
+"""Of a GPU's clock: some 20 µs."""
 SPIN_S = 0.005
 """How long the next request is waited for awake: being woken takes the kernel up to half a millisecond, in which the clock runs."""
 
@@ -72,10 +76,14 @@ class Worker:
         self._mappings = Mappings(self._device)
         self._model_class: Any = None
         self._model: Any = None
+        self._procedure = PLAIN
+        self._parameters: dict[str, torch.Tensor] = {}
         self._ablation: Ablation | None = None
         self._gate: MappedGate | None = None
         self._sets: list[list[Any]] = []
         self._output: list[torch.Tensor] = []
+        self._outputs: list[list[torch.Tensor]] = []
+        self._graphs: dict[str, Recording] = {}
 
     @property
     def on_device(self) -> bool:
@@ -97,6 +105,9 @@ class Worker:
             "reveal": self._reveal,
             "poison": self._poison,
             "time": self._time,
+            "block": self._block,
+            "record": self._record,
+            "replay": self._replay,
             "burst": self._burst,
             "ping": self._ping,
         }
@@ -116,7 +127,7 @@ class Worker:
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
         os.environ["TORCH_EXTENSIONS_DIR"] = str(self._path.parent / "torch_extensions")
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
         with os.fdopen(descriptors[0], "rb") as source:
             self._path.write_bytes(source.read())
         if self.on_device:
@@ -161,11 +172,19 @@ class Worker:
     def _construct(self, request: Message, _: Sequence[int]) -> Message:
         arguments = structure.decode(request["arguments"], self._mappings.tensor)
         seed(request["seed"])
+        self._procedure = Procedure.decode(request.get("procedure"))
         model = self._model_class(*arguments)
         if isinstance(model, torch.nn.Module):
             model = self._prepare(model, request)
-        self._model = model
+            self._parameters = dict(model.named_parameters())
+        self._model = torch.compile(model) if request.get("compiled") else model
         return {}
+
+    def _answer(self, values: Sequence[Any]) -> Any:
+        """What the model makes of a set of inputs."""
+        if self._procedure is PLAIN:
+            return self._model(*values)
+        return self._procedure.call(self._model, self._parameters, values)
 
     def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
         dtype = request["dtype"] and structure.named_dtype(request["dtype"])
@@ -178,7 +197,7 @@ class Worker:
                     own[name].materialize(value.shape)
                 if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
                     own[name].copy_(value)
-        return model.eval()
+        return self._procedure.prepare(model)
 
     def _map(self, request: Message, descriptors: Sequence[int]) -> Message:
         for (number, nbytes), descriptor in zip(request["allocations"], descriptors, strict=True):
@@ -186,7 +205,7 @@ class Worker:
         return {}
 
     def _unmap(self, request: Message, _: Sequence[int]) -> Message:
-        self._sets, self._output = [], []
+        self._sets, self._output, self._outputs, self._graphs = [], [], [], {}
         synchronize(self._device)  # what was enqueued may still read what is to be unmapped
         for number in request["allocations"]:
             self._mappings.remove(number)
@@ -199,7 +218,8 @@ class Worker:
     def _inputs(self, request: Message, _: Sequence[int]) -> Message:
         """Keep the sets of inputs that the coming calls name by their position, and let go of the last answer, while no clock runs."""
         if not request.get("keep"):
-            self._output = []
+            self._output, self._outputs = [], []
+        reset_persisting()
         self._sets = [structure.decode(tree, self._mappings.tensor) for tree in request["sets"]]
         return {}
 
@@ -208,7 +228,7 @@ class Worker:
             self._ablation.seal()  # what was loaded past the builder too
         clock = KernelClock() if request.get("kernels") else None
         with torch.no_grad(), clock.running() if clock else nullcontext():
-            value = self._model(*self._sets[request["set"]])
+            value = self._answer(self._sets[request["set"]])
         synchronize(self._device)
         self._output = []
         return {"output": structure.encode(value, self._describe), **({"ms": clock.read()} if clock else {})}
@@ -223,7 +243,10 @@ class Worker:
         return {**described, "order": order} if order else described
 
     def _reveal(self, request: Message, _: Sequence[int]) -> Message:
-        """Copy the outputs of the last call into the judge's memory; to `release`, give all free memory of the device back."""
+        """Copy the outputs of the last call into the judge's memory, or of one `call` of a block; to `release`, give all free memory of the
+        device back."""
+        if request.get("call") is not None:
+            self._output = self._outputs[request["call"]]
         with torch.no_grad():
             self._copy_out(request["outputs"])
         self._output = []
@@ -254,18 +277,79 @@ class Worker:
         return {}
 
     def _time(self, request: Message, _: Sequence[int]) -> Message:
-        """One call over one set of inputs; on a GPU with cold L2 and between two events."""
+        """One call over one set of inputs; on a GPU after its flush, where there is one, and between two events."""
         inputs = self._sets[request["set"]]
         with torch.no_grad():
             if self._device.type != "cuda":
-                return {"output": structure.encode(self._model(*inputs), self._describe)}
+                return {"output": structure.encode(self._answer(inputs), self._describe)}
             start, end = event(), event()
-            self._flush(request["flush"])
+            if request["flush"] is not None:
+                self._flush(request["flush"])
             start.record()
-            value = self._model(*inputs)
+            value = self._answer(inputs)
             end.record()
         synchronize(self._device)
         return {"ms": start.elapsed_time(end), "output": structure.encode(value, self._describe)}
+
+    def _block(self, request: Message, _: Sequence[int]) -> Message:
+        """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
+        its own (`apart`), or all of them between two. The device is waited for in the end."""
+        apart, values = request["apart"], []
+        events = [(event(), event()) for _ in (request["sets"] if apart else "1")]
+        with torch.no_grad():
+            for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
+                inputs = self._sets[position]
+                if flush is not None:
+                    self._flush(flush)
+                if apart or number == 0:
+                    events[number][0].record()
+                values.append(self._answer(inputs))
+                if apart:
+                    events[number][1].record()
+            if not apart:
+                events[0][1].record()
+        synchronize(self._device)
+        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": [self._kept(value) for value in values]}
+
+    def _kept(self, value: Any) -> Any:
+        """The description of one answer of several, which is kept with the others."""
+        self._output = []
+        description = structure.encode(value, self._describe)
+        self._outputs.append(self._output)
+        return description
+
+    def _record(self, request: Message, _: Sequence[int]) -> Message:
+        """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
+        place for it; without `calls`, the copying of the last answer alone. Whatever keeps it from being recorded is the reason given."""
+        last, self._outputs = self._output, []
+        descriptions: list[Any] = []
+        synchronize(self._device)
+        try:
+            graph = torch.cuda.CUDAGraph()
+            with torch.no_grad(), torch.cuda.graph(graph):
+                for position, views in zip(request["sets"], request["outputs"], strict=True):
+                    if request["calls"]:
+                        descriptions.append(self._kept(self._answer(self._sets[position])))
+                    if views is not None:
+                        self._copy_out(views)
+            self._graphs[request["name"]] = Recording(graph, self._outputs or [last], descriptions)
+        # The submission's code runs in there, and fails for reasons of its own.
+        except Exception as error:  # noqa: BLE001
+            return {"recorded": False, "reason": self._failure(error)["message"]}
+        finally:
+            self._output, self._outputs = last, []
+        return {"recorded": True}
+
+    def _replay(self, request: Message, _: Sequence[int]) -> Message:
+        """Replay a block's graph between two events."""
+        recording, start, end = self._graphs[request["name"]], event(), event()
+        _keep_busy()
+        start.record()
+        recording.graph.replay()
+        end.record()
+        synchronize(self._device)
+        self._outputs = recording.outputs
+        return {"ms": [start.elapsed_time(end)], "outputs": recording.descriptions}
 
     def _flush(self, order: Message) -> None:
         """Write over memory of the judge's, with a word that comes with the inputs."""
@@ -276,6 +360,8 @@ class Worker:
         there is no place for answers, the last one is kept. Without `calls`, everything but the calls: the last answer is copied again,
         after a wait for the device where forward() `waits` for it.
 
+        Of calls that were recorded under a `name`, the graph is replayed.
+
         They wait for the gate, where its value is given: until it opens, there are no inputs. It opens when they have all been enqueued.
         Where `kernels` are asked for, the time of each launch is taken, and that of the last call.
         """
@@ -283,6 +369,19 @@ class Worker:
         clock = KernelClock() if request.get("kernels") else None
         if value is not None and self._gate is not None:
             self._gate.wait_for(value)
+        if request.get("name") is not None:
+            recording = self._graphs[request["name"]]
+            recording.graph.replay()
+            self._output = recording.outputs[-1]
+        else:
+            self._call_in_row(request, clock)
+        if value is not None:
+            self._channel.send({"kind": "queued", "seq": request["seq"]})
+        synchronize(self._device)
+        return {"ms": clock.read()} if clock else {}
+
+    def _call_in_row(self, request: Message, clock: KernelClock | None) -> None:
+        """A burst's calls, or what is left of them without, enqueued one by one."""
         for position, views, flush in zip(request["sets"], request["outputs"], request["flushes"], strict=True):
             if flush is not None:
                 self._flush(flush)
@@ -290,7 +389,7 @@ class Worker:
                 if request["calls"]:
                     self._output = []
                     with clock.running() if clock else nullcontext():
-                        answer = self._model(*self._sets[position])
+                        answer = self._answer(self._sets[position])
                     structure.encode(answer, self._describe)
                     del answer
                 elif request["waits"]:
@@ -298,10 +397,6 @@ class Worker:
                     structure.encode(self._output, self._description)
                 if views is not None:
                     self._copy_out(views)
-        if value is not None:
-            self._channel.send({"kind": "queued", "seq": request["seq"]})
-        synchronize(self._device)
-        return {"ms": clock.read()} if clock else {}
 
     def _ping(self, _request: Message, _: Sequence[int]) -> Message:
         """Nothing, so that the judge learns what asking costs."""
@@ -323,6 +418,15 @@ class Worker:
             "line": frames[-1].lineno if frames else None,
             "cuda_error": device_error() if self._device.type == "cuda" else None,
         }
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Calls as a CUDA graph, with their answers, which each replay writes anew."""
+
+    graph: Any
+    outputs: list[list[torch.Tensor]]
+    descriptions: list[Any]
 
 
 def _record_launches(descriptor: int) -> None:
@@ -350,6 +454,11 @@ def seed(value: int) -> None:
     random.seed(value)
     numpy.random.seed(value % (1 << 32))
     torch.manual_seed(value)
+
+
+def _keep_busy() -> None:
+    """Give the device something to do while the host asks for what comes next: launching a graph is no part of its time."""
+    torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
 
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:

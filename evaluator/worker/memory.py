@@ -86,6 +86,15 @@ def checked(result: Any) -> Any:
     return result[1] if len(result) > 1 else None
 
 
+def reset_persisting() -> None:
+    """Let go of what the L2 cache was asked to keep (cuCtxResetPersistingL2Cache), which no flush evicts. Devices without such a part of
+    their cache refuse, and have nothing to let go of."""
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        from cuda.bindings import driver
+
+        driver.cuCtxResetPersistingL2Cache()
+
+
 class Mappings:
     """Every allocation that the judge has handed over, by the judge's number for it."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from db.boards import ranks
 from db.leaderboard import CategoryCount, Failures, failures, leaderboard
+from db.overall import overall
 from db.store import Store
 from evaluator.category import Category, Status
 from evaluator.result import Evidence, TimingEvidence, TimingSide
@@ -222,6 +223,17 @@ def test_precisions_are_ranked_apart(store: Store) -> None:
     save(store, submission="a", speedup=3.0, precision="float32")
     assert ranking(store, precision="float16") == [(1, "a")]
     assert ranking(store, precision="float32") == [(1, "a"), (2, "b")]
+
+
+def test_protocols_are_ranked_apart_and_shown_on_demand(store: Store) -> None:
+    save(store, submission="a", speedup=2.0)
+    save(store, submission="a", speedup=9.0, protocol="graph")
+    save(store, submission="b", speedup=3.0, protocol="throughput")
+    assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store)] == [("a", 2.0, None)]
+    assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store, protocol="graph")] == [("a", 9.0, "graph")]
+    assert ranking(store, protocol="cold") == ranking(store) == [(1, "a")], "the default by its name"
+    (board,) = overall(store)
+    assert board.tasks == 1
 
 
 def test_an_evaluation_from_before_precisions_gives_way(store: Store) -> None:

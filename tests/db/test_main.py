@@ -57,7 +57,19 @@ def test_leaderboard_json(sqlite_store: Store, sqlite_url: str) -> None:
     [row] = rows
     assert row["evaluation_id"] == number and row["submission"] == "é.py" and row["speedup"] == 3.25 and row["rank"] == 1
     assert set(row) == {
-        *("rank", "problem", "case", "device_name", "precision", "speedup", "speedup_low", "speedup_high", "runtime_ms", "baseline_ms"),
+        *(
+            "rank",
+            "problem",
+            "case",
+            "device_name",
+            "precision",
+            "protocol",
+            "speedup",
+            "speedup_low",
+            "speedup_high",
+            "runtime_ms",
+            "baseline_ms",
+        ),
         *("author", "submission", "block", "evaluation_id", "source_sha256", "evaluator_version", "started_at"),
         *("speed_of_light", "baseline_speed_of_light"),
     }
@@ -91,6 +103,7 @@ def test_show_tells_everything(sqlite_store: Store, sqlite_url: str) -> None:
         softmax_ext; cuda_compile_error; {"k" * 64}; 11.25 s; cuda.cu:7:3; identifier undefined; more of it;
         added, for what the claims leave out; 0.375 ms; the baseline counts without the candidate; 0.5 ms;
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
+        accepts answers that take no work; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
         nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         0.5; 75.0 %; times by events around each launch, in 3 further calls that took 1.333 ms each;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
@@ -138,6 +151,10 @@ def test_show_json_is_the_result(sqlite_store: Store, sqlite_url: str) -> None:
     assert value.pop("id") == number
     assert value.pop("speedup_interval") == [2.0, 2.0]
     assert (value.pop("speed_of_light"), value.pop("baseline_speed_of_light")) == (0.25, 0.125)
+    assert value.pop("generalises") == "no"
+    compiled = {"runtime_ms": 1.25, "speedup": 0.625}
+    assert value.pop("baselines") == {"eager": {"runtime_ms": 4.0, "speedup": 2.0}, "compile": compiled}
+    assert value.pop("best_baseline") == "compile"
     assert Result.model_validate(value) == saved
     value = json.loads(output("--db", url, "show", str(number), "--json", "--source"))
     assert value["source"] == SOURCE and value["source_exact"] is True

@@ -127,7 +127,9 @@ def test_judged_needs_every_part_of_the_key(store: Store) -> None:
         "problem_sha256": None,
         "case": "small",
         "device_name": "NVIDIA A100",
+        "precision": "bfloat16",
         "evaluator_version": "0.0.1",
+        "protocol": "graph",
     }
     assert set(others) == set(EvaluationKey.fields())
     for name, value in others.items():
@@ -365,6 +367,7 @@ def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
     assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [
         ("alone", 0.5),
         ("baseline", 1.25),
+        ("baseline compile", 1.25),
         ("candidate", 1.25),
     ]
     assert query(url, "SELECT name FROM logs ORDER BY name") == [("build 0",), ("detail",), ("stderr",), ("stdout",)]

@@ -22,7 +22,7 @@ from db.address import Address
 from db.connection import make_engine
 from db.leaderboard import leaderboard
 from db.models import Base
-from db.rows import device_name
+from db.rows import Board, device_name
 from db.store import Entry, Store, StoreError
 from db.upgrade import HISTORY, History, ensure_current
 from db.upkeep import check
@@ -62,7 +62,7 @@ def old_database(url: str, saved: Sequence[Result]) -> None:
             "INSERT INTO categories VALUES (?, ?)", [(name.value, info.status.value) for name, info in CATEGORIES.items()]
         )
         for result in saved:
-            old = result.model_dump(exclude={"evidence", "environment", "precision"}) | {"device_name": device_name(result)}
+            old = result.model_dump(exclude={"evidence", "environment", "precision", "protocol"}) | {"device_name": device_name(result)}
             evidence = result.evidence.model_dump_json(exclude={"device_states"})
             old |= {"started_at": result.started_at.isoformat(timespec="microseconds"), "sandbox": result.evidence.sandbox}
             old |= {"evidence": zlib.compress(evidence.encode()), "environment_sha256": None}
@@ -202,6 +202,31 @@ def test_results_of_the_first_tables_are_carried_over(sqlite_url: str, tmp_path:
         assert [row.speedup for row in leaderboard(store, every=True)] == [4.0]
         assert check(store, deep=True) == []
     assert "boards" not in schema(tmp_path / "assay.db.bak-0001")
+
+
+def test_boards_from_before_protocols_are_those_of_defaults(sqlite_url: str) -> None:
+    """What is judged by a default comes to the board that was there; what is not, to another."""
+    address = Address.parse(sqlite_url)
+    before = History(HISTORY.folder, HISTORY.revisions[:6])
+    ensure_current(make_engine(address), address, before)
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
+        board = Board.of(result())
+        connection.execute("INSERT INTO problems (name, sha256) VALUES (?, ?)", (board.problem, board.problem_sha256))
+        connection.execute("INSERT INTO cases VALUES (?, ?, ?)", (board.problem, board.problem_sha256, board.case))
+        values = (7, board.sha256, board.problem, board.problem_sha256, board.case, board.device_name, board.precision)
+        names = 'id, sha256, problem, problem_sha256, "case", device_name, precision'
+        connection.execute(f"INSERT INTO boards ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        connection.commit()
+    with Store.open(sqlite_url) as store:
+        for number, protocol in enumerate((None, "graph"), 1):
+            saved = result(submission="a.py", protocol=protocol)
+            assert store.save(saved, "class ModelNew: ...\n") == number
+            found = store.get(number)
+            assert found is not None and found.result == saved
+        assert check(store, deep=True) == []
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
+        assert connection.execute("SELECT board_id FROM evaluations ORDER BY id").fetchall() == [(7,), (8,)]
+        assert connection.execute("SELECT protocol FROM boards ORDER BY id").fetchall() == [(None,), ("graph",)]
 
 
 def test_the_migrations_make_what_the_models_say_on_a_server(postgresql: str) -> None:

@@ -46,6 +46,16 @@ def test_what_another_process_tells_is_what_loading_it_here_does(reader: Problem
     assert reader.get("softmax").case_names[0] == "full"
 
 
+def test_problems_are_told_of_in_the_precision_that_is_asked_for(folder: Path) -> None:
+    (folder / "narrow.py").write_text(SOUND.replace('{"cases"', '{"dtype": "float32", "dtypes": ["float32"], "cases"'))
+    with ProblemReader(discover([folder]), "bfloat16") as reader:
+        assert reader.get("sound").precision == "bfloat16"
+        with pytest.raises(ProblemError, match="may be judged in float32, not in bfloat16"):
+            reader.get("narrow")
+    with ProblemReader(discover([folder])) as reader:
+        assert (reader.get("sound").precision, reader.get("narrow").precision) == ("own", "float32")
+
+
 def test_what_is_wrong_is_told_with_its_line(reader: ProblemReader, folder: Path) -> None:
     with pytest.raises(ProblemError, match="ZeroDivisionError") as raised:
         reader.get("broken")

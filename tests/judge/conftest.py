@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,8 +60,9 @@ def judge(bench: Bench) -> Judge:
         timeout_s: float = 30.0,
         problem_path: Path | None = None,
         case: str | None = None,
+        **more: Any,
     ) -> Result:
-        job = replace(make_job(textwrap.dedent(code), problem, timeout_s, problem_path), case=case)
+        job = replace(make_job(textwrap.dedent(code), problem, timeout_s, problem_path), case=case, **more)
         result = evaluate(bench or default, job, lambda _: None)
         back = Result.model_validate_json(result.model_dump_json())
         assert back.model_dump_json() == result.model_dump_json()

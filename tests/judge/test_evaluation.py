@@ -402,3 +402,19 @@ def test_who_finds_no_device_memory_while_loading_is_asked_again_when_nobody_has
     result = evaluate(bench, make_job(f"raise RuntimeError({message!r})"), stages.append)
     assert (result.category, result.evidence.stage) == (category, "load")
     assert stages == ["start", "load"] * loads
+
+
+@pytest.mark.parametrize(
+    ("body", "category"),
+    [
+        ("return torch.softmax(x, 1)", Category.NO_CUSTOM_KERNEL),
+        ("return torch.softmax(x.float(), 1).to(x.dtype)", Category.NO_CUSTOM_KERNEL),
+        ("return torch.softmax(x.float(), 1)", Category.WRONG_DTYPE),
+        ("return torch.softmax(x.to(torch.float8_e4m3fn).to(x.dtype), 1)", Category.WRONG_VALUES),
+    ],
+)
+def test_another_precision_is_judged_by_its_own_bound(judge: Judge, body: str, category: Category) -> None:
+    result = judge(forward(body), precision="bfloat16")
+    assert (result.category, result.precision) == (category, "bfloat16"), result.message
+    tolerances = {figures.tolerance for evidence in result.evidence.rounds for figures in evidence.outputs}
+    assert not tolerances or min(tolerances) >= 1.6e-2

@@ -1,15 +1,26 @@
 """What a worker may claim of its times. How candidates are timed is tested in whole evaluations."""
 
 import statistics
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluator.category import Category
+from evaluator.judge import timing as timing_module
+from evaluator.judge.bench import Bench
+from evaluator.judge.evaluation import evaluate
+from evaluator.judge.inputs import Given
+from evaluator.judge.protocols import PROTOCOLS, Protocol
+from evaluator.judge.protocols.cpu import Cpu
 from evaluator.judge.session import claimed_ms
-from evaluator.result import TimingSide
+from evaluator.judge.side import Side, UnrecordableError
+from evaluator.judge.timing import LEAST_CALLS, MOST_WARM_UP_CALLS, WARM_UP_CALLS, _is_steady
+from evaluator.problem import SHIPPED
+from evaluator.result import Result, TimingSide
 from evaluator.worker.protocol import ProtocolError
-from tests.judge.conftest import Judge
+from tests.judge.conftest import Judge, make_job
 
 
 @pytest.mark.parametrize("value", [None, "1.0", True, False, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
@@ -56,6 +67,51 @@ def test_a_call_that_sleeps_takes_as_long_as_it_sleeps(judge: Judge) -> None:
     assert result.speedup is not None and result.speedup < 1
 
 
+def test_the_record_says_how_sure_the_speedup_is_and_why_there_were_no_more_calls(judge: Judge) -> None:
+    result = judge(SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None and timing.interval is not None and result.speedup_interval is not None
+    assert (timing.protocol, timing.fallback, timing.calls_in_block) == ("cpu", "", 1)
+    assert timing.blocks == timing.calls >= LEAST_CALLS and timing.stop in ("precise", "budget")
+    assert WARM_UP_CALLS <= timing.warm_up_calls <= MOST_WARM_UP_CALLS and timing.steady is not None
+    low, high = result.speedup_interval
+    assert result.speedup is not None and 0 < low <= result.speedup <= high
+    for side in (timing.candidate, timing.baseline):
+        assert list(side.at_s) == sorted(side.at_s) and len(side.at_s) == len(side.samples_ms)
+    assert result.protocol is None, "the default needs no name"
+    assert (result.best_baseline, list(result.baselines)) == ("eager", ["eager"])
+
+
+def test_warm_up_ends_when_times_change_no_more() -> None:
+    falling = [10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5]
+    assert not _is_steady(falling[:WARM_UP_CALLS]) and not _is_steady(falling)
+    assert _is_steady([*falling, *[1.0] * (2 * WARM_UP_CALLS)])
+    assert _is_steady([1.0, 1.01, 0.99, 1.0, 1.0, 1.01, 0.995, 9.0]), "one that is disturbed is not the clock"
+
+
+def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(bench: Bench) -> None:
+    job = replace(make_job(SLEEPING), baselines=("eager", "compile"))
+    result = evaluate(bench, job, lambda _: None)
+    timing = result.evidence.timing
+    assert timing is not None and timing.failed_baselines == {}
+    compiled = timing.others["compile"]
+    check(compiled, timing.calls)
+    assert list(result.baselines) == ["eager", "compile"] and result.baselines["compile"][0] == compiled.median_ms
+    assert result.summary()["baselines"]["compile"]["speedup"] == pytest.approx(compiled.median_ms / (result.runtime_ms or 0))
+    assert result.baseline_ms == timing.baseline_ms, "the speedup is over the eager one"
+
+
+def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(bench: Bench, tmp_path: Path) -> None:
+    problem = tmp_path / "softmax.py"
+    text = (SHIPPED / "softmax.py").read_text(encoding="utf-8")
+    problem.write_text("import torch\ntorch.compile = None\n" + text, encoding="utf-8")
+    job = replace(make_job(SLEEPING, problem_path=problem), baselines=("eager", "compile"))
+    result = evaluate(bench, job, lambda _: None)
+    timing = result.evidence.timing
+    assert timing is not None and timing.others == {}
+    assert "TypeError" in timing.failed_baselines["compile"] and result.speedup is not None
+
+
 TURNS_WHEN_TIMED = """
 import torch
 
@@ -85,3 +141,56 @@ def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Ca
     result = judge(TURNS_WHEN_TIMED.format(honest=16, body=body))
     assert (result.category, words in result.message) == (category, True), result.message
     assert result.message.startswith("right in every round, wrong in timed call ")
+
+
+class Refusing(Cpu):
+    """Has no time of a candidate, as where calls can't be recorded."""
+
+    name = "refusing"
+    replays = True
+
+    def take(self, side: Side, given: Given) -> list[Any]:  # noqa: ARG002
+        raise UnrecordableError("it waits for the device")
+
+
+class Replaying(Cpu):
+    """As the default, but that answers are those of replays."""
+
+    name = "replaying"
+    replays = True
+
+
+def timed_by(bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: Protocol, code: str) -> Result:
+    monkeypatch.setitem(PROTOCOLS, protocol.name, protocol)
+    return evaluate(bench, replace(make_job(code), protocol=protocol.name), lambda _: None)
+
+
+def test_an_alternative_is_stored_with_the_timing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = timed_by(bench, monkeypatch, Replaying(), SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None and (timing.protocol, timing.fallback, result.protocol) == ("replaying", "", "replaying")
+
+
+def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = timed_by(bench, monkeypatch, Refusing(), SLEEPING)
+    timing = result.evidence.timing
+    assert timing is not None and result.category is Category.NO_CUSTOM_KERNEL, (result.message, result.evidence.detail)
+    assert (timing.protocol, timing.fallback) == ("cpu", "refusing: it waits for the device")
+    assert result.protocol is None and result.speedup is not None
+    assert result.evidence.exit is None and result.evidence.exception is None
+    assert {"load", "rounds", "timing"} <= set(result.evidence.stages_s)
+
+
+def test_a_fallback_pardons_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is wrong in a replay may be the graph's fault; one that is wrong by the default too is the submission's."""
+    code = TURNS_WHEN_TIMED.format(honest=16, body="y = y[:, 1:]")
+    result = timed_by(bench, monkeypatch, Replaying(), code)
+    assert result.category is Category.CACHED_OUTPUT, (result.message, result.evidence.detail)
+
+
+def test_who_dies_in_the_fallback_has_died(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second worker is called more often than the first, in which it was warmed up only."""
+    monkeypatch.setattr(timing_module, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
+    result = timed_by(bench, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
+    assert result.category is Category.EARLY_EXIT, (result.message, result.evidence.detail)
+    assert result.evidence.exit is not None and (result.evidence.exit.code, result.evidence.exit.stage) == (7, "timing")

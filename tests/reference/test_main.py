@@ -35,6 +35,11 @@ def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
+@pytest.fixture(autouse=True)
+def cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "constant.py").write_text(DEGENERATE)
@@ -85,7 +90,10 @@ def test_bad_usage_exits_with_2_and_says_why(arguments: list[str], message: str,
     assert message in output.err and not output.out
 
 
-def test_the_list_names_all_problems_and_takes_no_markup(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_all_problems_and_takes_no_markup(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     assert main(["list", "--reference", str(folder)]) == 0
     output = capsys.readouterr().out
     assert [line.split()[0] for line in output.splitlines()[1:]] == list(discover([folder]))
@@ -95,8 +103,82 @@ def test_the_list_names_all_problems_and_takes_no_markup(folder: Path, capsys: p
     softmax, constant = json.loads(capsys.readouterr().out)
     assert (softmax["problem"], softmax["cases"], softmax["description"]) == ("softmax", ["full", "small"], "Softmax along dimension 1")
     assert softmax["floor"] == {"reads": "all", "writes": "all", "operations": "0"} and constant["floor"] is None
+    assert (softmax["input_bytes"], constant["input_bytes"]) == (4096 * 393216 * 4, 64 * 3 * 4)
+
+
+def test_the_list_tells_what_a_check_came_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told() -> list[dict[str, object]]:
+        assert main(["list", "constant", "--json", "--reference", str(folder)]) == 0
+        admissions: list[dict[str, object]] = json.loads(capsys.readouterr().out)[0]["admissions"]
+        return admissions
+
+    assert told() == []
+    main(["check", "constant", "--reference", str(folder)])
+    capsys.readouterr()
+    (admission,) = told()
+    assert (admission["case"], admission["precision"], admission["admitted"]) == ("small", None, False)
+    main(["list", "constant", "--reference", str(folder)])
+    assert "refused (small on " in capsys.readouterr().out
+    (folder / "constant.py").write_text(DEGENERATE + "# another text\n")
+    assert told() == []  # that has not been checked
+
+
+def test_what_was_seen_is_shown_where_it_is_one_case_or_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "softmax", "constant", "--reference", str(folder)])
+    output = capsys.readouterr().out
+    assert "constant, case small, on cpu" in output and "softmax, case small" not in output
+    assert "input 0         float32 (8, 3)" in output
+    assert "passed          file, runs, output, inputs, finite, deterministic, floor, oracle\n" in output
+    assert "→               Draw inputs for which the answer varies" in output
+    main(["check", "softmax"])
+    assert "softmax, case small, on cpu" in capsys.readouterr().out
+
+
+def test_a_broken_file_is_shown_with_its_line_and_ends_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "broken.py"
+    path.write_text(DEGENERATE.replace('"description"', '"descripton"'))
+    assert main(["check", "broken", "softmax", "--reference", str(folder)]) == 1
+    output = capsys.readouterr().out
+    assert f"{path}:6: ASSAY has no key 'descripton'; nearest: description" in output
+    assert '  6  ASSAY = {"descripton"' in output and "2 checked, 1 refused" in output
+    main(["check", "broken", "--json", "--reference", str(folder)])
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["line"], record["admitted"], record["findings"][0]["check"]) == (6, False, "file")
+    assert main(["list", "broken", "softmax", "--reference", str(folder)]) == 0
+    assert "broken" in capsys.readouterr().out
+
+
+def test_a_new_problem_is_admitted_as_it_comes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "mine"
+    assert main(["new", "swish", "--reference", str(folder)]) == 0
+    output = capsys.readouterr().out
+    assert f"{folder}/swish.py" in output and f"python -m reference check swish --reference {folder}" in output
+    assert main(["check", "swish", "--json", "--reference", str(folder)]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["outputs"] == ["float32 (37, 771)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("Swish", "is no name"), ("class", "is no name"), ("../x", "is no name"), ("softmax", "a shipped problem"), ("old", "there already")],
+)
+def test_names_that_can_not_be_given(name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "old.py").write_text("kept")
+    assert main(["new", name, "--reference", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "old.py").read_text() == "kept" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_it_runs_as_a_module_from_the_shell() -> None:
     done = subprocess.run([sys.executable, "-m", "reference", "list"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0 and "softmax" in done.stdout
+
+
+def test_a_precision_is_checked_and_listed_for_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "gelu_tanh", "--dtype", "bf16", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["precision"], record["inputs"][0].split()[0], record["outputs"][0].split()[0]) == ("bfloat16", "bfloat16", "bfloat16")
+    main(["list", "gelu_tanh", "--json"])
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert [admission["precision"] for admission in listed["admissions"]] == ["bfloat16"]
+    assert main(["check", "gelu_tanh", "--dtype", "int8"]) == 2
+    assert "--dtype is one of fp16" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""What checks of problems have come to, kept in the cache folder: a small JSON file for each problem's text, case, device and precision.
+
+Whoever lists problems reads them. A file that can't be read counts as none, and what can't be written is checked again.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evaluator.result import EVALUATOR_VERSION
+
+FOLDER = "admissions"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was checked."""
+
+    problem_sha256: str
+    case: str
+    device_name: str
+    precision: str | None
+    """None for the file's own."""
+
+    @property
+    def key(self) -> str:
+        """Name of the file that is kept of it."""
+        return hashlib.sha256(json.dumps([*asdict(self).values(), EVALUATOR_VERSION]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a check came to."""
+
+    subject: Subject
+    admitted: bool
+    trivial: tuple[str, ...]
+    """Names of the trivial answers that passed."""
+    reasons: tuple[str, ...]
+    """Why it was refused."""
+
+
+class Admissions:
+    """Those below one cache folder."""
+
+    def __init__(self, cache_root: Path) -> None:
+        self._folder = cache_root / FOLDER
+
+    def keep(self, kept: Kept) -> None:
+        """Raises OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(asdict(kept), file)
+        Path(temporary).rename(self._folder / kept.subject.key)
+
+    def of(self, subject: Subject) -> Kept | None:
+        """What the last check of it came to; None where there was none."""
+        try:
+            found = json.loads((self._folder / subject.key).read_text(encoding="utf-8"))
+            trivial, reasons = (tuple(map(str, found[name])) for name in ("trivial", "reasons"))
+            return Kept(subject, bool(found["admitted"]), trivial, reasons)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def among(self, subjects: Sequence[Subject]) -> list[Kept]:
+        """What is known of these."""
+        return [kept for subject in subjects if (kept := self.of(subject)) is not None]

@@ -1,0 +1,64 @@
+"""Baselines beside the eager one, timed in the same turns on demand: the reference as torch.compile makes it.
+
+What comes of them decides nothing. One that can't be compiled, or not in time, is left out, and the record says why.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+from evaluator.judge.inputs import InputSet
+from evaluator.judge.memory import Memory
+from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.timing import BaselineFailedError
+from evaluator.sandbox import SandboxUnavailable
+
+EAGER, COMPILE = "eager", "compile"
+KINDS = (EAGER, COMPILE)
+COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor", "TRITON_CACHE_DIR": "/tmp/triton"}
+"""What a worker that compiles has in its environment: no processes of its own, and files where it can write."""
+
+MAX_REASON_CHARS = 500
+
+log = logging.getLogger(__name__)
+
+
+class FurtherBaselines:
+    """Their workers while they live, by kind."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        """`kinds` of all baselines; the eager one is none of these."""
+        self._kinds = [kind for kind in dict.fromkeys(kinds) if kind != EAGER]
+        self.workers: dict[str, Worker] = {}
+        self.failures: dict[str, str] = {}
+        """Why there is no worker of a kind that was asked for."""
+
+    def start(self, start_one: Callable[[str], Worker]) -> None:
+        """Start one worker of each kind."""
+        for kind in self._kinds:
+            try:
+                self.workers[kind] = start_one(kind)
+            except (WorkerError, SandboxUnavailable) as error:
+                log.info("the baseline %s can't be timed: %s", kind, error)
+                self.failures[kind] = str(error)[:MAX_REASON_CHARS]
+
+    def __enter__(self) -> "FurtherBaselines":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        failure = next((worker.failure for worker in self.workers.values() if worker.failure), "")
+        for worker in self.workers.values():
+            worker.close()
+        if failure and isinstance(error, WorkerError):
+            raise BaselineFailedError(f"a further baseline's worker failed: {failure}") from error
+
+
+def call_once(worker: Worker, memory: Memory, arguments: Sequence[Any], deadline_s: float) -> None:
+    """One call, which may take as long as compiling does. Raises WorkerError."""
+    inputs = InputSet(memory, arguments)
+    worker.hand_over(inputs.allocations, deadline_s)
+    worker.request("inputs", deadline_s, sets=[inputs.tree(arguments)], keep=False)
+    worker.request("call", deadline_s, set=0)
+    worker.take_back(inputs.allocations, deadline_s)
+    memory.free(inputs.allocations)

@@ -1,0 +1,72 @@
+"""Whether a submission is right in other shapes than those that it is judged on.
+
+It may be made for just those: that is no fault of its, and no verdict hangs on it unless that was asked for. A fresh worker loads it and
+is constructed anew for each of the other shapes, until one of them ends it.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from evaluator.category import Category
+from evaluator.diagnosis import diagnose
+from evaluator.judge.answer import tensors_of
+from evaluator.judge.inputs import fresh_seed
+from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.rounds import MAX_SIZES, Judgement, Rounds
+from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.problem import ProblemError
+from evaluator.result import Evidence, ShapeEvidence
+from evaluator.shapes import Shape
+from evaluator.worker.protocol import ProtocolError
+from evaluator.worker.structure import dtype_name
+
+OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
+
+log = logging.getLogger(__name__)
+
+Construct = Callable[[Worker, Shape, torch.nn.Module, list[Any], int], None]
+"""Has a worker construct its model for a shape, with the reference, its arguments and the seed of both."""
+
+
+def judge_shape(worker: Worker, shape: Shape, construct: Construct, memory: Memory, deadline_s: float) -> ShapeEvidence:
+    """What comes of asking a worker, which has loaded the submission, in another shape: one round of the problem's own distribution.
+
+    `right` is None where the reference itself, or the judge's memory, is at fault.
+    """
+    told: dict[str, Any] = {"case": shape.name, "constants": shape.constants, "declared": shape.declared}
+    try:
+        seed = fresh_seed()
+        arguments, model = shape.case.init_inputs(seed), shape.case.model(seed, memory.device)
+        example = shape.case.inputs(fresh_seed(), memory.device)
+        told["inputs"] = tuple(_described(tensor) for _, tensor in tensors_of(list(example)))[:MAX_SIZES]
+        del example
+        construct(worker, shape, model, arguments, seed)
+        found = _first_round(worker, shape, model, memory, deadline_s)
+        return ShapeEvidence(**told, right=found.category is None, category=found.category, message=found.message)
+    except NeedsDeviceError as error:
+        return ShapeEvidence(**told, right=False, category=Category.NO_DEVICE, message=str(error))
+    except WorkerError:
+        protocol_error = worker.protocol_error
+    except ProtocolError as error:
+        protocol_error = str(error)[:2000]
+    except (ProblemError, ReferenceFailedError, *OUT_OF_MEMORY) as error:
+        return ShapeEvidence(**told, right=None, message=str(error)[:1000])
+    end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
+    right = None if end.category is Category.INFRASTRUCTURE_ERROR else False
+    return ShapeEvidence(**told, right=right, category=end.category, message=end.message)
+
+
+def _first_round(worker: Worker, shape: Shape, model: torch.nn.Module, memory: Memory, deadline_s: float) -> Judgement:
+    rounds = Rounds(worker, shape.case, Oracle(model, shape.case.rows_independent), memory, deadline_s)
+    for evidence in rounds.run():
+        rounds.close()
+        return Judgement(evidence.category, evidence.message)
+    raise AssertionError("there is always a first round")
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"

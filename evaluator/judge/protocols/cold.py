@@ -1,0 +1,21 @@
+"""The default on a GPU: device time of each call by itself, with nothing of its inputs in the L2 cache."""
+
+from typing import TYPE_CHECKING, Any
+
+from evaluator.judge.protocols.protocol import Protocol
+
+if TYPE_CHECKING:
+    from evaluator.judge.inputs import Given
+    from evaluator.judge.side import Side
+
+
+class Cold(Protocol):
+    """Between two events around each call, after a flush."""
+
+    name = "cold"
+    device_kind = "cuda"
+    text = "device time of a call, with its inputs in no cache"
+    is_cold = True
+
+    def take(self, side: "Side", given: "Given") -> list[Any]:
+        return side.block(given, apart=True)

@@ -1,0 +1,20 @@
+"""Calls back to back: what one of many takes, with caches as the calls before it have left them."""
+
+from typing import TYPE_CHECKING, Any
+
+from evaluator.judge.protocols.protocol import Protocol
+
+if TYPE_CHECKING:
+    from evaluator.judge.inputs import Given
+    from evaluator.judge.side import Side
+
+
+class Throughput(Protocol):
+    """Between two events around all calls of a block. Each has inputs of its own, so that none can be answered once for all."""
+
+    name = "throughput"
+    device_kind = "cuda"
+    text = "device time of a call among others, back to back"
+
+    def take(self, side: "Side", given: "Given") -> list[Any]:
+        return side.block(given, apart=False)

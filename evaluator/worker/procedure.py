@@ -1,0 +1,123 @@
+"""How a model is called, where that is more than its forward(): in training mode, with arguments that it changes, or with a backward pass.
+
+Both sides call by it: the judge the reference, a worker the submission.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.modules.dropout import _DropoutNd
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """What a problem declares of its calls."""
+
+    train: bool = False
+    """Training mode; dropout alone stays as in evaluation, for it has no one right answer."""
+    in_place: tuple[int, ...] = ()
+    """Positions of the arguments that a call changes, and that are part of the answer."""
+    backward: tuple[str, ...] | None = None
+    """Names of the parameters whose gradients are part of the answer, as are those of all floating-point inputs; None without them."""
+
+    def encode(self) -> Json:
+        """As it goes to a worker."""
+        return {"train": self.train, "in_place": list(self.in_place), "backward": None if self.backward is None else list(self.backward)}
+
+    @classmethod
+    def decode(cls, value: Json) -> "Procedure":
+        """The reverse; of None, the procedure of a plain call."""
+        if value is None:
+            return cls()
+        names = value["backward"]
+        return cls(bool(value["train"]), tuple(value["in_place"]), None if names is None else tuple(names))
+
+    def prepare(self, model: torch.nn.Module) -> torch.nn.Module:
+        """The model in the mode that it is called in."""
+        model.train(self.train)
+        for module in model.modules():
+            if isinstance(module, _DropoutNd):
+                module.eval()
+        return model
+
+    def call(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], values: Sequence[Any]) -> Any:
+        """The answer to `values`: what forward() returns, or a dict in which the arguments that it changed, or the gradients, are besides.
+
+        With a backward pass, the last of `values` is a list of the directions that it is for, one for each floating-point tensor of the
+        answer. Raises ValueError where there are not as many, and where the answer leads back to none of what gradients are asked of.
+        """
+        if self.backward is not None:
+            return self._with_gradients(forward, parameters, values)
+        if self.in_place:
+            given = [_copied(value) if position in self.in_place else value for position, value in enumerate(values)]
+            return {"output": forward(*given), "changed": [given[position] for position in self.in_place]}
+        return forward(*values)
+
+    def _with_gradients(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], values: Sequence[Any]) -> Any:
+        *arguments, directions = values
+        with torch.enable_grad():
+            leaves: list[torch.Tensor] = []
+            output = forward(*[_leaf(value, leaves) for value in arguments])
+            floating = [tensor for tensor in tensors(output) if tensor.is_floating_point()]
+            plain = _mapped(output, torch.Tensor.detach)
+            if [tensor.shape for tensor in floating] != [direction.shape for direction in directions]:
+                return {"output": plain, "inputs": None, "parameters": None}
+            pairs = [(tensor, direction) for tensor, direction in zip(floating, directions, strict=True) if tensor.requires_grad]
+            if not pairs:
+                raise ValueError("the answer has no gradient: forward() needs a torch.autograd.Function with a backward()")
+            named = {name: parameters[name] for name in self.backward or () if name in parameters}
+            wanted = [*leaves, *named.values()]
+            found = torch.autograd.grad([tensor for tensor, _ in pairs], wanted, [one for _, one in pairs], allow_unused=True)
+        gradients = [torch.zeros_like(each) if gradient is None else gradient for each, gradient in zip(wanted, found, strict=True)]
+        of_parameters = dict(zip(named, gradients[len(leaves) :], strict=True))
+        return {
+            "output": plain,
+            "inputs": gradients[: len(leaves)],
+            "parameters": {name: of_parameters.get(name) for name in self.backward or ()},
+        }
+
+
+PLAIN = Procedure()
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor in a nested value, in order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors(item)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors(item)
+
+
+def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_mapped(item, change) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
+def _copied(value: Any) -> Any:
+    return _mapped(value, torch.Tensor.clone)
+
+
+def _leaf(value: Any, leaves: list[torch.Tensor]) -> Any:
+    """The value with every floating-point tensor in it made one that gradients are asked of, which is added to `leaves`."""
+
+    def leaf(tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        leaves.append(tensor.detach().requires_grad_())
+        return leaves[-1]
+
+    return _mapped(value, leaf)

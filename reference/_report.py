@@ -1,0 +1,191 @@
+"""What `python -m reference` shows: a table of problems, and what the checks of some came to."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from linecache import checkcache, getline
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evaluator.plain import cell, plain_line, rendered
+
+if TYPE_CHECKING:
+    from evaluator.admissions import Kept
+    from evaluator.declaration import Floor
+    from evaluator.judge.admission import Admission
+    from evaluator.problem import Problem, ProblemError
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A problem, and what is known of it without running it."""
+
+    problem: "Problem"
+    input_bytes: int | None
+    """Of one call in the `full` case; None where the inputs can't be drawn without memory."""
+    admissions: "Sequence[Kept]"
+    """What checks of it came to, of any case and on any device."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A problem's file that can't be used."""
+
+    name: str
+    error: "ProblemError"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One case of a problem, checked."""
+
+    admission: "Admission"
+    duration_s: float
+
+
+def listing(found: "Sequence[Listed | Broken]") -> str:
+    """A line for each problem."""
+    table = Table(
+        "problem", "level", "tags", "cases", "dtype", "inputs", "floor", "admission", "description", box=None, header_style="bold"
+    )
+    for each in found:
+        if isinstance(each, Broken):
+            table.add_row(cell(each.name), *[Text("–")] * 6, Text("broken", style="red"), cell(each.error))
+            continue
+        declared = each.problem.declaration
+        told = (
+            *(each.problem.name, declared.level or "–", ", ".join(declared.tags), ", ".join(each.problem.case_names)),
+            *(declared.dtype or "own", _size(each.input_bytes), _floor(declared.floor)),
+        )
+        table.add_row(*map(cell, told), _state(each.admissions), cell(declared.description))
+    return rendered(table)
+
+
+def listing_record(listed: "Listed | Broken") -> dict[str, Any]:
+    """One problem for JSON."""
+    if isinstance(listed, Broken):
+        return {"problem": listed.name, "file": str(listed.error.path), "error": str(listed.error)}
+    declared = listed.problem.declaration
+    return {
+        "problem": listed.problem.name,
+        "file": str(listed.problem.path),
+        "sha256": listed.problem.sha256,
+        "cases": listed.problem.case_names,
+        **declared.model_dump(mode="json", include={"description", "level", "tags", "source", "dtype", "tolerance", "floor"}),
+        "input_bytes": listed.input_bytes,
+        "admissions": [
+            {"case": kept.subject.case, "device": kept.subject.device_name, "precision": kept.subject.precision}
+            | {"admitted": kept.admitted, "reasons": kept.reasons}
+            for kept in listed.admissions
+        ],
+    }
+
+
+def report(checked: "Sequence[Checked | Broken]") -> str:
+    """A table of what was checked; then, of what was refused, or of all where it is but one, what was seen and what to do."""
+    timed = any(isinstance(each, Checked) and each.admission.floor_ms is not None for each in checked)
+    table = Table("problem", "case", "verdict", *(["floor", "reference"] if timed else []), "reason", box=None, header_style="bold")
+    for each in checked:
+        if isinstance(each, Broken):
+            table.add_row(cell(each.name), Text("–"), _verdict(False), *[Text("–")] * (2 * timed), cell(each.error))
+            continue
+        admission = each.admission
+        reasons = "; ".join(finding.message for finding in admission.findings)
+        times = [Text("–" if took is None else f"{took:.4g} ms") for took in (admission.floor_ms, admission.reference_ms)]
+        table.add_row(
+            *(cell(admission.problem), cell(admission.case), _verdict(admission.admitted), *(times if timed else []), cell(reasons))
+        )
+    details = [_details(each) for each in checked if len(checked) == 1 or isinstance(each, Broken) or not each.admission.admitted]
+    refused = sum(isinstance(each, Broken) or not each.admission.admitted for each in checked)
+    return rendered(table, *details, f"{len(checked)} checked, {refused} refused as degenerate or unsound")
+
+
+def check_record(checked: "Checked | Broken") -> dict[str, Any]:
+    """One case for JSON."""
+    if isinstance(checked, Broken):
+        finding = {"check": "file", "answer": "", "message": str(checked.error)}
+        return {"problem": checked.name, "case": None, "admitted": False, "line": checked.error.line, "findings": [finding]}
+    return {**asdict(checked.admission), "admitted": checked.admission.admitted, "duration_s": checked.duration_s}
+
+
+def _details(checked: "Checked | Broken") -> RenderableType:
+    from evaluator.judge.admission import CHECKS, DRAWS
+    from evaluator.judge.trivial import ANSWERS
+
+    rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    if isinstance(checked, Broken):
+        title = checked.name
+        for line, text in excerpt(checked.error):
+            rows.add_row(Text(str(line), style="bold" if line == checked.error.line else ""), cell(text))
+        rows.add_row(Text("→"), Text(CHECKS["file"]))
+        return Group(Text(""), Text(title, style="bold"), Padding(rows, (0, 0, 1, 2)))
+    admission = checked.admission
+    title = f"{admission.problem}, case {admission.case}, on {admission.device}: {checked.duration_s:.1f} s"
+    for position, described in enumerate(admission.inputs):
+        rows.add_row(Text(f"input {position}"), cell(described))
+    for position, described in enumerate(admission.outputs):
+        rows.add_row(Text(f"output {position}"), cell(described))
+    if admission.distributions:
+        rows.add_row(Text("drawn from"), cell(", ".join(admission.distributions)))
+    if admission.passed:
+        rows.add_row(Text("passed"), cell(", ".join(admission.passed)))
+    if "trivial_answer" in admission.passed:
+        rows.add_row(Text("no answer by"), cell(f"{', '.join(ANSWERS)} ({DRAWS} draws)"))
+    for finding in admission.findings:
+        rows.add_row(Text(finding.check, style="red"), cell(finding.message))
+    for check in dict.fromkeys(finding.check for finding in admission.findings):
+        rows.add_row(Text("→"), Text(CHECKS[check]))
+    return Group(Text(""), Text(plain_line(title), style="bold"), Padding(rows, (0, 0, 1, 2)))
+
+
+def excerpt(error: "ProblemError", around: int = 2) -> list[tuple[int, str]]:
+    """Lines of the file about the one that breaks the rule, with their numbers; none where no line does."""
+    if error.line is None:
+        return []
+    checkcache(str(error.path))
+    lines = range(max(error.line - around, 1), error.line + around + 1)
+    return [(line, text.rstrip("\n")) for line in lines if (text := getline(str(error.path), line))]
+
+
+def _verdict(admitted: bool) -> Text:
+    return Text("admitted", style="green") if admitted else Text("refused", style="red")
+
+
+def _state(admissions: "Sequence[Kept]") -> Text:
+    """What checks came to, in short."""
+    if not admissions:
+        return Text("unchecked", style="dim")
+    text = Text()
+    for admitted in (False, True):
+        told = [_subject(kept) for kept in admissions if kept.admitted is admitted]
+        if told:
+            text.append("; " if text else "")
+            text.append_text(_verdict(admitted))
+            text.append(f" ({plain_line(', '.join(told))})")
+    return text
+
+
+def _subject(kept: "Kept") -> str:
+    subject = kept.subject
+    return " ".join([subject.case, *([subject.precision] if subject.precision else []), "on", subject.device_name])
+
+
+def _size(count: int | None) -> str:
+    if count is None:
+        return "–"
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
+def _floor(floor: "Floor | None") -> str:
+    """What a call can't do without, in short."""
+    if floor is None:
+        return "writes all"
+    reads, writes = (each if isinstance(each, str) else ", ".join(map(str, each)) for each in (floor.reads, floor.writes))
+    parts = [f"reads {reads}" if reads else "", f"writes {writes}" if writes else "", floor.operations if floor.operations != "0" else ""]
+    return "; ".join(part for part in parts if part)

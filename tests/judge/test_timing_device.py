@@ -1,0 +1,151 @@
+"""Protocols on a GPU: what each comes to for honest calls, and that none of them can be lied to."""
+
+from dataclasses import replace
+
+import pytest
+
+from evaluator.category import Category, Status
+from evaluator.judge.bench import Bench
+from evaluator.judge.evaluation import evaluate
+from evaluator.judge.timing import MIN_BLOCKS
+from evaluator.result import Result, TimingEvidence
+from tests.judge.conftest import make_job
+
+pytestmark = pytest.mark.gpu
+
+HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+LIBRARY = HEAD + "        return torch.softmax(x, 1)\n"
+WAITS = HEAD + "        return torch.softmax(x, 1) if x.sum().item() > -1 else x\n"
+LEGACY = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+__global__ void gelu_kernel(const float* x, float* y, long n) {
+    const long i = blockIdx.x * 256L + threadIdx.x;
+    if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978845608028654f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
+}
+torch::Tensor gelu(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    gelu_kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+"""
+ops = load_inline(name="legacy", cpp_sources="torch::Tensor gelu(torch::Tensor x);", cuda_sources=CUDA, functions=["gelu"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return ops.gelu(x)
+'''
+"""Launches on the legacy default stream."""
+CURRENT = (
+    LEGACY.replace("<<<(x.numel() + 255) / 256, 256>>>", "<<<(x.numel() + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>")
+    .replace("__global__ void gelu", "#include <c10/cuda/CUDAStream.h>\n__global__ void gelu", 1)
+    .replace('"legacy"', '"current"')
+)
+LIES = """
+import sys
+Worker = sys.modules["evaluator.worker.main"].Worker
+for name in ("_block", "_replay"):
+    def claiming(self, request, descriptors, honest=getattr(Worker, name)):
+        answer = honest(self, request, descriptors)
+        return {**answer, "ms": [1e-3 for _ in answer["ms"]]}
+    setattr(Worker, name, claiming)
+"""
+SLOW = HEAD + "        for _ in range(20):\n            y = torch.softmax(x, 1)\n        return y\n"
+GARBAGE = """
+import sys, torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        frame = sys._getframe()
+        while frame is not None:
+            if frame.f_code.co_name in ("_block", "_record"):
+                return torch.empty_like(x)
+            frame = frame.f_back
+        return torch.softmax(x, 1)
+"""
+
+
+def timed(bench: Bench, code: str, protocol: str | None, problem: str = "softmax", case: str = "small") -> Result:
+    return evaluate(bench, replace(make_job(code, problem, 60.0), protocol=protocol, case=case), lambda _: None)
+
+
+def timing_of(result: Result) -> TimingEvidence:
+    assert result.evidence.timing is not None, (result.message, result.evidence.detail)
+    return result.evidence.timing
+
+
+@pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
+@pytest.mark.parametrize("case", ["small", "full"])
+def test_the_librarys_call_takes_as_long_as_itself(gpu_bench: Bench, protocol: str, case: str) -> None:
+    result = timed(gpu_bench, LIBRARY, protocol, case=case)
+    timing = timing_of(result)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert (timing.protocol, timing.fallback) == (protocol, "")
+    assert result.protocol == (None if protocol == "cold" else protocol)
+    assert result.speedup == pytest.approx(1.0, abs=0.05), timing.interval
+    assert timing.unflushed == timing.unflushed_bursts == 0
+    assert timing.candidate.single_ms and timing.gated, "the judge's own witness"
+
+
+def test_a_replayed_kernel_is_not_longer_than_one_in_a_row_nor_that_than_a_cold_one(gpu_bench: Bench) -> None:
+    cold, row, replayed = (timing_of(timed(gpu_bench, LIBRARY, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
+    assert replayed <= 1.1 * row and replayed <= 1.1 * cold, (cold, row, replayed)
+
+
+@pytest.mark.parametrize("protocol", ["throughput", "graph"])
+def test_an_own_kernel_on_the_current_stream(gpu_bench: Bench, protocol: str) -> None:
+    result = timed(gpu_bench, CURRENT, protocol, "gelu_tanh", "full")
+    assert result.category is Category.OK, (result.message, result.evidence.detail)
+    assert (timing_of(result).protocol, result.protocol) == (protocol, protocol)
+
+
+@pytest.mark.parametrize(("code", "problem"), [(WAITS, "softmax"), (LEGACY, "gelu_tanh")])
+def test_what_can_not_be_recorded_is_timed_by_the_default_and_says_so(gpu_bench: Bench, code: str, problem: str) -> None:
+    result = timed(gpu_bench, code, "graph", problem)
+    timing = timing_of(result)
+    assert result.status is Status.CORRECT, (result.message, result.evidence.detail)
+    assert timing.protocol == "cold" and timing.fallback.startswith("graph: ") and len(timing.fallback) > 10
+    assert result.protocol is None, "it belongs to the default's board"
+    assert result.evidence.builds == () or len(result.evidence.builds) == 1
+
+
+@pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
+def test_a_claim_that_is_too_short_gains_nothing(gpu_bench: Bench, protocol: str) -> None:
+    honest, lying = (timed(gpu_bench, code, protocol, case="full") for code in (SLOW, SLOW + LIES))
+    if lying.category is Category.NO_CUSTOM_KERNEL:
+        assert lying.runtime_ms is not None and honest.runtime_ms is not None and lying.runtime_ms > 0.75 * honest.runtime_ms
+    else:
+        assert lying.category in (Category.TIMING_TAMPERING, Category.IMPLAUSIBLE_SPEED), lying.message
+
+
+@pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
+def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_bench: Bench, protocol: str) -> None:
+    result = timed(gpu_bench, GARBAGE, protocol)
+    if protocol == "graph" and result.status is Status.CORRECT:
+        timing = timing_of(result)
+        assert timing.protocol == "cold" and "another" in timing.fallback
+    else:
+        assert result.category is Category.CACHED_OUTPUT, result.message
+
+
+def test_a_short_kernel_has_many_samples(gpu_bench: Bench) -> None:
+    timing = timing_of(timed(gpu_bench, LIBRARY, None))
+    assert timing.calls_in_block > 4 and timing.blocks >= MIN_BLOCKS
+    assert len(timing.candidate.samples_ms) == len(timing.baseline.samples_ms) == timing.calls >= 100
+
+
+def test_a_long_kernel_is_known_to_one_per_cent_while_the_device_is_held_for_three_seconds(gpu_bench: Bench) -> None:
+    result = timed(gpu_bench, LIBRARY, None, case="full")
+    timing = timing_of(result)
+    assert timing.stop == "precise", (timing.interval, timing.blocks)
+    held = ("construct", "rounds", "baseline", "timing", "ablation")
+    assert sum(result.evidence.stages_s.get(stage, 0.0) for stage in held) <= 3.0, result.evidence.stages_s
+
+
+def test_the_compilers_baseline(gpu_bench: Bench) -> None:
+    result = evaluate(gpu_bench, replace(make_job(LIBRARY, timeout_s=60.0), case="small", baselines=("eager", "compile")), lambda _: None)
+    timing = timing_of(result)
+    assert timing.failed_baselines == {} and timing.others["compile"].median_ms > 0
+    assert result.best_baseline in ("eager", "compile")
