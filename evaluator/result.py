@@ -80,7 +80,7 @@ __all__ = [
     "now",
 ]
 
-EVALUATOR_VERSION = "0.7.0"
+EVALUATOR_VERSION = "0.8.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
