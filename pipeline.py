@@ -336,7 +336,7 @@ class Session:
     def _run_engine(self, engine: "LocalEngine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
         from evaluator.category import Category
-        from evaluator.engine.local import unjudged
+        from evaluator.engine.engine import unjudged
 
         self.display.say("Starting the judges …")
         try:

@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,10 @@ NOT_CACHED = (Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUC
 _LOCK_GRACE_S = 1800.0
 """How much longer than a build takes its key may be held: its compilers may have to wait for slots."""
 
+Elsewhere = Callable[[BuildRequest, str], Entry | None]
+"""Has a request built by another machine, which has to come to the same key; None where no other can do it. The evidence says how long the
+build took, without what it waited for."""
+
 log = logging.getLogger(__name__)
 
 
@@ -65,11 +69,14 @@ class Builder:
         *,
         stock_only: bool = False,
         slots: Slots | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
-        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`."""
+        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`.
+        What the cache lacks is asked for `elsewhere` first."""
         self._cache = cache
         self._slots = slots
+        self._elsewhere = elsewhere
         self._toolchain = toolchain
         self._timeout_s = timeout_s
         self._runner: Runner = plain_runner
@@ -96,7 +103,7 @@ class Builder:
                     entry = self._cache.load(key)
                     cached = entry is not None
                     if entry is None:
-                        entry, for_slots_s = self._compile(common, key)
+                        entry, for_slots_s = self._make(common, key)
                         waited_s += for_slots_s
                         self._keep(key, entry)
             descriptor = None if entry.shared_object is None else sealed_copy(entry.shared_object, common.name)
@@ -135,6 +142,16 @@ class Builder:
             self._cache.store(key, entry)
         except OSError:
             log.warning("build %s could not be cached", key, exc_info=True)
+
+    def _make(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
+        """What is to be kept, and the seconds spent waiting."""
+        asked = time.monotonic()
+        entry = self._elsewhere(request, key) if self._elsewhere is not None else None
+        asking_s = time.monotonic() - asked
+        if entry is not None and entry.evidence.key == key:
+            return entry, max(asking_s - entry.evidence.duration_s, 0.0)
+        entry, waited_s = self._compile(request, key)
+        return entry, asking_s + waited_s
 
     def _compile(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
         """What is to be kept, and the seconds spent waiting for slots."""
