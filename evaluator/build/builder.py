@@ -97,13 +97,16 @@ class Builder:
             entry = self._cache.load(key)
             cached = entry is not None
             if entry is None:
-                asked = time.monotonic()
+                # Without the lock: it may be built on this machine, by another process with the same cache.
+                entry, waited_s = self._ask_elsewhere(common, key)
+            if entry is None:
+                asked = time.monotonic() - waited_s
                 with self._cache.lock(key, 2 * self._timeout_s + _LOCK_GRACE_S):
                     waited_s = time.monotonic() - asked
                     entry = self._cache.load(key)
                     cached = entry is not None
                     if entry is None:
-                        entry, for_slots_s = self._make(common, key)
+                        entry, for_slots_s = self._compile(common, key)
                         waited_s += for_slots_s
                         self._keep(key, entry)
             descriptor = None if entry.shared_object is None else sealed_copy(entry.shared_object, common.name)
@@ -143,15 +146,18 @@ class Builder:
         except OSError:
             log.warning("build %s could not be cached", key, exc_info=True)
 
-    def _make(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
-        """What is to be kept, and the seconds spent waiting."""
+    def _ask_elsewhere(self, request: BuildRequest, key: str) -> tuple[Entry | None, float]:
+        """What was made elsewhere, which is kept here too, or None; and the seconds spent waiting."""
+        if self._elsewhere is None:
+            return None, 0.0
         asked = time.monotonic()
-        entry = self._elsewhere(request, key) if self._elsewhere is not None else None
+        entry = self._elsewhere(request, key)
         asking_s = time.monotonic() - asked
-        if entry is not None and entry.evidence.key == key:
-            return entry, max(asking_s - entry.evidence.duration_s, 0.0)
-        entry, waited_s = self._compile(request, key)
-        return entry, asking_s + waited_s
+        if entry is None or entry.evidence.key != key:
+            return None, asking_s
+        if self._cache.load(key) is None:
+            self._keep(key, entry)
+        return entry, max(asking_s - entry.evidence.duration_s, 0.0)
 
     def _compile(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
         """What is to be kept, and the seconds spent waiting for slots."""

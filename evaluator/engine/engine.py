@@ -13,6 +13,10 @@ Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""
 
 
+class EngineError(Exception):
+    """An engine can't judge, or can't go on; the message says what to do."""
+
+
 class Engine(Protocol):
     """Used as a context manager; leaving it ends whatever still runs, wherever it runs."""
 

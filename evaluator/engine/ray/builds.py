@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 CPUS = 1
+BUILDER_CPUS, BUILDER_MEMORY = 2, 3
+"""A machine that builds has so many times what one build takes at the least: the rest may be hosts'."""
 MEMORY_BYTES = {False: 2 << 30, True: 3 << 30}
 """Of a build, without CUDA and with it: what g++ and nvcc take with all of PyTorch's headers."""
 MAX_KEPT = 1024
@@ -68,13 +70,17 @@ class Artefacts:
         if key in self._answers:
             self._answers.move_to_end(key)
             return [self._answers[key]]
-        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")}  # type: ignore[no-untyped-call]
-        if not alive - self._unfit:
+        builders = {
+            node["NodeID"]
+            for node in ray.nodes()  # type: ignore[no-untyped-call]
+            if node["Alive"] and _has_room(node["Resources"], request) and node["NodeID"] not in self._unfit
+        }
+        if not builders:
             return []
         make = ray.remote(build).options(
             num_cpus=CPUS,
             memory=MEMORY_BYTES[request.uses_cuda],
-            label_selector={"ray.io/node-id": f"in({','.join(sorted(alive - self._unfit))})"},
+            label_selector={"ray.io/node-id": f"in({','.join(sorted(builders))})"},
             scheduling_strategy="SPREAD",
         )
         self._answers[key] = make.remote(request, key, self._terms)
@@ -135,6 +141,12 @@ def _builder(terms: Terms) -> tuple[Toolchain, Builder]:
     toolchain = Toolchain.find(terms.capability)
     zygote = None if terms.level is Level.NONE else Zygote.start(modules=(), level=terms.level)
     return toolchain, Builder(Cache(default_root()), toolchain, zygote, terms.timeout_s)
+
+
+def _has_room(resources: dict[str, float], request: BuildRequest) -> bool:
+    """Whether a machine has room for a build beside its hosts, once no other is in the way."""
+    needed = MEMORY_BYTES[request.uses_cuda]
+    return resources.get("CPU", 0.0) >= BUILDER_CPUS * CPUS and resources.get("memory", 0.0) >= BUILDER_MEMORY * needed
 
 
 def _entry(outcome: BuildOutcome) -> Entry | None:

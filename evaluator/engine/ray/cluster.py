@@ -12,13 +12,14 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from evaluator.devices import Device, DeviceError
+from evaluator.engine.engine import EngineError
 from evaluator.engine.ray.node import Node, Software, look_around
 
 NODES_ANSWER_WITHIN_S = 120.0
 log = logging.getLogger(__name__)
 
 
-class ClusterError(Exception):
+class ClusterError(EngineError):
     """The cluster can't do what was asked for; the message says what to do."""
 
 

@@ -48,13 +48,21 @@ class Shares:
 
     @staticmethod
     def of(choice: Choice) -> "Shares":
-        """The same for all, by the least machine: half of it, shared by its hosts, and of processors no more than a GPU's judge needs."""
-        on_gpu = choice.device.kind == "cuda"
-        hosts = max(node.gpu_count for node in choice.nodes) if on_gpu else 1
-        cpus = min(node.cpus / (2 * max(node.gpu_count if on_gpu else 1, 1)) for node in choice.nodes)
-        cpus = min(cpus, CORES_PER_GPU) if on_gpu else cpus
-        memory = min(node.memory_bytes // (2 * max(node.gpu_count if on_gpu else 1, 1)) for node in choice.nodes)
-        return Shares(float(int(cpus)) if cpus >= 1 else round(cpus, 2), int(on_gpu), memory, hosts)
+        """The same for all, by the least machine: half of it, shared by its GPUs, and of processors no more than a GPU's judge needs.
+
+        Without GPUs it is more than half of the memory, so that Ray has no room for a second host on the same machine.
+        """
+        if choice.device.kind == "cpu":
+            cpus, memory = (min(node.cpus for node in choice.nodes) / 2, min(node.memory_bytes for node in choice.nodes) * 3 // 5)
+            return Shares(_quantity(cpus), 0, memory, 1)
+        cpus = min(CORES_PER_GPU, *(node.cpus / (2 * node.gpu_count) for node in choice.nodes))
+        memory = min(node.memory_bytes // (2 * node.gpu_count) for node in choice.nodes)
+        return Shares(_quantity(cpus), 1, memory, max(node.gpu_count for node in choice.nodes))
+
+
+def _quantity(cpus: float) -> float:
+    """As Ray takes it: a whole number, from one on."""
+    return float(int(cpus)) if cpus >= 1 else round(cpus, 2)
 
 
 class RayEngine:

@@ -34,7 +34,7 @@ class Software:
         return Software(EVALUATOR_VERSION, _code_sha256(Path(__file__).resolve().parents[3]), _torch())
 
     def differs_from(self, other: "Software", same_build: bool = True) -> str | None:
-        """What is not the same, for people; None where nothing is. Without `same_build`, PyTorch may be another build of the same release."""
+        """What is not the same, for people, or None. Without `same_build`, PyTorch may be another build of the same release."""
         if self.torch is None:
             return "it has no PyTorch"
         if self.evaluator != other.evaluator:
