@@ -4,8 +4,8 @@ import time
 
 from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict
-from evaluator.judge.attempt import Attempt, Report
-from evaluator.judge.bench import Bench, Job
+from evaluator.judge.attempt import Attempt
+from evaluator.judge.bench import Bench, Job, Report
 from evaluator.judge.protocols import alternative
 from evaluator.problem import ProblemError, load
 from evaluator.result import Evidence, Result, now
