@@ -15,13 +15,12 @@ from evaluator.judge.aftermath import Aftermath
 from evaluator.judge.bench import Bench, Job, Report, Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.dossier import Dossier
-from evaluator.judge.oracle import Oracle, Reference, ReferenceFailedError
+from evaluator.judge.oracle import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame
 from evaluator.judge.timekeeper import Timekeeper
-from evaluator.judge.timing import BaselineFailedError
 from evaluator.problem import Problem, ProblemCase, ProblemError
 from evaluator.sandbox import SandboxUnavailable
 from evaluator.sanitizer.tools import Sanitizer

@@ -9,10 +9,10 @@ import torch
 from evaluator.judge.bench import Task
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.shortage import tells_of_shortage
 from evaluator.judge.starter import Starter
-from evaluator.judge.timing import BaselineFailedError
 from evaluator.judge.warm import warm
 from evaluator.sandbox import SandboxUnavailable
 

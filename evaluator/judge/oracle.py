@@ -23,6 +23,10 @@ class ReferenceFailedError(Exception):
     """The reference itself failed: no submission is to blame."""
 
 
+class BaselineFailedError(Exception):
+    """The baseline's worker failed: no submission is to blame."""
+
+
 class Oracle:
     """A reference model on the judge's device, and its twin in a wide type."""
 

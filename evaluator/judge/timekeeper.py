@@ -14,10 +14,11 @@ from evaluator.judge.device_state import watch_of
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.further import COMPILE, COMPILING, FurtherBaselines, call_once
 from evaluator.judge.inputs import fresh_seed
-from evaluator.judge.oracle import Reference
+from evaluator.judge.inspection import WrongAnswerError
+from evaluator.judge.oracle import BaselineFailedError, Reference
 from evaluator.judge.protocols import Protocol, choose
 from evaluator.judge.session import Worker, WorkerError
-from evaluator.judge.timing import BaselineFailedError, Timing, UnfitProtocolError, WrongAnswerError
+from evaluator.judge.timing import Timing, UnfitProtocolError
 from evaluator.worker.protocol import ProtocolError
 
 COMPILE_S = 300.0

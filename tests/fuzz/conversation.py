@@ -25,7 +25,7 @@ from evaluator.category import Category, Status
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.judge import session, starter, timing
+from evaluator.judge import inspection, session, starter, timing
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.result import Result
@@ -120,8 +120,8 @@ def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
         (timing, "ENOUGH_S", 0.01),
         (timing, "MIN_CALLS", timing.LEAST_CALLS),
         (timing, "MIN_WATCHES", 1),
-        (timing, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
-        (timing, "CPU_CHECKS_S", 0.01),
+        (inspection, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
+        (inspection, "CPU_CHECKS_S", 0.01),
     )
     with contextlib.ExitStack() as stack:
         for module, name, value in hurry:

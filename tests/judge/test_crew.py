@@ -7,8 +7,8 @@ import torch
 
 from evaluator.judge.bench import Bench, Task
 from evaluator.judge.crew import Crew
+from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker
-from evaluator.judge.timing import BaselineFailedError
 from evaluator.problem import SHIPPED, load
 from tests.judge.conftest import make_job
 

@@ -14,9 +14,10 @@ from evaluator.category import Category
 from evaluator.devices import Device
 from evaluator.judge.bench import Bench
 from evaluator.judge.device_state import Watch
+from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.nvml import Nvml
+from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
-from evaluator.judge.timing import BaselineFailedError, WrongAnswerError
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 from tests.judge.stand_in_nvml import UUID, StandIn
