@@ -5,9 +5,9 @@ from typing import Any
 
 from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict, diagnose
+from evaluator.evidence import Evidence, RoundEvidence
 from evaluator.judge.bench import Task
 from evaluator.judge.session import Worker
-from evaluator.result import Evidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable
 
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from evaluator.category import Category
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
+from evaluator.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import WorkerError
-from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""

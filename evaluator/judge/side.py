@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from evaluator.evidence import TimingSide
 from evaluator.judge.activity import Activity
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.flush import Flush
@@ -17,7 +18,6 @@ from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.precision import outliers
 from evaluator.judge.rounds import synchronize
 from evaluator.judge.session import Worker, claimed_ms
-from evaluator.result import TimingSide
 from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError
 
