@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
+from command.checks import find_sanitizer
 from db.store import Store
 from evaluator.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
@@ -65,7 +65,7 @@ def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setattr("evaluator.sanitizer.tools.TOOLKIT", str(tmp_path))
     with pytest.raises(SanitizerMissingError, match="leave --sanitize out"):
-        pipeline._sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
+        find_sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
 
 
 # --help
@@ -172,7 +172,9 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "0"), "--timeout"),
         (("--timeout", "inf"), "--timeout"),
         (("--timeout", "nan"), "--timeout"),
-        (("--engine", "ray"), "--engine ray"),
+        (("--device-kind", "H200"), "--engine ray"),
+        (("--engine", "ray", "--ray-address", "127.0.0.1:1"), "no Ray cluster to be had at 127.0.0.1:1"),
+        (("--engine", "ray", "--ray-address", "ray://127.0.0.1:1"), "HOST:PORT"),
         (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
@@ -181,6 +183,13 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
     bench.write("double/right.py", submission())
     assert says in refused(bench.run("double", *arguments))
     assert not bench.database.exists() or bench.rows() == []
+
+
+def test_what_is_missing_for_a_cluster_is_named(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    bench.write("without/ray/__init__.py", "raise ImportError('none here')")
+    found = bench.run("double", "--engine", "ray", PYTHONPATH=f"{bench.root / 'without'}:{PROJECT}")
+    assert "--engine ray needs Ray (none here): pip install" in refused(found)
 
 
 # What a run does

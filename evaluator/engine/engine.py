@@ -6,8 +6,9 @@ from typing import Protocol, Self
 
 from evaluator.category import Category
 from evaluator.engine.run import Arrival
+from evaluator.evidence import Evidence
 from evaluator.judge.bench import Job
-from evaluator.result import Evidence, Result, now
+from evaluator.result import Result, now
 
 Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""

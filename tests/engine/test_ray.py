@@ -3,9 +3,11 @@
 All that needs a cluster is in this file, so that there is one at a time.
 """
 
+import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from evaluator.build.cache import Cache
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category, Status
+from evaluator.devices import cpu_name
 from evaluator.engine.engine import Engine
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
@@ -27,6 +30,7 @@ from evaluator.engine.ray.cluster import ClusterError
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.seat import LiveHost
 from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures
+from tests.command_line import RUN_S, Bench, submission
 from tests.engine.contract import (  # noqa: F401 - tests of every engine
     QUICK,
     SLOW,
@@ -60,6 +64,7 @@ class ModelNew(torch.nn.Module):
         return own.own(x)
 """
 GONE_WITHIN_S = 20.0
+SUBMISSIONS = 6
 
 
 @pytest.fixture(scope="module")
@@ -241,6 +246,53 @@ def test_a_machine_with_other_software_is_not_judged_on(small: SmallCluster) -> 
         pytest.raises(ClusterError, match=r"no machine of the cluster can judge: .*PyTorch is .*, not 1\.0\.0"),
     ):
         engine.start()
+
+
+# The command line
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path)
+    for number in range(SUBMISSIONS):
+        made.write(f"double/s{number}.py", submission(before=f"time.sleep(0.2)  # {number}"))
+    return made
+
+
+def on(small: SmallCluster) -> list[str]:
+    return ["double", "--engine", "ray", "--ray-address", small.address, "--jobs", "1", "--json", "-"]
+
+
+def hosts_of_anybody() -> set[psutil.Process]:
+    return {process for process in psutil.process_iter(["cmdline"]) if "ray::Host" in " ".join(process.info["cmdline"] or ())}
+
+
+def test_an_interrupted_run_leaves_its_rows_and_no_process_and_the_next_one_goes_on(small: SmallCluster, bench: Bench) -> None:
+    before = hosts_of_anybody()
+    with bench.start(*on(small)) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        started = hosts_of_anybody() - before
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        stdout, stderr = process.communicate(timeout=RUN_S)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    records = [first, *map(json.loads, stdout.splitlines())]
+    assert [record["category"] for record in records].count("interrupted") >= 1
+    assert Counter(name for name, _, _ in bench.rows()) == {record["submission"]: 1 for record in records}
+    assert started and left_of([*started, *below([each for each in started if each.is_running()])]) == []
+    finished = bench.run(*on(small))
+    assert finished.code == 0, finished.stderr
+    assert first["submission"] not in {record["submission"] for record in finished.records}
+    assert "on 2 machines, sandbox: " in finished.stderr
+    assert Counter(bench.rows()) == {(f"double/s{number}.py", None, "no_custom_kernel"): 1 for number in range(SUBMISSIONS)}
+
+
+def test_a_device_that_the_cluster_lacks_is_told_with_what_it_has(small: SmallCluster, bench: Bench) -> None:
+    found = bench.run(*on(small), "--device-kind", "B300")
+    assert found.code == 2
+    assert f"no device with 'B300' in its name; it has 2 × {cpu_name()}" in found.stderr
+    assert not bench.database.exists() or bench.rows() == []
 
 
 def below(processes: list[psutil.Process]) -> list[psutil.Process]:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from evaluator.engine.engine import EngineError
 from evaluator.engine.ray.node import Node, Software, look_around
 
 NODES_ANSWER_WITHIN_S = 120.0
+CONNECTS_WITHIN_S = 10.0
 log = logging.getLogger(__name__)
 
 
@@ -28,6 +30,9 @@ def join(address: str | None) -> None:
     machine, else one that is started on this machine, and ends with this process. Raises ClusterError."""
     if address is not None and "://" in address:
         raise ClusterError(f"--ray-address {address}: HOST:PORT, or auto; run pipeline.py on a machine of the cluster, not as its client")
+    place = address or os.environ.get("RAY_ADDRESS")
+    if place not in (None, "auto", "local"):
+        _require_listener(place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no GPU is asked for: leave what is visible alone
     # What raylets and workers say would be printed to the standard output, where JSON may have to go. It is in Ray's log folder.
@@ -35,8 +40,16 @@ def join(address: str | None) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, include_dashboard=None if address else False)
     except (RayError, ConnectionError, ValueError, RuntimeError) as error:
-        place = address or os.environ.get("RAY_ADDRESS") or "this machine"
-        raise ClusterError(f"there is no Ray cluster to be had at {place}: {error}") from error
+        raise ClusterError(f"there is no Ray cluster to be had at {place or 'this machine'}: {error}") from error
+
+
+def _require_listener(address: str) -> None:
+    """Ray would go on trying for many minutes. Raises ClusterError."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECTS_WITHIN_S).close()
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"there is no Ray cluster to be had at {address}: {error}") from error
 
 
 def leave() -> None:
