@@ -64,7 +64,7 @@ class ModelNew(torch.nn.Module):
         return own.own(x)
 """
 GONE_WITHIN_S = 20.0
-SUBMISSIONS = 6
+SUBMISSIONS = 4
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_a_build_is_made_on_some_node_for_whoever_asks(engine: RayEngine, small:
     # Another toolchain's key is nothing that a node here could answer for.
     assert ask(request, "0" * 64) is None
     ray.kill(directory)
-    assert ask(request, request.key(machine)) is None
+    wait_for(lambda: ask(request, request.key(machine)) is None)
 
 
 def test_a_host_that_is_lost_costs_no_result(engine: RayEngine) -> None:
@@ -169,8 +169,7 @@ def test_a_host_that_is_lost_costs_no_result(engine: RayEngine) -> None:
 
 
 def test_a_host_that_was_lost_between_two_runs_is_no_fault_of_anybody(engine: RayEngine) -> None:
-    for host in both(engine):
-        os.kill(host.facts.pid, signal.SIGKILL)
+    os.kill(both(engine)[0].facts.pid, signal.SIGKILL)
     results = run(engine, [QUICK] * 4)
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
 
@@ -255,7 +254,7 @@ def test_a_machine_with_other_software_is_not_judged_on(small: SmallCluster) -> 
 def bench(tmp_path: Path) -> Bench:
     made = Bench(tmp_path)
     for number in range(SUBMISSIONS):
-        made.write(f"double/s{number}.py", submission(before=f"time.sleep(0.2)  # {number}"))
+        made.write(f"double/s{number}.py", submission(before=f"time.sleep(0.01)  # {number}"))
     return made
 
 
