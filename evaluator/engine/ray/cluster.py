@@ -34,7 +34,6 @@ def join(address: str | None) -> None:
     if place not in (None, "auto", "local"):
         _require_listener(place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no GPU is asked for: leave what is visible alone
     # What raylets and workers say would be printed to the standard output, where JSON may have to go. It is in Ray's log folder.
     ray._private.worker._worker_logs_enabled = False
     try:
@@ -92,7 +91,8 @@ def nodes() -> list[Node]:
     """All machines that answer. Raises ClusterError where one can't run this program at all."""
     listed: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     alive = [each for each in listed if each["Alive"]]
-    look = ray.remote(look_around)
+    # One call for each process: CUDA, once asked, goes on showing what was visible then, and a host may come to be in the same process.
+    look: Any = ray.remote(max_calls=1)(look_around)
     asked = [
         look.options(num_cpus=0, max_retries=0, scheduling_strategy=NodeAffinitySchedulingStrategy(each["NodeID"], soft=False)).remote(
             each["NodeID"], each["NodeManagerAddress"]
