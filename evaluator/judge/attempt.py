@@ -20,7 +20,7 @@ from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device_state import watch_of
 from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
-from evaluator.judge.further import COMPILE, COMPILING, FurtherBaselines, call_once
+from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
 from evaluator.judge.generalisation import judge_shape
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.light import find_light
@@ -29,8 +29,9 @@ from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Judgement, Rounds
+from evaluator.judge.runtime_compilers import interpreted, is_installed, without_blame
 from evaluator.judge.second_run import ENVIRONMENT, culprit, deadline_s, is_wanted
-from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.session import NeedsDeviceError, Recorded, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.judge.timing import BaselineFailedError, Timing, UnfitProtocolError, WrongAnswerError
 from evaluator.judge.warm import warm
@@ -353,7 +354,10 @@ class Attempt:
             preload=bench.recorder,
         )
         no_device = bench.device.kind == "cpu"
-        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=bench.recorder is not None)
+        record: Recorded | None = (
+            "interpreted" if no_device and is_installed("triton") else "launches" if bench.recorder is not None else None
+        )
+        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record)
 
     def _greet(self, worker: Worker) -> None:
         """Hear from the worker before it has seen anything of the submission: what fails until then is ours."""
@@ -405,8 +409,9 @@ class Attempt:
         return True
 
     def _require_cpu_submission(self, candidate: Worker) -> None:
-        """Where the CPU only stands in for a GPU, a submission without a C++ extension was not meant for it."""
-        if self._bench.stands_in and not any(build.ok for build in candidate.builds):
+        """Where the CPU only stands in for a GPU, a submission without a C++ extension or a kernel in Triton was not meant for it."""
+        built = any(build.ok for build in candidate.builds)
+        if self._bench.stands_in and not built and not (candidate.launches and interpreted(candidate.launches.read())):
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _run_timing(self, candidate: Worker, baseline: Worker, oracle: Oracle, arguments: list[Any], model: torch.nn.Module) -> None:
@@ -446,7 +451,7 @@ class Attempt:
 
     def _start_further(self, kind: str, arguments: list[Any], model: torch.nn.Module) -> Worker:
         """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
-        worker = self._fork(COMPILING)
+        worker = self._fork()
         try:
             self._greet(worker)
             self._load(worker, self._problem.source, "Model", threads=self._threads, constants=self._case.constants)
@@ -628,12 +633,12 @@ class Attempt:
         )
 
     def _diagnose(self) -> Verdict:
-        verdict = diagnose(self.evidence)
+        verdict = without_blame(diagnose(self.evidence), self.evidence.exception)
         on_cpu = self._bench.device.kind == "cpu"
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
-        built = any(build.ok for build in self.evidence.builds)
-        if self._bench.stands_in and not built and verdict.category.status is not Status.BUILD_FAILED:
+        ran = any(build.ok for build in self.evidence.builds) or interpreted(self.evidence.launches)
+        if self._bench.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from evaluator.category import Category
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
+from evaluator.worker.launch_table import INTERPRETED
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
@@ -29,7 +30,7 @@ def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) ->
     """Whether a second run could name a kernel: the device is broken, or a call did not end, and kernels of the submission's own ran."""
     broke = verdict.category in set(DEVICE_ERRORS.values())
     hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
-    return (broke or hung) and any(launch.own for launch in launches)
+    return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
 
 
 def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:
