@@ -30,7 +30,7 @@ INSTALLED_KERNELS = (
 """Kernels in Triton that come with PyTorch, and that its operators launch."""
 
 _OF_OTHERS = re.compile(r"triton_[^_]{3}_fused_|triton_$|cupy_")
-"""How torch.compile names the kernels that it generates, and CuPy its own. Those that torch.compile only tries begin with `triton_`, too."""
+"""How torch.compile names the kernels that it generates, and CuPy its own. Those that it only tries begin with `triton_`, too."""
 _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
 
 
