@@ -13,7 +13,7 @@ from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.category import Category, Status
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import without_paths
-from evaluator.result import BuildEvidence, Diagnostic, ExceptionEvidence
+from evaluator.evidence import BuildEvidence, Diagnostic, ExceptionEvidence
 
 TRITON = frozenset(("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"))
 TRITON_BEHIND = "PTXASError"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evaluator.category import Category
 from evaluator.diagnosis import Verdict
-from evaluator.result import ExceptionEvidence, LaunchRecord
+from evaluator.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
 PACKAGES = {"triton": "triton", "cupy": "cupy", "numba": "numba", "numba.cuda": "numba_cuda"}
