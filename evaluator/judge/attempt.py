@@ -350,6 +350,7 @@ class Attempt:
             readonly=(*_without(bench.readonly, self._job.problem_path), *([bench.recorder] if bench.recorder else [])),
             gpu=bench.device.kind == "cuda",
             limits=bench.limits,
+            cores=bench.cores,
             preload=bench.recorder,
         )
         no_device = bench.device.kind == "cpu"
@@ -365,7 +366,7 @@ class Attempt:
 
     @property
     def _threads(self) -> int:
-        return cpu_count() if self._device.type == "cpu" else 1
+        return (len(self._bench.cores) or cpu_count()) if self._device.type == "cpu" else 1
 
     def _load(
         self,
@@ -434,7 +435,7 @@ class Attempt:
             further.start(lambda kind: self._start_further(kind, arguments, model))
             watch = watch_of(self._bench.device)
             if watch is None:
-                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers).run()
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers, cores=self._bench.cores).run()
             else:
                 try:
                     with watch.timing(name):

@@ -36,6 +36,7 @@ from evaluator.judge.session import Worker
 from evaluator.judge.side import SPIN_S, Flush, Side, UnrecordableError
 from evaluator.problem import ProblemCase
 from evaluator.result import TimingEvidence, WrongTimedAnswer
+from evaluator.sandbox.affinity import kept_to
 from evaluator.worker.protocol import ProtocolError
 
 MIN_CALLS = 30
@@ -126,11 +127,14 @@ class Timing:
         look: Callable[[], object] = lambda: None,
         protocol: Protocol | None = None,
         others: Mapping[str, Worker] | None = None,
+        cores: Sequence[int] = (),
     ) -> None:
         """`form` is what an answer looks like (evaluator.judge.answer.form_of); `look` is called time and again, while nothing is timed;
-        `protocol` is the device's default where none is given; `others` are further baselines by their kind."""
+        `protocol` is the device's default where none is given; `others` are further baselines by their kind; `cores`
+        are those that the workers are kept to, and this thread while they are timed."""
         self._since = time.monotonic()
         self._look = look
+        self._cores = tuple(cores)
         self._on_device = memory.device.type == "cuda"
         self._protocol = protocol or choose(None, memory.device.type)
         self._case, self._oracle, self._memory, self._deadline_s = case, oracle, memory, deadline_s
@@ -162,7 +166,8 @@ class Timing:
         Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         try:
-            return self._run()
+            with kept_to(self._cores):
+                return self._run()
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
         except WrongAnswerError as error:
@@ -176,6 +181,7 @@ class Timing:
         self._warm_reveal(self._candidate)
         stop = self._run_blocks()
         self._settle()
+        strayed = any(side.strays(self._cores) for side in self._sides)
         bursts = self._make_bursts()
         if bursts:
             self._in_bursts = True
@@ -194,6 +200,8 @@ class Timing:
             "unflushed": self._candidate.unflushed,
             "unflushed_bursts": self._candidate.unflushed_bursts,
             "protocol": self._protocol.name,
+            "cores": self._cores,
+            "strayed": strayed,
             "calls_in_block": self._length,
             "blocks": self._blocks,
             "warm_up_calls": self._warm_up_calls,
