@@ -21,8 +21,9 @@ from db.plot import error_figure
 from db.plot_times import draw_side, sides
 from db.problems import Record
 from evaluator.category import Category
+from evaluator.evidence import DeviceState, TimingEvidence
 from evaluator.plain import plain_line
-from evaluator.result import DeviceState, Result, TimingEvidence
+from evaluator.result import Result
 
 Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"

@@ -17,8 +17,9 @@ from db.store import StoredEvaluation
 from evaluator.category import CATEGORIES, CategoryInfo
 from evaluator.declaration import PRECISIONS
 from evaluator.diagnosis.feedback import Feedback, feedback
+from evaluator.evidence import Evidence
 from evaluator.plain import plain_block
-from evaluator.result import Evidence, Result
+from evaluator.result import Result
 from web.charts import traces
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 
