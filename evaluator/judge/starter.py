@@ -51,6 +51,7 @@ class Starter:
             readonly=(*self.readonly, *([bench.recorder] if bench.recorder else [])),
             gpu=bench.device.kind == "cuda",
             limits=bench.limits,
+            cores=bench.cores,
             preload=bench.recorder,
         )
         no_device = bench.device.kind == "cpu"
@@ -97,7 +98,7 @@ class Starter:
 
     @property
     def _threads(self) -> int:
-        return cpu_count() if self._memory.device.type == "cpu" else 1
+        return (len(self._task.bench.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
 
     def _load(
         self,

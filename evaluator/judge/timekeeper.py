@@ -88,7 +88,8 @@ class Timekeeper:
             further.start(self._start_further)
             watch = watch_of(self._task.bench.device)
             if watch is None:
-                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers).run()
+                cores = self._task.bench.cores
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers, cores=cores).run()
             else:
                 try:
                     with watch.timing(name):

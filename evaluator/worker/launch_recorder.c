@@ -183,7 +183,7 @@ static void name_kernel(char *to, size_t size, const void *kernel, int driver_ap
 
 /* Whether a kernel of this name, launched from this address, is the submission's own. */
 static int is_own_kernel(const char *name, const void *caller, int driver_api) {
-    return driver_api ? !is_others(name) && (is_own(caller) || is_named(name)) : is_own(caller);
+    return driver_api ? !is_others(name) && (is_own(caller) || (is_named(name) && !is_library(caller))) : is_own(caller);
 }
 
 /* Whether a launch from this address is one that is not to take place. */

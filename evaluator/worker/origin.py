@@ -29,6 +29,8 @@ INSTALLED_KERNELS = (
 )
 """Kernels in Triton that come with PyTorch, and that its operators launch."""
 
+LIBRARIES = ("libtorch_cuda", "libcu", "libnccl")
+"""Begin the names of libraries that launch kernels of their own by the driver; a submission can have their names in its text."""
 _OF_OTHERS = re.compile(r"triton_[^_]{3}_fused_|triton_$|cupy_")
 """How torch.compile names the kernels that it generates, and CuPy its own. Those that it only tries begin with `triton_`, too."""
 _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
@@ -45,7 +47,7 @@ def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...],
         return is_own(path, installed)
     if _OF_OTHERS.match(name) or name in INSTALLED_KERNELS:
         return False
-    if source and is_named(name, source):
+    if source and is_named(name, source) and not path.rsplit("/", 1)[-1].startswith(LIBRARIES):
         return True
     return is_own(path, installed) and not (source and name.startswith("triton_"))
 

@@ -38,6 +38,18 @@ static const char *base_name(const char *kernel, size_t *length) {
     return kernel + begin;
 }
 
+/* Whether it is one of the libraries that launch their own kernels by the driver; a submission can have their names in its text. */
+static int is_library(const void *caller) {
+    static const char *const libraries[] = {"libtorch_cuda", "libcu", "libnccl"};
+    Dl_info who = {0};
+    if (!dladdr(caller, &who) || !who.dli_fname) return 0;
+    const char *slash = strrchr(who.dli_fname, '/');
+    const char *file = slash ? slash + 1 : who.dli_fname;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; ++i)
+        if (starts_with(file, libraries[i])) return 1;
+    return 0;
+}
+
 static int is_named(const char *kernel) {
     size_t length;
     const char *name = base_name(kernel, &length);

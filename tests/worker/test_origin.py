@@ -42,6 +42,8 @@ SOURCE = "def bend(x): ...\ndef triton_mine(): ...\n# triton_poi_fused_add_0 tri
         ("void own::bend<float, 4>(float const*, (anonymous namespace)::tag)", OTHERS, True),
         ("(anonymous namespace)::bend(float*)", OTHERS, True),
         ("submission::bend[abi:v1][abi:cw51](Array<float, 1, C, mutable, aligned>)", OTHERS, True),
+        ("bend", "/opt/torch/lib/libtorch_cuda.so", False),
+        ("bend", "/opt/nvidia/cu13/lib/libcublasLt.so.13", False),
         ("bender", OTHERS, False),
         ("unbend", OTHERS, False),
         ("?", OTHERS, False),

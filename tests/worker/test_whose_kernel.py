@@ -80,10 +80,11 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The recorder, and a folder with a driver, and one caller in a place of the submission's and one in that of NVIDIA's bindings."""
+    """The recorder, and a folder with a driver, and callers in the places of the submission's, of NVIDIA's bindings and of PyTorch."""
     folder = tmp_path_factory.mktemp("whose")
     (folder / "cuda" / "bindings").mkdir(parents=True)
-    for name, source, target in (("driver", DRIVER, "driver"), ("caller", CALLER, "own"), ("caller", CALLER, "cuda/bindings/cydriver")):
+    callers = (("caller", CALLER, name) for name in ("own", "cuda/bindings/cydriver", "libtorch_cuda"))
+    for name, source, target in (("driver", DRIVER, "driver"), *callers):
         (folder / f"{name}.c").write_text(source)
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", "-o", f"{target}.so", "-ldl"], cwd=folder, check=True)
     return compile_native(RECORDER, folder), folder
@@ -113,8 +114,14 @@ def launch(parts: tuple[Path, Path], caller: Path, function: str) -> tuple[list[
     return counts[: len(NAMES)], counts[len(NAMES) :], table
 
 
-@pytest.mark.parametrize("function", ["launch", "launch_together", "launch_asked"])
-@pytest.mark.parametrize("caller", ["own.so", "cuda/bindings/cydriver.so"])
+@pytest.mark.parametrize(
+    ("caller", "function"),
+    [
+        *(("own.so", function) for function in ("launch", "launch_together", "launch_asked")),
+        *(("cuda/bindings/cydriver.so", function) for function in ("launch", "launch_together", "launch_asked")),
+        *(("libtorch_cuda.so", function) for function in ("launch", "launch_together")),
+    ],
+)
 def test_what_is_recorded_as_own_is_what_is_left_out(parts: tuple[Path, Path], caller: str, function: str) -> None:
     path = parts[1] / caller
     launched, ablated, table = launch(parts, path, function)
@@ -124,5 +131,5 @@ def test_what_is_recorded_as_own_is_what_is_left_out(parts: tuple[Path, Path], c
         table.close()
     assert launched == [1] * len(NAMES)
     assert [own[name] for name in NAMES] == [left == 0 for left in ablated]
-    seen_as = str(path) if caller == "own.so" else "./elsewhere.so"
+    seen_as = str(path) if caller == "own.so" else f"./{path.name}"
     assert own == {name: is_own_kernel(name, seen_as, SOURCE, (), by_driver=True) for name in NAMES}
