@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -130,6 +131,7 @@ class Worker:
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
         os.environ.update(cache_environment(self._path.parent))
+        tempfile.tempdir = None  # the warm parent may have looked for one, which is none of this process's
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
         with os.fdopen(descriptors[0], "rb") as file:
             source = file.read()

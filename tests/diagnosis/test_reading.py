@@ -256,7 +256,10 @@ def test_strange_python_is_read(code: str) -> None:
     assert isinstance(notes(code), tuple)
 
 
-@pytest.mark.parametrize("decorator", ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])", "cuda.jit", "numba.cuda.jit(fastmath=True)"])
+@pytest.mark.parametrize(
+    "decorator",
+    ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])", "cuda.jit", "numba.cuda.jit(fastmath=True)"],
+)
 def test_triton_functions_are_seen(decorator: str) -> None:
     script = python.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")
     assert script is not None and script.triton
