@@ -417,7 +417,7 @@ class Timing:
         judged = judge_values(self._case, self._oracle, arguments, taken.values, self._form, sample=taken.sample)
         if judged.category is not None:
             raise WrongAnswerError(self._calls, judged.message, back_to_back=self._in_bursts)
-        if not inputs.unchanged(arguments):
+        if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._calls, "forward() changed its input", Category.MUTATED_INPUT)
 
     def _run_alone(self, bursts: Bursts | None) -> Side:

@@ -182,8 +182,8 @@ class Worker:
 
     def _answer(self, values: Sequence[Any]) -> Any:
         """What the model makes of a set of inputs."""
-        if self._procedure is PLAIN:
-            return self._model(*values)
+        if self._ablation:
+            values = self._procedure.spared(values)  # what a child writes into shared memory would be seen
         return self._procedure.call(self._model, self._parameters, values)
 
     def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
