@@ -58,7 +58,7 @@ class Procedure:
 
     def spared(self, values: Sequence[Any]) -> list[Any]:
         """The same arguments, with copies in the place of those that a call changes."""
-        return [_copied(value) if position in self.in_place else value for position, value in enumerate(values)]
+        return [copied(value) if position in self.in_place else value for position, value in enumerate(values)]
 
     def _with_gradients(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], values: Sequence[Any]) -> Any:
         *arguments, directions = values
@@ -110,7 +110,8 @@ def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return value
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """The nested value with a copy of every tensor in it."""
     return _mapped(value, torch.Tensor.clone)
 
 

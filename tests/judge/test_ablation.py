@@ -138,6 +138,7 @@ def judged(judge: Judge, body: str) -> Result:
             break
     return result
 
+
 IN_PLACE = """
 import torch
 
