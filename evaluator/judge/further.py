@@ -16,8 +16,9 @@ from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
 KINDS = (EAGER, COMPILE)
-COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor", "TRITON_CACHE_DIR": "/tmp/triton"}
-"""What a worker that compiles has in its environment: no processes of its own, and files where it can write."""
+COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+"""What a worker that compiles has in its environment: no processes of its own, and files in its private directory, which it works in: no other
+program's are found there, at whatever level."""
 
 MAX_REASON_CHARS = 500
 
