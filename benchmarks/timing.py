@@ -38,9 +38,9 @@ from benchmarks.hold import bench_of
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.bursts import room_bytes
 from evaluator.judge.evaluation import evaluate
+from evaluator.judge.flush import Flush
 from evaluator.judge.memory import Memory
 from evaluator.judge.protocols import choose
-from evaluator.judge.side import Flush
 from evaluator.problem import load
 from evaluator.result import EVALUATOR_VERSION, Result
 

@@ -30,9 +30,9 @@ from evaluator.devices import Device
 from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.attempt import WORKER_ENTRY
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.session import Worker
+from evaluator.judge.starter import WORKER_ENTRY
 from evaluator.sandbox import Program, Zygote
 from evaluator.sandbox.child import FIRST_DESCRIPTOR
 from evaluator.sandbox.view import PROJECT_ROOT

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from evaluator.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence
 from evaluator.figures import percent, rate_text
-from evaluator.result import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence
 
 _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 

@@ -11,21 +11,20 @@ from rich.text import Text
 
 from db.facts import conditions_facts, floor_text, light_facts, spells
 from db.store import StoredEvaluation
-from evaluator.figures import percent
-from evaluator.plain import block, cell, rendered
-from evaluator.result import (
+from evaluator.evidence import (
     AblationEvidence,
     BuildEvidence,
-    Environment,
     ErrorFigures,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
-    Result,
     RoundEvidence,
     SanitizerEvidence,
     TimingEvidence,
 )
+from evaluator.figures import percent
+from evaluator.plain import block, cell, rendered
+from evaluator.result import Environment, Result
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:

@@ -20,8 +20,9 @@ from db.curves import Speedups
 from db.plot import error_figure
 from db.problems import Record
 from evaluator.category import Category
+from evaluator.evidence import DeviceState, TimingEvidence
 from evaluator.plain import plain_line
-from evaluator.result import DeviceState, Result, TimingEvidence
+from evaluator.result import Result
 
 Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"

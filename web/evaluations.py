@@ -15,8 +15,9 @@ from db.show import evaluation_json
 from db.store import StoredEvaluation
 from evaluator.category import CATEGORIES, CategoryInfo
 from evaluator.diagnosis.feedback import Feedback, feedback
+from evaluator.evidence import Evidence
 from evaluator.plain import plain_block
-from evaluator.result import Evidence, Result
+from evaluator.result import Result
 from web.charts import traces
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 

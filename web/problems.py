@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
 from db.problems import ProblemCount, Record, Version, problems, records, versions
+from evaluator.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.plain import plain_block
-from evaluator.result import Evidence, FloorEvidence, LightEvidence
 from web.filters import MAX_NAME, Name, PageNumber
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 from web.tables import Column, Table, table

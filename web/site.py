@@ -23,9 +23,9 @@ from db.report import dump
 from db.rows import storable_text
 from db.store import Store
 from db.timeline import Timeline
+from evaluator.evidence import Record
 from evaluator.figures import light_text
 from evaluator.plain import plain_block
-from evaluator.result import Record
 from web.highlight import Highlighter
 from web.memory import Memory
 

@@ -25,7 +25,7 @@ from evaluator.build.runner import CommandResult, Runner, plain_runner
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
-from evaluator.result import BuildAttempt, BuildEvidence
+from evaluator.evidence import BuildAttempt, BuildEvidence
 
 if TYPE_CHECKING:
     from evaluator.sandbox import Zygote

@@ -3,7 +3,7 @@
 from evaluator.build.messages import summary
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence
+from evaluator.evidence import BuildEvidence, Evidence, ExceptionEvidence
 
 NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict, doing
 from evaluator.diagnosis.words import cut_middle, extent, plain_name
-from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence
+from evaluator.evidence import Evidence, ExceptionEvidence, FaultEvidence
 
 
 @dataclass(frozen=True)

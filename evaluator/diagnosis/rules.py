@@ -9,7 +9,7 @@ from collections.abc import Callable
 from evaluator.category import Category
 from evaluator.diagnosis import answers, builds, conduct, exceptions, launches
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.result import Evidence
+from evaluator.evidence import Evidence
 
 
 def diagnose(evidence: Evidence) -> Verdict:

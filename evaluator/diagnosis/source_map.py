@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evaluator.build.messages import errors, readable
 from evaluator.build.request import BuildRequest
-from evaluator.result import BuildEvidence, Diagnostic
+from evaluator.evidence import BuildEvidence, Diagnostic
 
 MAX_CANDIDATES = 64
 """Lines of the same text that are compared with their neighbours."""

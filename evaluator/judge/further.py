@@ -10,8 +10,8 @@ from typing import Any
 
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
-from evaluator.judge.timing import BaselineFailedError
 from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"

@@ -9,7 +9,7 @@ import os
 import re
 import struct
 
-from evaluator.result import KernelLimits, LaunchRecord
+from evaluator.evidence import KernelLimits, LaunchRecord
 from evaluator.worker.origin import installed_folders, is_own
 
 CAPACITY = 512

@@ -11,7 +11,8 @@ import pytest
 
 from db.store import Store
 from evaluator.category import Category
-from evaluator.result import Evidence, Result
+from evaluator.evidence import Evidence
+from evaluator.result import Result
 from tests.db.samples import environment, full_evidence, result
 
 ROOT = Path(__file__).parents[2]

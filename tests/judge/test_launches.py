@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evaluator.evidence import Evidence, KernelLimits
 from evaluator.judge import launches
 from evaluator.judge.launches import CAPACITY, LaunchTable
-from evaluator.result import Evidence, KernelLimits
 
 HEADER = struct.Struct("=QQ")
 RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
