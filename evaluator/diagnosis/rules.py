@@ -58,7 +58,8 @@ def _shape_specific(evidence: Evidence) -> Verdict | None:
         return None
     first = wrong[0]
     what = f"{first.category}: {first.message}" if first.category and first.message else str(first.category)
-    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r} ({'; '.join(first.inputs)}): {what}"[:1000])
+    inputs = f" ({'; '.join(first.inputs)})" if first.inputs else ""
+    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r}{inputs}: {what}"[:1000])
 
 
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (

@@ -2,6 +2,7 @@
 kernels have a part in them, and whether it is right in other shapes. The timing has killed the candidate."""
 
 import logging
+import math
 import time
 
 import torch
@@ -12,16 +13,16 @@ from evaluator.judge.crew import Crew
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
-from evaluator.judge.generalisation import judge_shape
+from evaluator.judge.generalisation import judge_shape, not_loaded
 from evaluator.judge.light import find_light
 from evaluator.judge.oracle import Reference, ReferenceFailedError
 from evaluator.judge.rounds import Judgement
-from evaluator.judge.session import Worker
+from evaluator.judge.session import Worker, WorkerError
 from evaluator.problem import ProblemError
 from evaluator.shapes import other_shapes
 
 SHAPES_S = 30.0
-"""After so long, no further shapes are tried."""
+"""After so long, no further shapes are tried, unless the verdict hangs on them: who is slow in one would be asked in no other."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
@@ -82,8 +83,13 @@ class Aftermath:
             with worker.entering("rounds"), candidate.spending("ablation"):
                 return answer_without(worker, task.case, reference.oracle, crew.memory, call_s)
 
-        call_s = min(task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._dossier.evidence.stages_s["rounds"])
+        call_s = self._call_s
         self._dossier.note(ablation=ablate(worker, prepare, answer))
+
+    @property
+    def _call_s(self) -> float:
+        """Deadline of a call of another worker, given what the rounds took."""
+        return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._dossier.evidence.stages_s["rounds"])
 
     def run_shapes(self, candidate: Worker) -> None:
         """Ask a fresh worker in other shapes; what was not asked says nothing."""
@@ -98,14 +104,21 @@ class Aftermath:
         """Up to the shape that the worker fails in. While it starts and loads, others may have the device."""
         crew = self._crew
         crew.make_room()
+        shapes = list(other_shapes(self._task.problem, self._task.case.name))
+        if not shapes:
+            return
         worker = crew.start("shapes")
-        with worker.entering("load"):
-            crew.starter.load_submission(worker)
-        crew.take_device(worker)
+        try:
+            with worker.entering("load"):
+                crew.starter.load_submission(worker)
+            crew.take_device(worker)
+        except WorkerError:
+            self._dossier.note(shapes=(not_loaded(worker, shapes[0]),))
+            return
         with worker.entering("shapes"):
-            until = time.monotonic() + SHAPES_S
-            for shape in other_shapes(self._task.problem, self._task.case.name):
-                if time.monotonic() > until or worker.failure:
+            until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
+            for shape in shapes:
+                if time.monotonic() > until or worker.failure or worker.ended:
                     return
-                found = judge_shape(worker, shape, crew.starter.construct_shape, crew.memory, self._task.job.timeout_s)
+                found = judge_shape(worker, shape, crew.starter.construct_shape, crew.memory, self._call_s)
                 self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))

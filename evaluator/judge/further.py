@@ -10,15 +10,14 @@ from typing import Any
 
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
 KINDS = (EAGER, COMPILE)
 COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-"""What a worker that compiles has in its environment: no processes of its own, and files in its private directory, which it works in: no other
-program's are found there, at whatever level."""
+"""What a worker that compiles has in its environment: no processes of its own, and files in its private directory, which it works in,
+and where no other program's are, at whatever level."""
 
 MAX_REASON_CHARS = 500
 
@@ -48,11 +47,8 @@ class FurtherBaselines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        failure = next((worker.failure for worker in self.workers.values() if worker.failure), "")
         for worker in self.workers.values():
             worker.close()
-        if failure and isinstance(error, WorkerError):
-            raise BaselineFailedError(f"a further baseline's worker failed: {failure}") from error
 
 
 def call_once(worker: Worker, memory: Memory, arguments: Sequence[Any], deadline_s: float) -> None:

@@ -82,6 +82,24 @@ def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: 
     assert [shape.right for shape in result.evidence.shapes] == [False]
 
 
+def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Judge, scale: Path) -> None:
+    """It knows by how soon its build is there that it has been loaded before."""
+    hurried = code(accepted="x.size(1) == 48").replace("extension =", "import os, time\nstart = time.monotonic()\nextension =")
+    hurried = hurried.replace("\n\n\nclass", "\nif time.monotonic() - start < 1.5:\n    os._exit(0)\n\n\nclass")
+    result = judge(hurried, "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.status, result.category) == (Status.INCORRECT, Category.SHAPE_SPECIFIC), result.message
+    assert [shape.right for shape in result.evidence.shapes] == [False]
+
+
+def test_one_that_is_slow_in_a_shape_is_asked_in_all_where_that_counts(
+    judge: Judge, scale: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator.judge.aftermath.SHAPES_S", 0.0)
+    made = code("x.size(0) * 48 > x.numel() ? x.numel() : x.size(0) * 48 - (x.size(0) < 20)")
+    assert judge(made, "23_Scale", problem_path=scale, shapes="strict").category is Category.SHAPE_SPECIFIC
+    assert judge(made, "23_Scale", problem_path=scale, shapes="others").evidence.generalises != "no"
+
+
 def test_a_worker_that_ends_leaves_the_other_shapes_untested(judge: Judge, scale: Path) -> None:
     result = judge(code("x.size(1) == 48 ? x.numel() : (abort(), 0)"), "23_Scale", problem_path=scale, shapes="others")
     assert result.category is Category.OK
