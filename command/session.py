@@ -214,6 +214,7 @@ class Session:
             slot_bytes=fits.slot_bytes,
             calibrations=newest(self.store, [device.unique_id for device in self.devices]),
             sanitizer=self.sanitizer,
+            cores=self.options.cores,
         )
 
 

@@ -15,9 +15,6 @@ from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
 KINDS = (EAGER, COMPILE)
-COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-"""What a worker that compiles has in its environment: no processes of its own, and files in its private directory, which it works in,
-and where no other program's are, at whatever level."""
 
 MAX_REASON_CHARS = 500
 

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -205,6 +205,10 @@ class Side:
         """Note what the worker's processes still do of their own accord."""
         if self._activity is not None:
             self.background_ms.append(self._activity.after_answer_ms(longest_s))
+
+    def strays(self, cores: Collection[int]) -> bool:
+        """Whether a thread of the worker's may run on others than these cores, to which it is kept; on a GPU it is kept to none."""
+        return bool(cores) and self._activity is not None and not self._activity.cores() <= set(cores)
 
     def samples_ms(self, talk_ms: float) -> list[float]:
         """What each call took: by its claim on a GPU, and otherwise by the judge's clock, less what it takes to ask for nothing."""

@@ -14,7 +14,7 @@ and the baseline goes through the same, alone and undisturbed: evaluator.judge.c
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluator.evidence import TimingEvidence, TimingSide
@@ -31,6 +31,7 @@ from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import WarmUp, warm_up
 from evaluator.judge.turns import Answer, Turns
 from evaluator.problem import ProblemCase
+from evaluator.sandbox.affinity import kept_to
 
 MIN_CALLS = 30
 MIN_BLOCKS = 15
@@ -76,9 +77,12 @@ class Timing:
         look: Callable[[], object] = lambda: None,
         protocol: Protocol | None = None,
         others: Mapping[str, Worker] | None = None,
+        cores: Sequence[int] = (),
     ) -> None:
         """`form` is what an answer looks like (evaluator.judge.answer.form_of); `look` is called time and again, while nothing is timed;
-        `protocol` is the device's default where none is given; `others` are further baselines by their kind."""
+        `protocol` is the device's default where none is given; `others` are further baselines by their kind; `cores`
+        are those that the workers are kept to, and this thread while they are timed."""
+        self._cores = tuple(cores)
         self._look, self._memory, self._deadline_s = look, memory, deadline_s
         self._on_device = memory.device.type == "cuda"
         self._protocol = protocol or choose(None, memory.device.type)
@@ -94,7 +98,8 @@ class Timing:
         Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         try:
-            return self._run()
+            with kept_to(self._cores):
+                return self._run()
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
         except WrongAnswerError as error:
@@ -109,6 +114,7 @@ class Timing:
         self._warm_reveal(candidate)
         stop = self._run_blocks()
         self._settle()
+        strayed = any(side.strays(self._cores) for side in turns.sides)
         bursts = self._make_bursts()
         if bursts:
             self._inspection.in_bursts = True
@@ -127,6 +133,8 @@ class Timing:
             "unflushed": candidate.unflushed,
             "unflushed_bursts": candidate.unflushed_bursts,
             "protocol": self._protocol.name,
+            "cores": self._cores,
+            "strayed": strayed,
             "calls_in_block": turns.length,
             "blocks": turns.blocks,
             "warm_up_calls": warmed.calls,
