@@ -28,7 +28,7 @@ from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.interpreter import ENVIRONMENT, Interpreter
 from evaluator.worker.kernel_clock import KernelClock, event
-from evaluator.worker.memory import Mappings, checked, reset_persisting
+from evaluator.worker.memory import Mappings, checked, keeps_cache, reset_persisting
 from evaluator.worker.origin import INSTALLED_KERNELS, installed_folders
 from evaluator.worker.procedure import PLAIN, Procedure, copied
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
@@ -316,6 +316,9 @@ class Worker:
             for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
                 inputs = self._sets[position]
                 if flush is not None:
+                    if number and keeps_cache():
+                        synchronize(self._device)  # only what nothing uses any more can be let go of
+                        reset_persisting()
                     self._flush(flush)
                 if apart or number == 0:
                     events[number][0].record()

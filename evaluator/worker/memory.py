@@ -95,6 +95,16 @@ def reset_persisting() -> None:
         driver.cuCtxResetPersistingL2Cache()
 
 
+def keeps_cache() -> bool:
+    """Whether a part of the L2 cache is set aside for what is to stay there (CU_LIMIT_PERSISTING_L2_CACHE_SIZE): by default none is."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return False
+    from cuda.bindings import driver
+
+    status, nbytes = driver.cuCtxGetLimit(driver.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+    return int(status) == 0 and int(nbytes) > 0
+
+
 class Mappings:
     """Every allocation that the judge has handed over, by the judge's number for it."""
 
