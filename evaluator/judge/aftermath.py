@@ -1,12 +1,14 @@
 """What is asked once a submission has been timed: how fast a call can be at all, whether the problem is worth its answers, whether its own
 kernels have a part in them, and whether it is right in other shapes. The timing has killed the candidate."""
 
+import contextlib
 import logging
 import math
 import time
 
 import torch
 
+from evaluator.evidence import ShapeEvidence
 from evaluator.judge.ablation import ablate, answer_without
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
@@ -19,7 +21,7 @@ from evaluator.judge.oracle import Reference, ReferenceFailedError
 from evaluator.judge.rounds import Judgement
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.problem import ProblemError
-from evaluator.shapes import other_shapes
+from evaluator.shapes import Shape, other_shapes
 
 SHAPES_S = 30.0
 """After so long, no further shapes are tried, unless the verdict hangs on them: who is slow in one would be asked in no other."""
@@ -101,24 +103,37 @@ class Aftermath:
             log.info("%s was not asked in all other shapes: %s", self._task.job.submission, error, exc_info=True)
 
     def _ask_in_shapes(self) -> None:
-        """Up to the shape that the worker fails in. While it starts and loads, others may have the device."""
-        crew = self._crew
-        crew.make_room()
-        shapes = list(other_shapes(self._task.problem, self._task.case.name))
-        if not shapes:
-            return
-        worker = crew.start("shapes")
-        try:
+        """Up to the shape that a worker fails in which has been asked for no other. While it starts and loads, others may have the device.
+
+        What a process keeps of one shape, or can do but once, such as registering an operator, is no fault in the next one.
+        """
+        self._crew.make_room()
+        until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
+        worker: Worker | None = None
+        for shape in list(other_shapes(self._task.problem, self._task.case.name)):
+            if time.monotonic() > until:
+                return
+            before, worker = worker, worker or self._start_for_shapes()
+            found = self._ask_in(worker, shape)
+            if found.right is False and before is not None and not before.broke_out:
+                before.end()
+                worker = self._start_for_shapes()
+                found = self._ask_in(worker, shape)
+            self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))
+            if worker.failure or worker.ended:
+                return
+
+    def _start_for_shapes(self) -> Worker:
+        """A worker that has loaded the submission, or failed at that."""
+        worker = self._crew.start("shapes")
+        with contextlib.suppress(WorkerError):
             with worker.entering("load"):
-                crew.starter.load_submission(worker)
-            crew.take_device(worker)
-        except WorkerError:
-            self._dossier.note(shapes=(not_loaded(worker, shapes[0]),))
-            return
+                self._crew.starter.load_submission(worker)
+            self._crew.take_device(worker)
+        return worker
+
+    def _ask_in(self, worker: Worker, shape: Shape) -> ShapeEvidence:
+        if worker.failure:
+            return not_loaded(worker, shape)
         with worker.entering("shapes"):
-            until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
-            for shape in shapes:
-                if time.monotonic() > until or worker.failure or worker.ended:
-                    return
-                found = judge_shape(worker, shape, crew.starter.construct_shape, crew.memory, self._call_s)
-                self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))
+            return judge_shape(worker, shape, self._crew.starter.construct_shape, self._crew.memory, self._call_s)

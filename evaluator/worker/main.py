@@ -28,7 +28,7 @@ from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.interpreter import ENVIRONMENT, Interpreter
 from evaluator.worker.kernel_clock import KernelClock, event
-from evaluator.worker.memory import Mappings, checked, keeps_cache, reset_persisting
+from evaluator.worker.memory import Mappings, checked, keeps_cache, reset_persisting, share_memory
 from evaluator.worker.origin import INSTALLED_KERNELS, installed_folders
 from evaluator.worker.procedure import PLAIN, Procedure, copied
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
@@ -523,25 +523,6 @@ def memory_order(tensor: torch.Tensor) -> list[int] | None:
     strides = tensor.stride()
     order = sorted(range(tensor.dim()), key=lambda dimension: -strides[dimension])
     return order if tensor.permute(order).is_contiguous() else None
-
-
-def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
-    """Whether tensors of different answers lie in the same memory."""
-    seen: set[int] = set()
-    for answer in answers:
-        places = {place for tensor in answer if (place := _storage(tensor))}
-        if places & seen:
-            return True
-        seen |= places
-    return False
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    """Where a tensor's memory begins; 0 where it has none of its own."""
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):  # sparse tensors and subclasses without memory
-        return 0
 
 
 def synchronize(device: torch.device) -> None:

@@ -104,6 +104,23 @@ def test_a_worker_that_ends_leaves_the_other_shapes_untested(judge: Judge, scale
     assert [(shape.case, shape.right, shape.category) for shape in result.evidence.shapes] == [("odd", False, Category.PROCESS_CRASH)]
 
 
+ONCE = """
+class ModelNew(ModelNew):
+    made = 0
+    def __init__(self, factor):
+        super().__init__(factor)
+        type(self).made += 1
+        if self.made > 1:
+            raise RuntimeError("registered already")
+"""
+
+
+def test_what_a_process_can_do_but_once_is_no_fault_in_the_next_shape(judge: Judge, scale: Path) -> None:
+    result = judge(code() + ONCE, "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.category, result.evidence.generalises) == (Category.OK, "yes"), result.message
+    assert len(result.evidence.shapes) == 3
+
+
 LEADS_OUT = """
 import ctypes
 
