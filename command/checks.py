@@ -1,7 +1,8 @@
 """What is asked for, checked before anything is judged."""
 
 import argparse
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ def check_options(options: argparse.Namespace) -> None:
     """Raises UsageError for what the options alone show to be wrong."""
     if options.engine != "ray" and (options.ray_address or options.device_kind):
         raise UsageError("--ray-address and --device-kind are for --engine ray")
+    if options.engine == "ray" and options.cores:
+        raise UsageError("--cores is for the CPU of this machine, and --engine ray judges on others; leave it out there")
     if not 0 < options.timeout <= MAX_TIMEOUT_S:
         raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
     if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
@@ -45,6 +48,14 @@ def check_protocol(name: str | None, device: "Device") -> None:
         choose(name, device.kind)
     except UnknownProtocolError as error:
         raise UsageError(f"--protocol: {error}") from error
+
+
+def check_cores(cores: Collection[int], device: "Device") -> None:
+    """Raises UsageError where calls can't be timed on those."""
+    if cores and device.kind != "cpu":
+        raise UsageError("--cores is for the CPU, and this run judges on a GPU; leave it out there")
+    if missing := set(cores) - os.sched_getaffinity(0):
+        raise UsageError(f"--cores: this process may not run on {', '.join(map(str, sorted(missing)))}")
 
 
 def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Protocol
 
-from command.checks import find_sanitizer, require_gpu_for_sanitizer
+from command.checks import check_cores, find_sanitizer, require_gpu_for_sanitizer
 from command.exits import UsageError
 from command.options import level_of
 
@@ -52,6 +52,7 @@ class ThisMachine:
 
         self._options, self._early = options, early
         self.devices, self.stands_in = choose_all(options.device)
+        check_cores(options.cores, self.devices[0])
         self._sanitizer = find_sanitizer(options.sanitize, self.devices[0]) if options.sanitize else None
 
     @property
@@ -79,6 +80,7 @@ class ThisMachine:
             slot_bytes=fits.slot_bytes,
             calibrations=newest(store, [device.unique_id for device in self.devices]),
             sanitizer=self._sanitizer,
+            cores=self._options.cores,
         )
         return LocalEngine(engine_options, self._early)
 

@@ -70,10 +70,11 @@ class Builder:
         stock_only: bool = False,
         slots: Slots | None = None,
         elsewhere: Elsewhere | None = None,
+        cores: tuple[int, ...] = (),
     ) -> None:
         """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
-        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`.
-        What the cache lacks is asked for `elsewhere` first."""
+        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`, and
+        confined ones are kept to `cores`, where there are any. What the cache lacks is asked for `elsewhere` first."""
         self._cache = cache
         self._slots = slots
         self._elsewhere = elsewhere
@@ -84,7 +85,7 @@ class Builder:
             from evaluator.build.confined import confined_runner
 
             shared = () if stock_only else self._shared_folders()
-            self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared))
+            self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared), cores)
         self._preparations = Preparations(cache, toolchain, work_folder)
         self._fast = None if stock_only else FastWay(self._preparations, self._run_in)
 

@@ -28,7 +28,7 @@ _UNDECLARED = re.compile(
     """,
     re.VERBOSE,
 )
-_MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^cannot open source file "(?P<edg>[^"]+)"')
+_MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^(?:cannot|could not) open source file "(?P<edg>[^"]+)"')
 _MISSING_LIBRARY = re.compile(r"^cannot find -l(?P<name>[\w.+-]+)")
 _OUT_OF_RESOURCES = re.compile(
     r"""^(?:[\w+/.-]+:\ (?:fatal\ )?error:\ (?:Killed\ signal\ terminated\ program|\w+\ terminated\ with\ signal\ 9)\b.*

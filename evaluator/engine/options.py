@@ -31,6 +31,8 @@ class EngineOptions:
     """Memory that a compiler may use with one slot."""
     calibrations: tuple[Calibration, ...] = ()
     """All that is known of the devices, newest first."""
+    cores: tuple[int, ...] = ()
+    """Where the device is the processor: those that calls are timed on, and compilers are kept off; empty for one thread of each core."""
     sanitizer: Sanitizer | None = None
     """What submissions are to be sanitized with; None where that was not asked for."""
 

@@ -98,6 +98,10 @@ class TimingEvidence(Record):
     """What a time is of (evaluator.judge.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     fallback: str = ""
     """Why it is not the protocol that was asked for, where it is not."""
+    cores: tuple[int, ...] = ()
+    """Of the processor, those that both sides and the judge were kept to. None on a GPU, and in older records."""
+    strayed: bool = False
+    """Whether a side was found to have left them, which a sandbox with a system call filter does not let it."""
     calls_in_block: int = 1
     """Calls that were asked for in one request."""
     blocks: int = 0
@@ -138,7 +142,10 @@ class TimingEvidence(Record):
     @property
     def disturbed(self) -> bool:
         """Whether the baseline was slower while the candidate lived: by a tenth in the median, and beyond both spreads."""
-        if self.alone is None:
-            return False
-        slower = self.baseline.median_ms > (1 + DISTURBED_SHARE) * self.alone.median_ms
-        return slower and self.baseline.lower_quartile_ms > self.alone.upper_quartile_ms
+        return self.alone is not None and is_slower(self.baseline, self.alone)
+
+
+def is_slower(beside: TimingSide, alone: TimingSide) -> bool:
+    """Whether a baseline was slower beside the candidate than alone: by a tenth in the median, and beyond both spreads."""
+    slower = beside.median_ms > (1 + DISTURBED_SHARE) * alone.median_ms
+    return slower and beside.lower_quartile_ms > alone.upper_quartile_ms

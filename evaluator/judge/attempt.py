@@ -18,6 +18,7 @@ from evaluator.judge.dossier import Dossier
 from evaluator.judge.oracle import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Rounds
+from evaluator.judge.runtime_compilers import interpreted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame
 from evaluator.judge.timekeeper import Timekeeper
@@ -131,8 +132,9 @@ class Attempt:
         return True
 
     def _require_cpu_submission(self, candidate: Worker) -> None:
-        """Where the CPU only stands in for a GPU, a submission without a C++ extension was not meant for it."""
-        if self._task.bench.stands_in and not any(build.ok for build in candidate.builds):
+        """Where the CPU only stands in for a GPU, a submission without a C++ extension or a kernel in Triton was not meant for it."""
+        ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
+        if self._task.bench.stands_in and not ran:
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:

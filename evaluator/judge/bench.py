@@ -63,6 +63,8 @@ class Bench:
     readonly: tuple[str, ...] = ()
     """Folders that workers need to see besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)
+    cores: tuple[int, ...] = ()
+    """Those that workers are kept to, and the judge while it times, where the device is the processor; none on a GPU."""
     calibration: Calibration | None = None
     """Of the device, under this driver and this PyTorch; None where there is none."""
     sanitizer: Sanitizer | None = None

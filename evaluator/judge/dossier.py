@@ -7,6 +7,7 @@ from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.evidence import Evidence, RoundEvidence
 from evaluator.judge.bench import Task
+from evaluator.judge.runtime_compilers import interpreted, without_blame
 from evaluator.judge.session import Worker
 from evaluator.sandbox import SandboxUnavailable
 
@@ -47,11 +48,11 @@ class Dossier:
 
     def diagnose(self) -> Verdict:
         """The verdict by the evidence as it is; where the CPU is not what the submission needs, there is none on it."""
-        verdict = diagnose(self.evidence)
+        verdict = without_blame(diagnose(self.evidence), self.evidence.exception)
         on_cpu = self._bench.device.kind == "cpu"
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
-        built = any(build.ok for build in self.evidence.builds)
-        if self._bench.stands_in and not built and verdict.category.status is not Status.BUILD_FAILED:
+        ran = any(build.ok for build in self.evidence.builds) or interpreted(self.evidence.launches)
+        if self._bench.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict

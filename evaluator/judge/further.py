@@ -10,14 +10,11 @@ from typing import Any
 
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
 KINDS = (EAGER, COMPILE)
-COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor", "TRITON_CACHE_DIR": "/tmp/triton"}
-"""What a worker that compiles has in its environment: no processes of its own, and files where it can write."""
 
 MAX_REASON_CHARS = 500
 
@@ -47,11 +44,8 @@ class FurtherBaselines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        failure = next((worker.failure for worker in self.workers.values() if worker.failure), "")
         for worker in self.workers.values():
             worker.close()
-        if failure and isinstance(error, WorkerError):
-            raise BaselineFailedError(f"a further baseline's worker failed: {failure}") from error
 
 
 def call_once(worker: Worker, memory: Memory, arguments: Sequence[Any], deadline_s: float) -> None:

@@ -181,7 +181,7 @@ class Conversation:
                 self._builds,
                 self._plan.lock,
                 no_device=False,
-                record=False,
+                record=None,
                 given=given.by_name,
             )
             stack.callback(worker.close)

@@ -14,6 +14,7 @@ from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import WorkerError
+from evaluator.worker.launch_table import INTERPRETED
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
@@ -34,7 +35,7 @@ def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) ->
     """Whether a second run could name a kernel: the device is broken, or a call did not end, and kernels of the submission's own ran."""
     broke = verdict.category in set(DEVICE_ERRORS.values())
     hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
-    return (broke or hung) and any(launch.own for launch in launches)
+    return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
 
 
 def find_fault(task: Task, crew: Crew, evidence: Evidence) -> FaultEvidence | None:

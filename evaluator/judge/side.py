@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +38,7 @@ class Side:
 
     worker: Worker
     deadline_s: float
+    """Of any request: however many calls it is of, they are few enough to take some milliseconds together."""
     flush: Flush | None
     """None on the CPU, and where nothing is to be emptied before calls."""
     gate: Gate | None = None
@@ -143,10 +144,10 @@ class Side:
             synchronize(self._where)
         positions = list(range(len(given)))
         outputs = list(places) if places is not None else [None] * len(given)
-        deadline_s = self.deadline_s * len(given)
-        answer = self.worker.request("record", deadline_s, name=name, sets=positions, outputs=outputs, calls=calls)
+        answer = self.worker.request("record", self.deadline_s, name=name, sets=positions, outputs=outputs, calls=calls)
         if answer.get("recorded") is not True:
-            raise UnrecordableError(str(answer.get("reason"))[:MAX_REASON_CHARS])
+            reason = answer.get("reason")
+            raise UnrecordableError(reason[:MAX_REASON_CHARS] if isinstance(reason, str) else "no reason given")
         self._recorded.add(name)
 
     def check_flush(self, calls: int = 1) -> None:
@@ -205,6 +206,10 @@ class Side:
         if self._activity is not None:
             self.background_ms.append(self._activity.after_answer_ms(longest_s))
 
+    def strays(self, cores: Collection[int]) -> bool:
+        """Whether a thread of the worker's may run on others than these cores, to which it is kept; on a GPU it is kept to none."""
+        return bool(cores) and self._activity is not None and not self._activity.cores() <= set(cores)
+
     def samples_ms(self, talk_ms: float) -> list[float]:
         """What each call took: by its claim on a GPU, and otherwise by the judge's clock, less what it takes to ask for nothing."""
         return [max(wall_ms - talk_ms, LEAST_MS) for wall_ms in self.wall_ms] if self._where is None else list(self.claims_ms)
@@ -247,7 +252,7 @@ class Side:
             fill(given)
             start = time.perf_counter()
         self.ahead_ms += used_ms or []
-        answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), **fields)
+        answer = self.worker.request(kind, self.deadline_s, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _fill(self, given: Given) -> None:
@@ -262,7 +267,7 @@ class Side:
         start = time.perf_counter()
         self._fill(given)
         torch.cuda.synchronize(device)
-        answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), spin_s=SPIN_S, **fields)
+        answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
@@ -282,7 +287,7 @@ class Side:
             torch.cuda.synchronize(gate.device)
             gate.open()
 
-        answer = self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
+        answer = self.worker.request("burst", self.deadline_s, spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = opened - asked >= SPIN_S
         return took_ms, answer

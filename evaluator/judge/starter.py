@@ -11,7 +11,8 @@ from evaluator.judge.bench import Task
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
-from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.runtime_compilers import is_installed
+from evaluator.judge.session import Recorded, Worker, WorkerError
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.shapes import Shape
 from evaluator.worker import structure
@@ -50,10 +51,14 @@ class Starter:
             readonly=(*self.readonly, *([bench.recorder] if bench.recorder else [])),
             gpu=bench.device.kind == "cuda",
             limits=bench.limits,
+            cores=bench.cores,
             preload=bench.recorder,
         )
         no_device = bench.device.kind == "cpu"
-        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=bench.recorder is not None)
+        record: Recorded | None = "launches" if bench.recorder is not None else None
+        if no_device and is_installed("triton"):
+            record = "interpreted"
+        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record)
 
     def greet(self, worker: Worker) -> None:
         """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""
@@ -93,7 +98,7 @@ class Starter:
 
     @property
     def _threads(self) -> int:
-        return cpu_count() if self._memory.device.type == "cpu" else 1
+        return (len(self._task.bench.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
 
     def _load(
         self,

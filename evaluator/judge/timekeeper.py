@@ -12,7 +12,7 @@ from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.device_state import watch_of
 from evaluator.judge.dossier import Dossier
-from evaluator.judge.further import COMPILE, COMPILING, FurtherBaselines, call_once
+from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.oracle import BaselineFailedError, Reference
@@ -88,7 +88,8 @@ class Timekeeper:
             further.start(self._start_further)
             watch = watch_of(self._task.bench.device)
             if watch is None:
-                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers).run()
+                cores = self._task.bench.cores
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers, cores=cores).run()
             else:
                 try:
                     with watch.timing(name):
@@ -96,12 +97,12 @@ class Timekeeper:
                 finally:
                     self._dossier.note(device_states=(*self._dossier.evidence.device_states, *watch.states))
                 self._dossier.note(conditions=watch.conditions())
-        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures})
+        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures | timing.failed_baselines})
 
     def _start_further(self, kind: str) -> Worker:
         """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
         starter, memory = self._crew.starter, self._crew.memory
-        worker = starter.fork(COMPILING)
+        worker = starter.fork()
         try:
             starter.greet(worker)
             starter.load_reference(worker)

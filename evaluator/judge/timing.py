@@ -14,10 +14,11 @@ and the baseline goes through the same, alone and undisturbed: evaluator.judge.c
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluator.evidence import TimingEvidence
+from evaluator.evidence import TimingEvidence, TimingSide
+from evaluator.evidence.timing import is_slower
 from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.inspection import Inspection, WrongAnswerError
@@ -30,6 +31,7 @@ from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import WarmUp, warm_up
 from evaluator.judge.turns import Answer, Turns
 from evaluator.problem import ProblemCase
+from evaluator.sandbox.affinity import kept_to
 
 MIN_CALLS = 30
 MIN_BLOCKS = 15
@@ -75,9 +77,12 @@ class Timing:
         look: Callable[[], object] = lambda: None,
         protocol: Protocol | None = None,
         others: Mapping[str, Worker] | None = None,
+        cores: Sequence[int] = (),
     ) -> None:
         """`form` is what an answer looks like (evaluator.judge.answer.form_of); `look` is called time and again, while nothing is timed;
-        `protocol` is the device's default where none is given; `others` are further baselines by their kind."""
+        `protocol` is the device's default where none is given; `others` are further baselines by their kind; `cores`
+        are those that the workers are kept to, and this thread while they are timed."""
+        self._cores = tuple(cores)
         self._look, self._memory, self._deadline_s = look, memory, deadline_s
         self._on_device = memory.device.type == "cuda"
         self._protocol = protocol or choose(None, memory.device.type)
@@ -93,7 +98,8 @@ class Timing:
         Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         try:
-            return self._run()
+            with kept_to(self._cores):
+                return self._run()
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
         except WrongAnswerError as error:
@@ -108,6 +114,7 @@ class Timing:
         self._warm_reveal(candidate)
         stop = self._run_blocks()
         self._settle()
+        strayed = any(side.strays(self._cores) for side in turns.sides)
         bursts = self._make_bursts()
         if bursts:
             self._inspection.in_bursts = True
@@ -126,13 +133,16 @@ class Timing:
             "unflushed": candidate.unflushed,
             "unflushed_bursts": candidate.unflushed_bursts,
             "protocol": self._protocol.name,
+            "cores": self._cores,
+            "strayed": strayed,
             "calls_in_block": turns.length,
             "blocks": turns.blocks,
             "warm_up_calls": warmed.calls,
             "steady": warmed.steady,
             "stop": stop,
             "interval": interval(candidate.samples_ms(talk_ms), baseline, turns.blocks, paired=not timing.disturbed),
-            "others": {kind: side.summary(talk_ms) for kind, side in turns.others.items()},
+            "others": self._others(talk_ms),
+            "failed_baselines": turns.left_out,
         }
         return timing.model_copy(update=observed)
 
@@ -143,8 +153,9 @@ class Timing:
         answer_bytes = max(sum(allocation.nbytes for allocation in self._inspection.outputs), 1)
         room = min(turns.most_in_block, room_bytes(self._memory.device) // answer_bytes)
         turns.length = self._protocol.calls_in_block(warmed.call_ms, max(room, 1))
-        for side in turns.sides if self._on_device else ():
-            turns.block(side)
+        for side in tuple(turns.sides) if self._on_device else ():
+            with turns.sparing(side):
+                turns.block(side)
             side.forget()
         return warmed
 
@@ -167,7 +178,8 @@ class Timing:
             turns.calls += turns.length
             turns.blocks += 1
             for side in _random.sample(turns.sides, len(turns.sides)):
-                self._inspect(side, turns.block(side))
+                with turns.sparing(side):
+                    self._inspect(side, turns.block(side))
             self._look()
         return stop
 
@@ -234,22 +246,38 @@ class Timing:
 
     def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
-        turns, alone = self._turns, self._turns.baseline_anew()
+        turns, alone = self._turns, self._turns.anew(self._turns.baseline)
         alone.worker.hand_over(bursts.allocations if bursts else self._inspection.outputs, self._deadline_s)
         self._warm_reveal(alone)
-        start = time.monotonic()
-        for number in range(ALONE_BLOCKS):
-            if number * turns.length >= LEAST_CALLS and time.monotonic() - start > ALONE_S:
-                break
-            answers = turns.block(alone)
+        for number, answers in enumerate(self._blocks_alone(alone)):
             if number % 2:
                 self._inspection.reveal(alone, _random.choice(answers))
             else:
                 self._watch(alone)
             del answers
-            self._look()
         if bursts:
             turns.call(alone)
             turns.forget_arguments()
             bursts.run_idle(alone, turns.candidate)
         return alone
+
+    def _blocks_alone(self, alone: Side) -> Iterator[list[Answer]]:
+        """A few blocks of this side."""
+        start = time.monotonic()
+        for number in range(ALONE_BLOCKS):
+            if number * self._turns.length >= LEAST_CALLS and time.monotonic() - start > ALONE_S:
+                return
+            yield self._turns.block(alone)
+            self._look()
+
+    def _others(self, talk_ms: float) -> dict[str, TimingSide]:
+        """The further baselines: as the eager one, each counts as it is without the candidate where it is clearly faster so."""
+        found: dict[str, TimingSide] = {}
+        for kind, side in tuple(self._turns.others.items()):
+            with self._turns.sparing(side):
+                alone = self._turns.anew(side)
+                for _ in self._blocks_alone(alone):
+                    pass
+                beside, without = side.summary(talk_ms), alone.summary(talk_ms)
+                found[kind] = without if is_slower(beside, without) else beside
+        return found

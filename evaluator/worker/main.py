@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -23,12 +24,14 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 
 from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
+from evaluator.worker.caches import cache_environment
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
+from evaluator.worker.interpreter import ENVIRONMENT, Interpreter
 from evaluator.worker.kernel_clock import KernelClock, event
-from evaluator.worker.memory import Mappings, checked, reset_persisting
-from evaluator.worker.origin import installed_folders
-from evaluator.worker.procedure import PLAIN, Procedure
+from evaluator.worker.memory import Mappings, checked, keeps_cache, reset_persisting, share_memory
+from evaluator.worker.origin import INSTALLED_KERNELS, installed_folders
+from evaluator.worker.procedure import PLAIN, Procedure, copied
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
 MODULE_NAME = "submission"
@@ -47,7 +50,7 @@ def main(descriptors: Mapping[str, int]) -> int:
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     if "launches" in descriptors:
         _record_launches(descriptors["launches"])
-    return serve(Worker(channel), channel)
+    return serve(Worker(channel, Interpreter(descriptors.get("interpreted"))), channel)
 
 
 def serve(worker: "Worker", channel: Channel) -> int:
@@ -69,8 +72,9 @@ def serve(worker: "Worker", channel: Channel) -> int:
 class Worker:
     """One submission, from its source to its answers."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, interpreter: Interpreter | None = None) -> None:
         self._channel = channel
+        self._interpreter = interpreter or Interpreter(None)
         self._path = Path.cwd() / f"{MODULE_NAME}.py"
         self._device = torch.device("cpu")
         self._mappings = Mappings(self._device)
@@ -84,6 +88,9 @@ class Worker:
         self._output: list[torch.Tensor] = []
         self._outputs: list[list[torch.Tensor]] = []
         self._graphs: dict[str, Recording] = {}
+        self._reuses = False
+        """Whether answers of different calls have been seen to lie in the same memory: then those of a block are copied, or the last one
+        would be all of them."""
 
     @property
     def on_device(self) -> bool:
@@ -126,10 +133,15 @@ class Worker:
         self._mappings = Mappings(self._device)
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
-        os.environ["TORCH_EXTENSIONS_DIR"] = str(self._path.parent / "torch_extensions")
+        os.environ.update(cache_environment(self._path.parent))
+        tempfile.tempdir = None  # the warm parent may have looked for one, which is none of this process's
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
-        with os.fdopen(descriptors[0], "rb") as source:
-            self._path.write_bytes(source.read())
+        with os.fdopen(descriptors[0], "rb") as file:
+            source = file.read()
+        self._path.write_bytes(source)
+        _name_kernels(source)
+        if not self.on_device:
+            os.environ.update(ENVIRONMENT)
         if self.on_device:
             # From here on it is settled which GPUs there are to this process: the submission's code could name others.
             from cuda.bindings import driver
@@ -146,6 +158,7 @@ class Worker:
         module = importlib.util.module_from_spec(spec)
         sys.modules[MODULE_NAME] = module
         spec.loader.exec_module(module)
+        self._interpreter.watch()
         for name, value in request["constants"].items():
             setattr(module, name, structure.decode(value, _no_tensor))
         self._model_class = getattr(module, request["class"])
@@ -163,6 +176,7 @@ class Worker:
             ctypes.CDLL(None).assay_recorder_ablate()
         else:
             self._ablation = Ablation()
+            self._interpreter.leaves_out = True
 
     def _build(self, request: Message) -> BuildReply:
         self._channel.send({"kind": "build", "request": request})
@@ -182,8 +196,8 @@ class Worker:
 
     def _answer(self, values: Sequence[Any]) -> Any:
         """What the model makes of a set of inputs."""
-        if self._procedure is PLAIN:
-            return self._model(*values)
+        if self._ablation:
+            values = self._procedure.spared(values)  # what a child writes into shared memory would be seen
         return self._procedure.call(self._model, self._parameters, values)
 
     def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
@@ -224,6 +238,7 @@ class Worker:
         return {}
 
     def _call(self, request: Message, _: Sequence[int]) -> Message:
+        self._interpreter.watch()  # forward() may have imported it
         if self._ablation:
             self._ablation.seal()  # what was loaded past the builder too
         clock = KernelClock() if request.get("kernels") else None
@@ -293,23 +308,33 @@ class Worker:
 
     def _block(self, request: Message, _: Sequence[int]) -> Message:
         """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
-        its own (`apart`), or all of them between two. The device is waited for in the end."""
+        its own (`apart`), or all of them between two. The device is waited for in the end.
+
+        Answers that share memory are copied: between two calls where they are apart, and otherwise as a part of them.
+        """
         apart, values = request["apart"], []
         events = [(event(), event()) for _ in (request["sets"] if apart else "1")]
         with torch.no_grad():
             for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
                 inputs = self._sets[position]
                 if flush is not None:
+                    if number and keeps_cache():
+                        synchronize(self._device)  # only what nothing uses any more can be let go of
+                        reset_persisting()
                     self._flush(flush)
                 if apart or number == 0:
                     events[number][0].record()
                 values.append(self._answer(inputs))
                 if apart:
                     events[number][1].record()
+                if self._reuses:
+                    values[-1] = copied(values[-1])
             if not apart:
                 events[0][1].record()
         synchronize(self._device)
-        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": [self._kept(value) for value in values]}
+        descriptions = [self._kept(value) for value in values]
+        self._reuses = self._reuses or share_memory(self._outputs)
+        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": descriptions}
 
     def _kept(self, value: Any) -> Any:
         """The description of one answer of several, which is kept with the others."""
@@ -321,24 +346,33 @@ class Worker:
     def _record(self, request: Message, _: Sequence[int]) -> Message:
         """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
         place for it; without `calls`, the copying of the last answer alone. Whatever keeps it from being recorded is the reason given."""
-        last, self._outputs = self._output, []
-        descriptions: list[Any] = []
+        last = self._output
         synchronize(self._device)
         try:
-            graph = torch.cuda.CUDAGraph()
-            with torch.no_grad(), torch.cuda.graph(graph):
-                for position, views in zip(request["sets"], request["outputs"], strict=True):
-                    if request["calls"]:
-                        descriptions.append(self._kept(self._answer(self._sets[position])))
-                    if views is not None:
-                        self._copy_out(views)
-            self._graphs[request["name"]] = Recording(graph, self._outputs or [last], descriptions)
+            recording = self._recorded(request)
+            if not self._reuses and share_memory(recording.outputs):
+                self._reuses = True
+                recording = self._recorded(request)
+            self._graphs[request["name"]] = recording
         # The submission's code runs in there, and fails for reasons of its own.
         except Exception as error:  # noqa: BLE001
             return {"recorded": False, "reason": self._failure(error)["message"]}
         finally:
             self._output, self._outputs = last, []
         return {"recorded": True}
+
+    def _recorded(self, request: Message) -> "Recording":
+        """These calls as a graph. Raises whatever keeps them from being recorded."""
+        last, self._outputs = self._output, []
+        graph, descriptions = torch.cuda.CUDAGraph(), []
+        with torch.no_grad(), torch.cuda.graph(graph):
+            for position, views in zip(request["sets"], request["outputs"], strict=True):
+                if request["calls"]:
+                    value = self._answer(self._sets[position])
+                    descriptions.append(self._kept(copied(value) if self._reuses and views is None else value))
+                if views is not None:
+                    self._copy_out(views)
+        return Recording(graph, self._outputs or [last], descriptions)
 
     def _replay(self, request: Message, _: Sequence[int]) -> Message:
         """Replay a block's graph between two events."""
@@ -403,10 +437,10 @@ class Worker:
         return {}
 
     def _failure(self, error: BaseException) -> Message:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)]
+        frames = self._frames(error)
         lines = "".join(f"line {frame.lineno}, in {frame.name}\n    {frame.line}\n" for frame in frames[-20:])
         try:
-            message = str(error)
+            message = told(error)
         except Exception as second:  # noqa: BLE001  (an exception class of the submission's own)
             message = f"(no message: {type(second).__name__})"
         return {
@@ -419,6 +453,12 @@ class Worker:
             "cuda_error": device_error() if self._device.type == "cuda" else None,
         }
 
+    def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
+        """Where in the submission an exception comes from; a compiler's or an interpreter's wraps another, which tells more exactly."""
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)]
+        cause = error.__cause__
+        return own + self._frames(cause) if cause is not None and is_of_triton(error) else own
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -429,6 +469,16 @@ class Recording:
     descriptions: list[Any]
 
 
+def is_of_triton(error: BaseException) -> bool:
+    return type(error).__module__.startswith("triton.")
+
+
+def told(error: BaseException) -> str:
+    """What an exception says; one of Triton's may leave it to the one that it comes from, of a function called by the kernel."""
+    deeper = error.__cause__ if is_of_triton(error) else None
+    return f"{error}\n{told(deeper)}" if deeper is not None and is_of_triton(deeper) else str(error)
+
+
 def _record_launches(descriptor: int) -> None:
     """Give the preloaded recorder (launch_recorder.c) its table."""
     recorder = ctypes.CDLL(None)
@@ -436,6 +486,13 @@ def _record_launches(descriptor: int) -> None:
         recorder.assay_recorder_installed(folder.encode())
     recorder.assay_recorder_attach(descriptor, ctypes.c_size_t(os.fstat(descriptor).st_size))
     os.close(descriptor)
+
+
+def _name_kernels(source: bytes) -> None:
+    """Tell the preloaded recorder, where there is one, which kernels are the submission's: those that its source names."""
+    name_kernels = getattr(ctypes.CDLL(None), "assay_recorder_source", None)
+    if name_kernels is not None:
+        name_kernels(source.replace(b"\0", b" "), " ".join(INSTALLED_KERNELS).encode())
 
 
 def _fill_allocations(pattern: int | None) -> None:

@@ -37,7 +37,7 @@ def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[t
     memory = Memory(torch.device("cpu"))
     lock = DeviceLock(bench.device.unique_id)
     program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
-    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=False)
+    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
     try:
         worker.request("ping", START_S)
         worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
