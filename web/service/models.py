@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from evaluator.declaration import PRECISIONS
+from evaluator.declaration import PRECISIONS, PrecisionName
 from evaluator.source import MAX_CODE_BYTES
 
 MAX_BATCH = 1000
@@ -20,9 +20,15 @@ Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY, pattern=r"^[!-~]+$")]
 Precision = Literal["fp16", "bf16", "fp32", "fp64", "float16", "bfloat16", "float32", "float64"]
 
-_SOURCE = (
-    "import torch\nfrom torch import nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, dim=1)\n"
-)
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)
+"""
 
 
 class Model(BaseModel):
@@ -57,7 +63,7 @@ class Options(Model):
     timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S, description="Seconds that one call of forward() may take.")
 
     @property
-    def precision(self) -> str | None:
+    def precision(self) -> PrecisionName | None:
         """The precision as the evaluator names it."""
         return None if self.dtype is None else PRECISIONS[self.dtype]
 
@@ -65,7 +71,9 @@ class Options(Model):
 class Reference(Model):
     """A problem that travels with its submission. The service runs it as trusted code, so that it takes a scope of its own."""
 
-    source: str = Field(min_length=1, max_length=MAX_CODE_BYTES, description="Python in KernelBench's form: Model, get_inputs, get_init_inputs.")
+    source: str = Field(
+        min_length=1, max_length=MAX_CODE_BYTES, description="Python in KernelBench's form: Model, get_inputs, get_init_inputs."
+    )
 
 
 class Submit(Model):
@@ -162,7 +170,9 @@ class Evaluation(BaseModel):
     accepted_at: datetime
     finished_at: datetime | None = Field(None, description="When it was done or cancelled.")
     attempts: int = Field(description="How often judging it has begun; more than once where a process or the machine failed.")
-    stage: str | None = Field(None, description="Where its evaluation is, while it is claimed: start, load, queue, build, construct, rounds, …")
+    stage: str | None = Field(
+        None, description="Where its evaluation is, while it is claimed: start, load, queue, build, construct, rounds, …"
+    )
     result: Verdict | None = Field(None, description="There when the state is `done`.")
 
 
