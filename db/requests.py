@@ -287,7 +287,7 @@ def _use(connection: Connection, group: Group, count: int) -> bool:
     within = None if group.per_day is None else _U.c.count + count <= group.per_day
     insertion = upsert(connection, UsageRow).values(author=group.author, day=day, count=count)
     change = insertion.on_conflict_do_update(index_elements=["author", "day"], set_={"count": _U.c.count + count}, where=within)
-    return bool(connection.execute(change).rowcount)
+    return connection.execute(change.returning(_U.c.count)).one_or_none() is not None
 
 
 def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[str, tuple[str, Request]]:

@@ -45,10 +45,8 @@ def upgrade() -> None:
         sa.CheckConstraint(f"({_OPEN}) = (due_at IS NOT NULL)", name=op.f("ck_requests_due")),
         sa.CheckConstraint(f"({_OPEN}) = (finished_at IS NULL)", name=op.f("ck_requests_finished")),
         sa.CheckConstraint("attempts >= 0", name=op.f("ck_requests_attempts")),
-        sa.ForeignKeyConstraint(
-            ["reference_sha256"], ["inline_references.sha256"], name=op.f("fk_requests_reference_sha256_inline_references")
-        ),
-        sa.ForeignKeyConstraint(["evaluation_id"], ["evaluations.id"], name=op.f("fk_requests_evaluation_id_evaluations")),
+        sa.ForeignKeyConstraint(["reference_sha256"], ["inline_references.sha256"], name=op.f("fk_requests_reference_sha256")),
+        sa.ForeignKeyConstraint(["evaluation_id"], ["evaluations.id"], name=op.f("fk_requests_evaluation_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_requests")),
         sa.UniqueConstraint("public_id", name=op.f("uq_requests_public_id")),
         sa.UniqueConstraint("author", "idempotency_key", name=op.f("uq_requests_author_idempotency_key")),
