@@ -11,9 +11,10 @@ from fastapi.routing import APIRoute
 
 import db.__main__
 import db.part_models
-import pipeline
 import reference.__main__
 import web.__main__
+from command import exits
+from command.options import parser
 from db.models import Base
 from db.store import Store
 from evaluator.category import CATEGORIES, Status
@@ -58,7 +59,7 @@ def anchors(text: str) -> set[str]:
 
 def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
     table = document("command-line.md").split("## ")[0]
-    assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) == options(pipeline.parser())
+    assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) == options(parser())
 
 
 def test_every_option_of_the_database_commands_is_documented() -> None:
@@ -87,7 +88,7 @@ def test_every_page_is_documented_and_no_other() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     text = document("command-line.md").split("## Exit codes")[1].split("## ")[0]
-    codes = {pipeline.EXIT_ALL_EVALUATED, pipeline.EXIT_SOME_NOT_EVALUATED, pipeline.EXIT_USAGE, pipeline.EXIT_INTERRUPTED}
+    codes = {exits.ALL_EVALUATED, exits.SOME_NOT_EVALUATED, exits.USAGE, exits.INTERRUPTED}
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == codes
 
 

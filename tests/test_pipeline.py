@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
+from command.checks import find_sanitizer
 from db.store import Store
 from evaluator.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
@@ -65,7 +65,7 @@ def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setattr("evaluator.sanitizer.tools.TOOLKIT", str(tmp_path))
     with pytest.raises(SanitizerMissingError, match="leave --sanitize out"):
-        pipeline._sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
+        find_sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
 
 
 # --help

@@ -23,23 +23,24 @@ LEAST_RIGHT_LINES = 0.95
 RUN_WITHIN_S = 3600
 MEASURED_ELSEWHERE = {
     *(category for category, info in CATEGORIES.items() if info.status in (Status.DISQUALIFIED, Status.NOT_EVALUATED)),
-    *(Category.OK, Category.BUILD_TIMEOUT),
+    *(Category.OK, Category.DEGENERATE_PROBLEM, Category.BUILD_TIMEOUT),
 }
-"""Categories of the attacks and of the judge's own troubles, what is right, and what takes five minutes to be seen."""
+"""Categories of the attacks and of the judge's own troubles, what is right, what is a problem's fault, and what takes five minutes to be
+seen."""
 
 Records = dict[str, dict[str, Any]]
 """Record of the pipeline by name of the file."""
 
 
 def judge(names: list[str], folder: Path, *options: str) -> Records:
-    """Run the pipeline over copies of these at the small case, at a deadline of 10 s a call; exactly one record for each."""
+    """Run the pipeline over copies of these at the small case, in other shapes too, at 10 s a call; exactly one record for each."""
     place = folder / "faults"
     place.mkdir()
     for name in names:
         (place / name).write_bytes(FAULTS[name].data)
-    command = [sys.executable, str(PROJECT / "pipeline.py"), "faults", "--case", "small", "--timeout", "10", "--db", "sqlite:///faults.db"]
+    command = [sys.executable, str(PROJECT / "pipeline.py"), "faults", "--case", "small", "--strict-shapes", "--timeout", "10"]
     done = subprocess.run(
-        [*command, "--json", "results.jsonl", *options],
+        [*command, "--db", "sqlite:///faults.db", "--json", "results.jsonl", *options],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -1,0 +1,56 @@
+"""What is asked for, checked before anything is judged."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from command.exits import UsageError
+
+if TYPE_CHECKING:
+    from evaluator.devices import Device
+    from evaluator.sanitizer.tools import Sanitizer, Wish
+
+MAX_TIMEOUT_S = 86400.0
+FEEDBACK_FORMATS = ("markdown",)
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raises UsageError for what the options alone show to be wrong."""
+    if options.engine == "ray":
+        raise UsageError("--engine ray is not part of this version; leave it out to judge on this machine")
+    if not 0 < options.timeout <= MAX_TIMEOUT_S:
+        raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
+    if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
+        raise UsageError(f"--feedback has no format {options.feedback[0]!r}; there is {', '.join(FEEDBACK_FORMATS)}")
+
+
+def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
+    """The name of the problem that is meant by a name, a file or a number. Raises UsageError."""
+    from evaluator.attribution import Catalogue
+
+    catalogue = Catalogue(known)
+    name = catalogue.named(problem)
+    if name is None:
+        near = catalogue.nearest(problem) or tuple(known)
+        raise UsageError(f"there is no problem {problem!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
+    return name
+
+
+def check_protocol(name: str | None, device: "Device") -> None:
+    """Raises UsageError where that device is not timed so."""
+    from evaluator.judge.protocols import UnknownProtocolError, choose
+
+    try:
+        choose(name, device.kind)
+    except UnknownProtocolError as error:
+        raise UsageError(f"--protocol: {error}") from error
+
+
+def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
+    """Raises UsageError, SanitizerMissingError."""
+    from evaluator.sanitizer.tools import find
+
+    if device.kind != "cuda":
+        raise UsageError("--sanitize needs an NVIDIA GPU, and this run judges on the CPU; leave it out there")
+    return find(wish)

@@ -1,0 +1,132 @@
+"""The options of the command line, and what they mean. Nothing heavy is imported before it is needed."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from command import exits
+
+if TYPE_CHECKING:
+    from evaluator.declaration import PrecisionName
+    from evaluator.sandbox import Level
+    from evaluator.sanitizer.tools import Wish
+
+
+class _Explain(argparse.Action):
+    """Prints what a category means, and ends: no PATH is needed for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None) -> None:
+        from evaluator.explanation import UnknownCategoryError, explain
+
+        try:
+            sys.stdout.write(explain(values))
+        except UnknownCategoryError as error:
+            parser.exit(exits.USAGE, f"pipeline.py: {error}\n")
+        parser.exit()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's options."""
+    this = argparse.ArgumentParser(
+        prog="pipeline.py",
+        description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
+        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 130 interrupted.",
+    )
+    add = this.add_argument
+    add(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="submissions (.py), model responses (.txt, .md), bundles (.jsonl), or folders of them",
+    )
+    add("--problem", metavar="NAME", help="every submission answers this problem")
+    add("--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)")
+    add("--every-block", action="store_true", help="judge each ModelNew block of a response, not just its final answer")
+    add("--device", default="auto", metavar="DEVICE", help="auto (CUDA where there is one), cuda, cuda:N or cpu")
+    add("--case", metavar="NAME", help="which set of shapes; by default full on a GPU, small on a CPU")
+    add(
+        "--dtype",
+        type=_precision,
+        metavar="TYPE",
+        help="judge each problem in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
+    )
+    add("--db", default="sqlite:///assay.db", metavar="URL", help="SQLAlchemy URL of the database (default: %(default)s)")
+    add("--json", metavar="FILE", help="write one JSON object per evaluation as results come; - for standard output")
+    add(
+        "--feedback",
+        nargs=2,
+        metavar=("FORMAT", "FILE"),
+        help="write what is to be said to the author of each submission; FORMAT: markdown",
+    )
+    add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
+    add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
+    shapes = this.add_mutually_exclusive_group()
+    shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes than its own is incorrect")
+    shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
+    add("--rerun", action="store_true", help="judge again what is already judged")
+    add("--author", metavar="NAME", help="author of every submission")
+    add("--protocol", metavar="NAME", help="how calls are timed: cold, throughput or graph on a GPU, cpu elsewhere (default: cold or cpu)")
+    add(
+        "--baseline",
+        type=_baselines,
+        default=("eager",),
+        metavar="KINDS",
+        help="what submissions are timed beside: eager, and perhaps compile (torch.compile), with a comma between them (default: eager)",
+    )
+    add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
+    add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
+    add(
+        "--sanitize",
+        type=_wish,
+        metavar="TOOLS",
+        help="watch submissions with compute-sanitizer after their verdict: memcheck, racecheck, initcheck, synccheck (with commas between "
+        "them), all, or auto: all of them, over what was wrong or crashed",
+    )
+    sandbox = this.add_mutually_exclusive_group()
+    sandbox.add_argument(
+        "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
+    )
+    sandbox.add_argument("--no-sandbox", action="store_true", help="run submissions without confinement: only for code that you trust")
+    return this
+
+
+def level_of(options: argparse.Namespace) -> "Level | None":
+    """The sandbox level that is asked for; None for the best there is."""
+    from evaluator.sandbox import Level
+
+    if options.no_sandbox:
+        return Level.NONE
+    return Level(options.sandbox) if options.sandbox else None
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
+def _precision(text: str) -> "PrecisionName":
+    from evaluator.declaration import PRECISIONS
+
+    if text not in PRECISIONS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(PRECISIONS)}")
+    return PRECISIONS[text]
+
+
+def _baselines(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(["eager", *text.split(",")]))
+    if unknown := set(kinds) - {"eager", "compile"}:
+        raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; there is eager, compile")
+    return kinds
+
+
+def _wish(text: str) -> "Wish":
+    from evaluator.sanitizer.tools import read_wish
+
+    try:
+        return read_wish(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

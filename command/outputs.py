@@ -1,0 +1,93 @@
+"""The files that results are written to as they come, where the options ask for any."""
+
+import argparse
+import contextlib
+import json
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
+
+from command.exits import UsageError
+
+if TYPE_CHECKING:
+    from evaluator.result import Result
+
+STANDARD_OUTPUT = "-"
+
+
+class Output:
+    """A text file, named by an option; `-` is the standard output."""
+
+    def __init__(self, option: str, name: str) -> None:
+        """Raises UsageError where it can't be written."""
+        self.name, self._option = name, option
+        try:
+            self._file: IO[str] = sys.stdout if name == STANDARD_OUTPUT else Path(name).open("w", encoding="utf-8")  # noqa: SIM115 - `close` does
+        except OSError as error:
+            raise UsageError(f"{option} {name}: {error.strerror}") from error
+
+    def write(self, text: str) -> None:
+        """One record and a line's end, at once. Raises UsageError where there is no room for it."""
+        try:
+            self._file.write(text + "\n")
+            self._file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise UsageError(f"{self._option} {self.name}: {error.strerror}; the results so far are in the database") from error
+
+    def close(self) -> None:
+        """The standard output stays open."""
+        if self.name != STANDARD_OUTPUT:
+            # Every record was flushed; what may be left is the one whose failure has been told.
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+
+class Outputs:
+    """What `--json` and `--feedback` ask for. Use as a context manager."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Raises UsageError where a file can't be written."""
+        self._json: Output | None = None
+        self._feedback: Output | None = None
+        try:
+            if options.json:
+                self._json = Output("--json", options.json)
+            if options.feedback:
+                self._feedback = Output("--feedback", options.feedback[1])
+        except UsageError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def take_standard_output(self) -> bool:
+        """Whether what is meant for people has to go elsewhere."""
+        return any(output.name == STANDARD_OUTPUT for output in (self._json, self._feedback) if output)
+
+    def tell(self, number: int, result: "Result", source: str, first_line: int) -> None:
+        """Write the result of that evaluation. Raises UsageError where it can't be."""
+        if not (self._json or self._feedback):
+            return
+        from evaluator.diagnosis.feedback import feedback
+
+        told = feedback(result, source, first_line)
+        if self._json:
+            record = {"id": number, **result.summary(), "line": told.line, "feedback": told.text}
+            self._json.write(json.dumps(record, ensure_ascii=False, allow_nan=False))
+        if self._feedback:
+            title = f"{number}: {result.submission}" + (f", block {result.block}" if result.block else "")
+            self._feedback.write(told.markdown(title))
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        for output in (self._json, self._feedback):
+            if output:
+                output.close()

@@ -1,0 +1,239 @@
+"""One run of the command line: what is read goes to the judges, and what they find into the database and the files that were asked for."""
+
+import argparse
+import contextlib
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from command import exits
+from command.options import level_of
+
+if TYPE_CHECKING:
+    from command.outputs import Outputs
+    from db.rows import EvaluationKey
+    from db.store import Store
+    from evaluator.devices import Device
+    from evaluator.engine.local import LocalEngine
+    from evaluator.engine.options import EngineOptions
+    from evaluator.engine.problems import ProblemReader
+    from evaluator.engine.warm import EarlyStart
+    from evaluator.judge.bench import Job
+    from evaluator.result import Result
+    from evaluator.sanitizer.tools import Sanitizer
+    from evaluator.submission import Found, Submission
+
+
+@dataclass
+class Session:
+    """One run of the command line."""
+
+    options: argparse.Namespace
+    store: "Store"
+    outputs: "Outputs"
+    devices: tuple["Device", ...]
+    """Of one model, or the processor alone."""
+    stands_in: bool
+    problems: "ProblemReader"
+    sanitizer: "Sanitizer | None" = None
+    early: "EarlyStart | None" = None
+    skipped: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        from evaluator.display import Display
+        from evaluator.interrupts import Interrupts
+
+        self.device = self.devices[0]
+        self.display = Display(to_stderr=self.outputs.take_standard_output)
+        self._interrupts = Interrupts()
+        self._keeping = threading.Lock()
+        """What is rejected is kept by the threads that read, results by the main thread."""
+
+    def judge(self, submissions: "Found") -> int:
+        """Judge all that is not judged yet; returns the exit code."""
+        from evaluator.engine.local import LocalEngine
+
+        if self.store.recovered:
+            self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
+        if self.stands_in:
+            self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
+        with LocalEngine(self._engine_options(), self.early) as engine, self._interrupts:
+            try:
+                interrupted = self._judge_with(engine, submissions)
+            except KeyboardInterrupt:
+                interrupted = True  # before there was anything to be judged
+        self.display.summary(self.skipped, self.store.name)
+        if interrupted:
+            return exits.INTERRUPTED
+        return exits.SOME_NOT_EVALUATED if self.counts["not_evaluated"] else exits.ALL_EVALUATED
+
+    def _judge_with(self, engine: "LocalEngine", submissions: "Found") -> bool:
+        """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
+        from evaluator.reading import emptied, read_ahead
+
+        head = read_ahead(submissions)
+        # Loading a problem raises what is wrong with it before anything has been judged or shown.
+        for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
+            self.problems.check(name, self._case(name))
+        with self.display.progress(submissions.expected):
+            jobs = self._jobs(itertools.chain(emptied(head), submissions))
+            first = next(jobs, None)
+            return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
+
+    def _run_engine(self, engine: "LocalEngine", jobs: Iterator["Job"]) -> bool:
+        """Judge the jobs; whether it was interrupted."""
+        from evaluator.category import Category
+        from evaluator.engine.local import unjudged
+
+        self.display.say("Starting the judges …")
+        try:
+            engine.start()
+            names = ", ".join(device.spec for device in self.devices)
+            self.display.say(f"{names} ({self.device.name}), sandbox: {engine.sandbox_level}")
+            for arrival in engine.run_together(jobs, self.display.stage):
+                # Once taken they are in flight no longer, so that each has to have its row before the run may end.
+                with self._interrupts.held():
+                    self._keep([(result, job.code, job.first_line) for job, result in arrival.take()])
+        except KeyboardInterrupt:
+            # A second Ctrl-C while judges are being ended must not cost what was in flight its row.
+            with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
+                engine.close()
+                self._keep(
+                    [
+                        (
+                            unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec),
+                            job.code,
+                            job.first_line,
+                        )
+                        for job in engine.in_flight
+                    ]
+                )
+            return True
+        return False
+
+    def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
+        """What has to be judged; what is rejected or judged already is dealt with on the way."""
+        from evaluator.reading import batches
+
+        count = 0
+        for batch in batches(submissions):
+            count += len(batch)
+            self.display.read(count)
+            keys = [self._key(submission) for submission in batch]
+            judged = frozenset() if self.options.rerun else self.store.judged_among(keys)
+            due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
+            self.skipped += len(batch) - len(due)
+            self.display.skip(len(batch) - len(due))
+            rejected = [submission for submission, _ in due if submission.rejection is not None]
+            self._keep([(_rejected(submission), submission.code, submission.first_line) for submission in rejected])
+            yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
+        self.display.read(count, all_of_them=True)
+        self.store.expect(count - self.skipped)
+
+    def _key(self, submission: "Submission") -> "EvaluationKey":
+        from db.rows import EvaluationKey
+        from evaluator.judge.protocols import alternative
+
+        name = submission.problem
+        problem = self.problems.get(name) if name and not submission.rejection else None
+        return EvaluationKey(
+            submission=submission.name,
+            block=submission.block,
+            source_sha256=submission.source_sha256,
+            problem_sha256=problem.sha256 if problem else None,
+            case=self._case(name) if problem and name else None,
+            device_name=self.device.name if problem else "",
+            precision=problem.precision if problem else None,
+            protocol=alternative(self.options.protocol) if problem else None,
+        )
+
+    def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
+        from evaluator.judge.bench import Job
+
+        assert submission.problem is not None
+        return Job(
+            submission=submission.name,
+            block=submission.block,
+            author=submission.author,
+            sample_id=submission.sample_id,
+            code=submission.code,
+            source_sha256=submission.source_sha256,
+            problem=submission.problem,
+            problem_path=self.problems.get(submission.problem).path,
+            case=key.case,
+            note=submission.note,
+            timeout_s=self.options.timeout,
+            precision=self.options.dtype,
+            shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
+            first_line=submission.first_line,
+            protocol=self.options.protocol,
+            baselines=self.options.baseline,
+        )
+
+    def _case(self, problem: str) -> str:
+        case: str | None = self.options.case
+        return case or self.problems.get(problem).default_case(self.device.kind)
+
+    def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
+        """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""
+        from db.rows import storable_result
+        from db.store import Entry
+
+        entries = []
+        for result, source, first_line in found:
+            problem = self.problems.get(result.problem) if result.problem else None
+            if first_line != 1:
+                evidence = result.evidence.model_copy(update={"first_line": first_line})
+                result = result.model_copy(update={"evidence": evidence})
+            entries.append(Entry(storable_result(result), source, problem.source if problem else None))
+        with self._keeping:
+            for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):
+                self.counts[entry.result.status] += 1
+                self.outputs.tell(number, entry.result, source, first_line)
+                self.display.result(number, entry.result)
+
+    def _engine_options(self) -> "EngineOptions":
+        from db.calibrations import newest
+        from evaluator.build.cache import default_root
+        from evaluator.engine.capacity import of_this_machine
+        from evaluator.engine.options import EngineOptions
+
+        fits = of_this_machine(self.devices, self.options.jobs)
+        return EngineOptions(
+            device=self.device,
+            more_devices=self.devices[1:],
+            stands_in=self.stands_in,
+            judges=fits.judges,
+            cache_root=default_root(),
+            level=level_of(self.options),
+            build_slots=fits.build_slots,
+            slot_bytes=fits.slot_bytes,
+            calibrations=newest(self.store, [device.unique_id for device in self.devices]),
+            sanitizer=self.sanitizer,
+        )
+
+
+def _rejected(submission: "Submission") -> "Result":
+    from evaluator.category import CATEGORIES
+    from evaluator.result import Result, now
+
+    rejection = submission.rejection
+    assert rejection is not None
+    return Result(
+        submission=submission.name,
+        block=submission.block,
+        author=submission.author,
+        sample_id=submission.sample_id,
+        problem=submission.problem,
+        status=rejection.category.status,
+        category=rejection.category,
+        message=rejection.message,
+        hint=CATEGORIES[rejection.category].hint,
+        source_sha256=submission.source_sha256,
+        started_at=now(),
+        duration_s=0.0,
+    )
