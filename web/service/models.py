@@ -76,11 +76,17 @@ class Reference(Model):
     )
 
 
+def _either(*names: tuple[str, str]) -> dict[str, Any]:
+    """Exactly one of these fields, of these types, in the words of JSON Schema."""
+    return {"oneOf": [{"required": [name], "properties": {name: {"type": kind}}} for name, kind in names]}
+
+
 class Submit(Model):
     """One submission: either `source` or `response`, and either `problem` or `reference`."""
 
     model_config = ConfigDict(
         json_schema_extra={
+            "allOf": [_either(("source", "string"), ("response", "string")), _either(("problem", "string"), ("reference", "object"))],
             "examples": [
                 {"problem": "softmax", "source": _SOURCE},
                 {
@@ -89,7 +95,7 @@ class Submit(Model):
                     "options": {"timeout_s": 30, "shapes": "own"},
                     "sample_id": 7,
                 },
-            ]
+            ],
         }
     )
 
@@ -117,6 +123,8 @@ class Submit(Model):
 class Batch(Model):
     """Up to 1,000 submissions in one call."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [{"problem": "softmax", "source": _SOURCE}]}]})
+
     items: list[Any] = Field(
         min_length=1,
         max_length=MAX_BATCH,
@@ -127,6 +135,8 @@ class Batch(Model):
 
 class Poll(Model):
     """Asks after many requests at once."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0123456789abcdef0123456789abcdef"], "wait": 30}]})
 
     ids: list[Id] = Field(min_length=1, max_length=MAX_BATCH)
     wait: float = Field(0.0, ge=0, le=MAX_WAIT_S, description="Seconds to wait for the first of them to end.")

@@ -61,6 +61,8 @@ class Problems:
         self._inline: OrderedDict[tuple[str, PrecisionName | None], ProblemFacts] = OrderedDict()
         self._readers: dict[PrecisionName | None, ProblemReader] = {}
         self._reading = threading.Lock()
+        self.all_loaded = False
+        """Whether `load_all` has been through."""
 
     def close(self) -> None:
         """Ends the processes that load problems."""
@@ -68,6 +70,15 @@ class Problems:
             for reader in self._readers.values():
                 stack.push(reader)
             self._readers = {}
+
+    def load_all(self) -> None:
+        """Whoever names a problem first should not wait until its file is loaded. One that is broken is told of to those who name it."""
+        for name in self.known:
+            try:
+                self.facts(name, None)
+            except ProblemError:
+                continue
+        self.all_loaded = True
 
     def named(self, text: str) -> str:
         """The name of the problem that is meant. Raises RefusedError."""
@@ -151,7 +162,7 @@ class Problems:
 
     def _reader(self, precision: PrecisionName | None) -> ProblemReader:
         if precision not in self._readers:
-            self._readers[precision] = ProblemReader(self.known, precision)
+            self._readers[precision] = ProblemReader(self.known, precision, LOAD_WITHIN_S)
         return self._readers[precision]
 
     def _written(self, inline: Inline) -> Path:

@@ -15,10 +15,9 @@ from db.requests import Requests
 from db.store import Store
 from evaluator.build.cache import default_root
 from evaluator.devices import choose_all
-from evaluator.engine.capacity import of_this_machine
 from evaluator.engine.local import LocalEngine
-from evaluator.engine.options import EngineOptions
-from evaluator.problem import ProblemError, discover
+from evaluator.engine.options import of_this_machine
+from evaluator.problem import discover
 from web.service.app import create_app
 from web.service.metrics import Metrics
 from web.service.options import level_of
@@ -38,26 +37,14 @@ def serve(options: argparse.Namespace, store: Store, listener: socket.socket) ->
     service = Service(store, problems, progress, Metrics(Requests(store)), None, Bounds(options.max_body << 20, options.queue))
 
     def engine() -> LocalEngine:
-        fits = of_this_machine(devices, options.jobs)
-        return LocalEngine(
-            EngineOptions(
-                device=devices[0],
-                more_devices=devices[1:],
-                stands_in=stands_in,
-                judges=fits.judges,
-                cache_root=default_root(),
-                level=level_of(options),
-                build_slots=fits.build_slots,
-                slot_bytes=fits.slot_bytes,
-                calibrations=newest(store, [device.unique_id for device in devices]),
-            )
-        )
+        calibrations = newest(store, [device.unique_id for device in devices])
+        return LocalEngine(of_this_machine(devices, stands_in, options.jobs, level_of(options), calibrations))
 
     if not options.accept_only:
         owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(8)}"
         service.runner = Runner(store, engine, problems, progress, service.metrics, owner, options.lease)
         service.runner.start()
-    threading.Thread(target=_load, args=(problems,), name="problems", daemon=True).start()
+    threading.Thread(target=problems.load_all, name="problems", daemon=True).start()
     config = uvicorn.Config(
         create_app(service), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=CLOSE_WITHIN_S
     )
@@ -67,15 +54,6 @@ def serve(options: argparse.Namespace, store: Store, listener: socket.socket) ->
         if service.runner is not None:
             service.runner.close(0.0)
         problems.close()
-
-
-def _load(problems: Problems) -> None:
-    """Whoever names a problem first should not wait until its file is loaded. One that is broken is told of to those who name it."""
-    for name in problems.known:
-        try:
-            problems.facts(name, None)
-        except ProblemError:
-            continue
 
 
 class _Server(uvicorn.Server):

@@ -73,6 +73,9 @@ async def ready(service: ServiceOf) -> Health:
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, headers=retry_after(STOPPING_PAUSE_S))
     if service.runner is not None and service.runner.trouble:
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", service.runner.trouble, headers=retry_after(STOPPING_PAUSE_S))
+    if not service.problems.all_loaded:
+        text = "The problems are being loaded."
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", text, headers=retry_after(STOPPING_PAUSE_S))
     await to_thread.run_sync(service.requests.find, ["0" * 32])
     return Health(status="ok")
 

@@ -72,6 +72,7 @@ def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Problems]:
     """The shipped problems."""
     made = Problems(discover(), tmp_path_factory.mktemp("references"), cpu())
+    made.load_all()
     yield made
     made.close()
 

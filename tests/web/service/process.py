@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import httpx2
 
-from tests.command_line import PROBLEM, PROJECT, submission
+from tests.command_line import PROBLEM, PROJECT
 
 START_S = 180
 """A busy machine takes a minute to start PyTorch in three processes."""
@@ -87,9 +87,7 @@ class Process:
         """Have it end in good order; returns the exit code."""
         assert self._running is not None
         self._running.send_signal(signal.SIGTERM)
-        code = self._running.wait(END_S)
-        self._forget()
-        return code
+        return self.wait()
 
     def kill(self) -> None:
         """As a crash would."""
@@ -104,9 +102,21 @@ class Process:
         self.client.close()
         self._running = None
 
-    def submit(self, source: str | None = None, **fields: Any) -> str:
-        """Hand in; returns the id."""
-        answer = self.client.post("/v1/evaluations", json={"problem": "double", "source": source or submission()} | fields)
+    def wait(self) -> int:
+        """Until it has ended; returns the exit code."""
+        assert self._running is not None
+        code = self._running.wait(END_S)
+        self._forget()
+        return code
+
+    def submit(self, source: str) -> str:
+        """Hand in an answer to double; returns the id."""
+        return self.hand_in(source=source)
+
+    def hand_in(self, **fields: Any) -> str:
+        """Hand in anything; returns the id."""
+        body = {name: value for name, value in ({"problem": "double"} | fields).items() if value is not None}
+        answer = self.client.post("/v1/evaluations", json=body)
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 

@@ -21,7 +21,7 @@ def test_a_token_is_stored_as_a_hash_and_found_again(store: Store) -> None:
     assert token.split("_")[2] not in " ".join(map(str, row))
     grant = Tokens(store).grant(f"Bearer {token}")
     assert grant is not None
-    assert (grant.author, grant.scopes, grant.per_day, grant.per_minute) == ("ada", {"read"}, 5, 60)
+    assert (grant.author, grant.scopes, grant.per_day, grant.per_minute) == ("ada", frozenset({"read"}), 5, 60)
 
 
 @pytest.mark.parametrize(
