@@ -1,18 +1,20 @@
 """Reads what was handed in, in a process of its own: a text that is made to be slow to parse must not hold up the service."""
 
-import ctypes
+import contextlib
 import logging
 import multiprocessing
+import os
 import signal
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from dataclasses import astuple, dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 from evaluator.engine.warm import start_judges_parent
 from evaluator.submission import Submission, of_text
 
 READ_WITHIN_S = 120.0
+END_WITHIN_S = 5.0
 TRIES = 2
-PR_SET_PDEATHSIG = 1
 log = logging.getLogger(__name__)
 
 
@@ -20,39 +22,66 @@ class ReadingError(Exception):
     """The process that reads has ended, or takes too long."""
 
 
+@dataclass(frozen=True)
+class Text:
+    """What was handed in; fields are the arguments of `of_text`."""
+
+    name: str
+    text: str
+    response: bool
+    problem: str
+    author: str
+    sample_id: int | None
+
+
 class Reading:
     """One process that reads submissions. Used by one thread at a time."""
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
 
-    def read(self, name: str, text: str, response: bool, problem: str, author: str, sample_id: int | None) -> Submission:
-        """As `of_text`. Raises ReadingError."""
+    def read(self, text: Text) -> Submission:
+        """The submission in a text. Raises ReadingError."""
         for left in reversed(range(TRIES)):
-            if self._pool is None:
-                start_judges_parent()
-                self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"), _begin)
+            pipe = self._pipe or self._start()
             try:
-                return self._pool.submit(of_text, name, text, response, problem, author, sample_id).result(READ_WITHIN_S)
-            except (BrokenProcessPool, TimeoutError, OSError) as error:
-                log.warning("%s could not be read: %s", name, error or type(error).__name__)
+                pipe.send(text)
+                if not pipe.poll(READ_WITHIN_S):
+                    self.close()
+                    raise ReadingError(f"reading it takes more than {READ_WITHIN_S:g} s")
+                submission: Submission = pipe.recv()
+            except (EOFError, OSError) as error:
+                log.warning("%s could not be read: the process that reads has ended", text.name)
                 self.close()
-                if not left or isinstance(error, TimeoutError):
-                    raise ReadingError(f"the process that reads submissions failed: {error or type(error).__name__}") from error
+                if not left:
+                    raise ReadingError("the process that reads submissions ended") from error
+            else:
+                return submission
         raise AssertionError("a last try either returns or raises")
 
     def close(self) -> None:
         """Kill the process."""
-        pool, self._pool = self._pool, None
-        if pool is None:
-            return
-        # There is no public way to end one that is at work.
-        for process in list((pool._processes or {}).values()):
-            process.kill()
-        pool.shutdown(wait=False, cancel_futures=True)
+        if self._process is not None and self._pipe is not None:
+            self._process.kill()
+            self._process.join(END_WITHIN_S)
+            self._pipe.close()
+        self._process = self._pipe = None
+
+    def _start(self) -> Connection:
+        start_judges_parent()
+        context = multiprocessing.get_context("forkserver")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs,), daemon=True, name="reading")
+        self._process.start()
+        theirs.close()
+        return self._pipe
 
 
-def _begin() -> None:
-    """The first that the process does: it ends with the service's fork server, its parent, and leaves Ctrl-C to the service."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def serve(pipe: Connection) -> None:
+    """Answer texts with the submissions in them until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the service's to handle
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pipe.send(of_text(*astuple(pipe.recv())))
+    os._exit(0)

@@ -7,6 +7,7 @@ decides a verdict.
 import hashlib
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from web.service.metrics import Metrics
 from web.service.models import Options
 from web.service.problems import Inline, Problems
 from web.service.progress import Progress
-from web.service.reading import Reading, ReadingError
+from web.service.reading import Reading, ReadingError, Text
 
 ATTEMPTS = 3
 """How often judging a request is begun where it ends on the machine's account, or with its process."""
@@ -39,6 +40,8 @@ PAUSE_S = 5.0
 IDLE_S = 1.0
 """How often a process that has nothing to do looks for what others have accepted."""
 PREFIX = "service/"
+YIELDING = 5
+"""By how much judges, workers and compilers are nicer than the process that answers calls; a candidate and its baseline alike."""
 log = logging.getLogger(__name__)
 
 
@@ -117,7 +120,7 @@ class Runner:
                 try:
                     with self._make_engine() as engine:
                         self._engine = engine
-                        engine.start()
+                        _start(engine)
                         self._metrics.sandbox(engine.sandbox_level)
                         self.trouble, self.failures = "", 0
                         for arrival in engine.run_together(self._jobs(), self._at_stage):
@@ -175,7 +178,7 @@ class Runner:
             return None
         try:
             options = Options.model_validate(content.get("options", {}))
-            submission = self._reading.read(name_of(claim), text, response, claim.problem, claim.author, claim.sample_id)
+            submission = self._reading.read(Text(name_of(claim), text, response, claim.problem, claim.author, claim.sample_id))
             problem = self._facts(claim, options)
         except (ReadingError, ProblemError, StoreError, ValidationError) as error:
             if claim.attempts < ATTEMPTS:
@@ -265,6 +268,29 @@ class Runner:
             return []
         failed = _failed(claim, entry.source, f"its result could not be stored: {error}")
         return [(claim, Entry.of(failed, entry.source, 1, None))]
+
+
+def yielding(call: Callable[[], object]) -> None:
+    """Call it with less of a claim to the processor, which processes that it starts inherit, for good: in a thread of its own."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + YIELDING)
+    call()
+
+
+def _start(engine: LocalEngine) -> None:
+    """Start the warm parents so that judges and compilers don't hold up whoever calls. Raises what the engine's start raises."""
+    failed: list[Exception] = []
+
+    def start() -> None:
+        try:
+            engine.start()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+            failed.append(error)
+
+    thread = threading.Thread(target=yielding, args=(start,), name="start", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 def name_of(claim: Claim) -> str:

@@ -23,7 +23,7 @@ from web.service.metrics import Metrics
 from web.service.options import level_of
 from web.service.problems import Problems
 from web.service.progress import Progress
-from web.service.runner import Runner
+from web.service.runner import Runner, yielding
 from web.service.state import Bounds, Service
 
 CLOSE_WITHIN_S = 5
@@ -44,7 +44,7 @@ def serve(options: argparse.Namespace, store: Store, listener: socket.socket) ->
         owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(8)}"
         service.runner = Runner(store, engine, problems, progress, service.metrics, owner, options.lease)
         service.runner.start()
-    threading.Thread(target=problems.load_all, name="problems", daemon=True).start()
+    threading.Thread(target=yielding, args=(problems.load_all,), name="problems", daemon=True).start()
     config = uvicorn.Config(
         create_app(service), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=CLOSE_WITHIN_S
     )
