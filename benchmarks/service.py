@@ -41,6 +41,7 @@ GROWTH_TARGET = 0.1
 GIVE_UP_S = 7200.0
 SAMPLE_S = 1.0
 RETRY_S = 0.2
+BEGIN_WITHIN_S = 5.0
 INFRASTRUCTURE = "infrastructure_error"
 
 HONEST = {
@@ -147,6 +148,8 @@ class Load:
                 group.create_task(self._client(client, waiting))
 
     async def _client(self, client: httpx2.AsyncClient, waiting: Iterator[Item]) -> None:
+        # Fifty people don't begin in the same millisecond.
+        await asyncio.sleep(random.uniform(0, BEGIN_WITHIN_S))
         for item in waiting:
             public_id = await self._hand_in(client, item)
             self.accepted[item.number] = public_id

@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
+from db.acceptance import Accepted, Group, Offer, Outcome, Refusal
 from db.error import StoreError
 from db.record import Entry
 from db.request_models import RequestRow, UsageRow
-from db.requests import Accepted, Claim, Group, LostClaimsError, Offer, Outcome, Refusal, Requests
+from db.requests import Claim, LostClaimsError, Requests
 from db.store import Store
 from evaluator.category import Category
 from tests.db.samples import result

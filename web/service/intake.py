@@ -19,7 +19,8 @@ from typing import Any
 from anyio import to_thread
 from pydantic import ValidationError
 
-from db.requests import Accepted, Group, Offer, Outcome, Refusal, Requests
+from db.acceptance import Accepted, Group, Offer, Outcome, Refusal
+from db.requests import Requests
 from web.service.errors import RefusedError, invalid, retry_after
 from web.service.models import Submit
 from web.service.problems import Inline, Problems

@@ -4,10 +4,8 @@ One thread runs the engine, whose own threads draw jobs from `_jobs`; another re
 decides a verdict.
 """
 
-import hashlib
 import json
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,17 +19,19 @@ from db.error import StoreError
 from db.record import Entry
 from db.requests import Claim, LostClaimsError, Requests
 from db.store import Store
-from evaluator.category import CATEGORIES, Category
-from evaluator.engine.jobs import Wishes, make_job, rejected
+from evaluator.category import Category
+from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine
 from evaluator.judge.bench import Job
 from evaluator.problem import ProblemError, ProblemFacts
-from evaluator.result import Result, now
+from evaluator.result import Result
 from web.service.metrics import Metrics
 from web.service.models import Options
+from web.service.priority import start
 from web.service.problems import Inline, Problems
 from web.service.progress import Progress
 from web.service.reading import Reading, ReadingError, Text
+from web.service.work import PREFIX, failed, name_of, wishes
 
 ATTEMPTS = 3
 """How often judging a request is begun where it ends on the machine's account, or with its process."""
@@ -39,9 +39,6 @@ PAUSE_S = 5.0
 """Before a request is tried again that failed on the machine's account, and before a database or an engine is that did."""
 IDLE_S = 1.0
 """How often a process that has nothing to do looks for what others have accepted."""
-PREFIX = "service/"
-YIELDING = 5
-"""By how much judges, workers and compilers are nicer than the process that answers calls; a candidate and its baseline alike."""
 log = logging.getLogger(__name__)
 
 
@@ -120,7 +117,7 @@ class Runner:
                 try:
                     with self._make_engine() as engine:
                         self._engine = engine
-                        _start(engine)
+                        start(engine)
                         self._metrics.sandbox(engine.sandbox_level)
                         self.trouble, self.failures = "", 0
                         for arrival in engine.run_together(self._jobs(), self._at_stage):
@@ -191,7 +188,7 @@ class Runner:
             self._store_all([(claim, Entry.of(rejected(submission), submission.code, submission.first_line, None))])
             return None
         self._work[submission.name] = _Work(claim, problem)
-        return make_job(submission, problem, self._problems.case(problem, options), _wishes(options))
+        return make_job(submission, problem, self._problems.case(problem, options), wishes(options))
 
     def _facts(self, claim: Claim, options: Options) -> ProblemFacts:
         """Raises ProblemError, StoreError."""
@@ -202,7 +199,7 @@ class Runner:
 
     def _fail(self, claim: Claim, source: str, why: str) -> None:
         """Have a claim end without a verdict, on our account."""
-        self._store_all([(claim, Entry.of(_failed(claim, source, why), source, 1, None))])
+        self._store_all([(claim, Entry.of(failed(claim, source, why), source, 1, None))])
 
     def _again(self, claims: Sequence[Claim]) -> None:
         for claim in claims:
@@ -266,60 +263,5 @@ class Runner:
         if entry.result.category is Category.INFRASTRUCTURE_ERROR:
             self._again([claim])  # not even that there is no verdict can be stored: perhaps later
             return []
-        failed = _failed(claim, entry.source, f"its result could not be stored: {error}")
-        return [(claim, Entry.of(failed, entry.source, 1, None))]
-
-
-def yielding(call: Callable[[], object]) -> None:
-    """Call it with less of a claim to the processor, which processes that it starts inherit, for good: in a thread of its own."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + YIELDING)
-    call()
-
-
-def _start(engine: LocalEngine) -> None:
-    """Start the warm parents so that judges and compilers don't hold up whoever calls. Raises what the engine's start raises."""
-    failed: list[Exception] = []
-
-    def start() -> None:
-        try:
-            engine.start()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
-            failed.append(error)
-
-    thread = threading.Thread(target=yielding, args=(start,), name="start", daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-
-
-def name_of(claim: Claim) -> str:
-    """What the submission of a request is called in the database."""
-    return f"{PREFIX}{claim.public_id}"
-
-
-def _wishes(options: Options) -> Wishes:
-    return Wishes(
-        timeout_s=options.timeout_s,
-        precision=options.precision,
-        shapes=options.shapes,
-        protocol=options.protocol,
-        baselines=tuple(dict.fromkeys(["eager", *options.baselines])),
-    )
-
-
-def _failed(claim: Claim, source: str, why: str) -> Result:
-    category = Category.INFRASTRUCTURE_ERROR
-    return Result(
-        submission=name_of(claim),
-        author=claim.author,
-        sample_id=claim.sample_id,
-        problem=claim.problem,
-        status=category.status,
-        category=category,
-        message=why,
-        hint=CATEGORIES[category].hint,
-        source_sha256=hashlib.sha256(source.encode("utf-8", "backslashreplace")).hexdigest(),
-        started_at=now(),
-        duration_s=0.0,
-    )
+        bare = failed(claim, entry.source, f"its result could not be stored: {error}")
+        return [(claim, Entry.of(bare, entry.source, 1, None))]

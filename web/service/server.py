@@ -21,9 +21,10 @@ from evaluator.problem import discover
 from web.service.app import create_app
 from web.service.metrics import Metrics
 from web.service.options import level_of
+from web.service.priority import yielding
 from web.service.problems import Problems
 from web.service.progress import Progress
-from web.service.runner import Runner, yielding
+from web.service.runner import Runner
 from web.service.state import Bounds, Service
 
 CLOSE_WITHIN_S = 5

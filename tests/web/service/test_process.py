@@ -79,21 +79,6 @@ def test_what_is_cancelled_while_it_is_judged_has_no_result(process: Process) ->
         assert count == 0
 
 
-def children(process: Process, word: str) -> list[psutil.Process]:
-    return [child for child in psutil.Process(process.pid).children() if word in " ".join(child.cmdline())]
-
-
-@pytest.mark.parametrize("word", ["zygote", "forkserver"])
-def test_a_warm_parent_that_is_killed_costs_no_result(process: Process, word: str) -> None:
-    ids = [process.submit(SLOW.replace("+ 3", f"+ {number}")) for number in range(3, 6)]
-    time.sleep(1)
-    found = children(process, word)
-    assert found
-    for child in found:
-        child.kill()
-    assert [process.verdict(public_id)["category"] for public_id in ids] == ["wrong_values"] * 3
-
-
 def test_figures_tell_of_verdicts_and_of_the_sandbox(process: Process) -> None:
     process.verdict(process.submit(WRONG))
     text = process.client.get("/metrics").text
