@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from command import exits
-from command.checks import check_options, check_protocol, find_sanitizer, problem_meant
+from command.checks import check_cores, check_options, check_protocol, find_sanitizer, problem_meant
 from command.options import level_of, parser
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
     devices, stands_in = choose_all(options.device)
     check_protocol(options.protocol, devices[0])
+    check_cores(options.cores, devices[0])
     sanitizer = find_sanitizer(options.sanitize, devices[0]) if options.sanitize else None
     with Store.open(options.db) as store, Outputs(options) as outputs, ProblemReader(known, options.dtype) as problems:
         store.start_run(sys.argv, submissions.expected)

@@ -1,7 +1,7 @@
 """How far times can be trusted, on a ladder of honest kernels.
 
     python -m benchmarks.timing [--device cuda|cpu] [--protocol NAME] [--repetitions 20] [--budget 900] [--rungs NAME,…] [--ncu NAME]
-                                [--json FILE]
+                                [--cores LIST/LIST/…] [--json FILE]
 
 (a) Repeatability: each kernel is judged over and over, by turns of the whole ladder, until that was often enough or the budget (in seconds)
 is spent; the spread is how far the speedup of 19 of 20 evaluations is from their median at the most.
@@ -10,23 +10,28 @@ beginning of a call's first kernel to the end of its last one. One of them is me
 sum of its kernels. On a processor it is the profiler's own clock around the call.
 (c) Cost: what the timing takes beyond the calls, for each of them, and the bias of the device time against the truth.
 
+On a processor, `--cores` judges every kernel with its workers kept to each of these lists of cores by turns, side by side; `none` keeps
+them to no cores.
+
 The submissions are PyTorch's own kernels, so that nothing is compiled, and their references the same work done otherwise.
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import io
 import json
 import math
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +40,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.hold import bench_of
+from evaluator.figures import cores_text
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.bursts import room_bytes
+from evaluator.judge.cores import read_cores
 from evaluator.judge.evaluation import evaluate
+from evaluator.judge.flush import Flush
 from evaluator.judge.memory import Memory
 from evaluator.judge.protocols import choose
-from evaluator.judge.side import Flush
 from evaluator.problem import load
 from evaluator.result import EVALUATOR_VERSION, Result
 
@@ -148,6 +155,8 @@ class Climbed:
     """What is known of one rung."""
 
     rung: str
+    cores: tuple[int, ...] = ()
+    """What its workers were kept to."""
     speedups: list[float] = field(default_factory=list)
     times_ms: list[float] = field(default_factory=list)
     """The submission's, of each evaluation."""
@@ -271,13 +280,26 @@ def truth_ms(caller: Caller, budget_s: float) -> float | None:
     calls = max(3, min(TRUTH_CALLS, int(budget_s / max(time.monotonic() - start, 1e-3))))
     kinds = torch.profiler.ProfilerActivity
     activities = [kinds.CPU, kinds.CUDA] if caller.device.type == "cuda" else [kinds.CPU]
-    with torch.profiler.profile(activities=activities) as profile:
+    with _without_chatter(), torch.profiler.profile(activities=activities) as profile:
         for _ in range(calls):
             caller()
             caller.synchronize()
     events = list(profile.events() or ())
     found = kernel_spans_ms(events) if caller.device.type == "cuda" else [event.cpu_time / 1e3 for event in events if event.name == CALL]
     return statistics.median(found) if found else None
+
+
+@contextlib.contextmanager
+def _without_chatter() -> Iterator[None]:
+    """Keep standard error free of the lines that the profiler's library writes there whenever it starts and stops."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def kernel_spans_ms(events: Sequence[Any]) -> list[float]:
@@ -338,33 +360,36 @@ def call_under_ncu(name: str) -> None:
 def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
     """Measure as much as the budget is enough for: truth first, then evaluations by turns."""
     start = time.monotonic()
-    climbed = [Climbed(rung.name) for rung in rungs]
     with tempfile.TemporaryDirectory() as name, bench_of(options.device) as bench:
         folder = Path(name)
+        benches = [replace(bench, cores=cores) for cores in options.cores or [bench.cores]]
+        ways = [(rung, each, Climbed(rung.name, each.cores)) for rung in rungs for each in benches]
+        climbed = [one for _, _, one in ways]
         is_cold = choose(options.protocol, bench.device.kind).is_cold
-        for rung, one in zip(rungs, climbed, strict=True):
+        for rung, _, one in ways:
             caller = Caller(rung, folder, torch.device(bench.device.torch_device), is_cold)
-            one.truth_ms = truth_ms(caller, TRUTH_SHARE * options.budget / len(rungs))
+            one.truth_ms = truth_ms(caller, TRUTH_SHARE * options.budget / len(ways))
             caller.close()
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 torch.cuda.empty_cache()
         for _ in range(options.repetitions):
-            for rung, one in zip(rungs, climbed, strict=True):
+            for rung, each, one in ways:
                 if time.monotonic() - start >= options.budget and one.speedups:
                     return climbed
-                one.note(judge(bench, rung, folder, options.protocol))
+                one.note(judge(each, rung, folder, options.protocol))
     return climbed
 
 
 def table_of(climbed: Sequence[Climbed]) -> Table:
     """A line for each rung."""
-    columns = ("kernel", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise")
+    columns = ("kernel", "cores", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise")
     table = Table(*columns, "truth ms", "ncu ms", "bias", "beside a call, ms", "failed")
     for one in climbed:
         mark = {True: " ✓", False: " ✗", None: ""}
         bias = "" if one.bias_ms is None or not one.truth_ms else f"{one.bias_ms * 1e3:+.2f} µs, {one.bias_ms / one.truth_ms:+.1%}"
         table.add_row(
             one.rung,
+            cores_text(one.cores),
             _figure(one.time_ms),
             str(len(one.speedups)),
             _figure(statistics.median(one.speedups) if one.speedups else None),
@@ -381,6 +406,10 @@ def table_of(climbed: Sequence[Climbed]) -> Table:
     return table
 
 
+def _core_lists(text: str) -> list[tuple[int, ...]]:
+    return [() if part == "none" else read_cores(part) for part in text.split("/")]
+
+
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
@@ -391,9 +420,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--protocol")
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="seconds; begun rounds of the ladder may be cut short")
+    parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="seconds, but every kernel is judged once")
     parser.add_argument("--rungs", help="only those whose names begin like one of these, with commas between them")
     parser.add_argument("--ncu", metavar="NAME", help="the rung to be measured by ncu too, as in 'elementwise 16777216'")
+    parser.add_argument("--cores", type=_core_lists, metavar="LIST/…", help="on a processor: lists of cores as in 0-3, or none, to compare")
     parser.add_argument("--under-ncu", metavar="NAME", help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)

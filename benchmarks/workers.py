@@ -30,9 +30,9 @@ from evaluator.devices import Device
 from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.attempt import WORKER_ENTRY
 from evaluator.judge.lock import DeviceLock
-from evaluator.judge.session import Worker
+from evaluator.judge.session import Recorded, Worker
+from evaluator.judge.starter import WORKER_ENTRY
 from evaluator.sandbox import Program, Zygote
 from evaluator.sandbox.child import FIRST_DESCRIPTOR
 from evaluator.sandbox.view import PROJECT_ROOT
@@ -108,9 +108,8 @@ class Starter:
         lock = DeviceLock(f"{self.device.unique_id}-start-{os.getpid()}")
         source = SUBMISSION.format(device=self.device.torch_device)
         start = time.perf_counter()
-        worker = Worker.start(
-            self.zygote, program, self.builder, lock, no_device=self.device.kind == "cpu", record=self.recorder is not None
-        )
+        record: Recorded | None = "launches" if self.recorder else None
+        worker = Worker.start(self.zygote, program, self.builder, lock, no_device=self.device.kind == "cpu", record=record)
         try:
             worker.request("ping", DEADLINE_S)
             way.ready_s.append(time.perf_counter() - start)

@@ -1,7 +1,8 @@
 """What is asked for, checked before anything is judged."""
 
 import argparse
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,14 @@ def check_protocol(name: str | None, device: "Device") -> None:
         choose(name, device.kind)
     except UnknownProtocolError as error:
         raise UsageError(f"--protocol: {error}") from error
+
+
+def check_cores(cores: Collection[int], device: "Device") -> None:
+    """Raises UsageError where calls can't be timed on those."""
+    if cores and device.kind != "cpu":
+        raise UsageError("--cores is for the CPU, and this run judges on a GPU; leave it out there")
+    if missing := set(cores) - os.sched_getaffinity(0):
+        raise UsageError(f"--cores: this process may not run on {', '.join(map(str, sorted(missing)))}")
 
 
 def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":

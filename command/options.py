@@ -69,6 +69,13 @@ def parser() -> argparse.ArgumentParser:
     add("--author", metavar="NAME", help="author of every submission")
     add("--protocol", metavar="NAME", help="how calls are timed: cold, throughput or graph on a GPU, cpu elsewhere (default: cold or cpu)")
     add(
+        "--cores",
+        type=_cores,
+        default=(),
+        metavar="LIST",
+        help="on the CPU: the cores that calls are timed on, as in 0-3, and that compilers keep off (default: one thread of each core)",
+    )
+    add(
         "--baseline",
         type=_baselines,
         default=("eager",),
@@ -121,6 +128,15 @@ def _baselines(text: str) -> tuple[str, ...]:
     if unknown := set(kinds) - {"eager", "compile"}:
         raise argparse.ArgumentTypeError(f"there is no baseline {', '.join(sorted(unknown))}; there is eager, compile")
     return kinds
+
+
+def _cores(text: str) -> tuple[int, ...]:
+    from evaluator.judge.cores import read_cores
+
+    try:
+        return read_cores(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _wish(text: str) -> "Wish":

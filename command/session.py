@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from command import exits
@@ -188,4 +188,5 @@ class Session:
         from evaluator.engine.options import of_this_machine
 
         calibrations = newest(self.store, [device.unique_id for device in self.devices])
-        return of_this_machine(self.devices, self.stands_in, self.options.jobs, level_of(self.options), calibrations, self.sanitizer)
+        found = of_this_machine(self.devices, self.stands_in, self.options.jobs, level_of(self.options), calibrations)
+        return replace(found, sanitizer=self.sanitizer, cores=self.options.cores)

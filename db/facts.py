@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from evaluator.figures import percent, rate_text
-from evaluator.result import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence
+from evaluator.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
+from evaluator.figures import cores_text, percent, rate_text
+from evaluator.judge.protocols import PROTOCOLS
 
 _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
@@ -35,6 +36,40 @@ def spells(states: Sequence[DeviceState]) -> Iterator[Spell]:
         others = max((state.other_processes for state in found if state.other_processes is not None), default=None)
         told = "not known" if others is None else others
         yield Spell(stage, len(found), sm_clock, memory_clock, temperature, power, ", ".join(reasons), told)
+
+
+def timing_facts(timing: TimingEvidence) -> dict[str, object]:
+    """What a time is of, how the timing went, and what was added to it; None stands for what does not apply."""
+    protocol = PROTOCOLS.get(timing.protocol or "")
+    cores = f"{cores_text(timing.cores)}, {len(timing.cores)} in all" if timing.cores else None
+    charged = {
+        "is computed before the call": timing.ahead_ms,
+        "arrives late": timing.deferred_ms,
+        "is computed after the answer": timing.background_ms,
+        "the claims leave out": timing.unclaimed_ms,
+    }
+    facts: dict[str, object] = {
+        "protocol": f"{protocol.name}: {protocol.text}" if protocol else timing.protocol,
+        "not timed as asked for": timing.fallback or None,
+        "ended": _ending_text(timing) if timing.stop else None,
+        "kept to the cores": f"{cores}; a thread was found to have left them" if timing.strayed else cores,
+    }
+    facts |= {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
+    facts |= {f"the baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
+    return facts | {"the baseline counts without the candidate": f"{timing.baseline_ms:.5g} ms" if timing.disturbed else None}
+
+
+def _ending_text(timing: TimingEvidence) -> str:
+    """How the timing began and ended."""
+    why = {"precise": "the speedup was known to 1 %", "budget": "the time for it was spent"}.get(timing.stop, timing.stop)
+    began = f"{timing.warm_up_calls} calls of each to warm up{'' if timing.steady else ', at the end of which times still changed'}"
+    return f"when {why}: {timing.blocks} blocks of {timing.calls_in_block}, after {began}"
+
+
+def shape_words(shape: ShapeEvidence) -> tuple[str, str]:
+    """Which shape was asked for, and what came of it."""
+    verdict = "right" if shape.right else "not known" if shape.right is None else str(shape.category)
+    return shape.case if shape.declared else f"{shape.case} (made from the problem's numbers)", verdict
 
 
 def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:

@@ -9,7 +9,7 @@ from sqlalchemy import func, or_, select
 from db.boards import Filters, author_id, chunks, newest_boards, places
 from db.error import StoreError
 from db.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
-from db.part_models import LightRow
+from db.part_models import BaselineRow, LightRow
 from db.store import Store
 from evaluator.category import CATEGORIES, Category, Status
 
@@ -41,6 +41,9 @@ class LeaderboardRow:
     speed_of_light: float | None
     """The share of it that the submission has; None where it is not known."""
     baseline_speed_of_light: float | None
+    best_baseline: str | None = None
+    """The kind of the fastest baseline, where there are others than the default one."""
+    best_baseline_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +180,21 @@ def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any,
         .join(SourceRow, SourceRow.id == row.source_id)
         .outerjoin(LightRow, LightRow.evaluation_id == row.id)
     )
-    return {item[0]: item[1:] for ids in chunks(evaluation_ids) for item in connection.execute(query.where(row.id.in_(ids)))}
+    best = _best_baselines(connection, evaluation_ids)
+    nothing = (None, None)
+    return {
+        item[0]: (*item[1:], *best.get(item[0], nothing))
+        for ids in chunks(evaluation_ids)
+        for item in connection.execute(query.where(row.id.in_(ids)))
+    }
+
+
+def _best_baselines(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[str, float]]:
+    """Kind and time of the fastest baseline, of evaluations that have several."""
+    found: dict[int, list[tuple[float, str]]] = {}
+    row = BaselineRow
+    for ids in chunks(evaluation_ids):
+        query = select(row.evaluation_id, row.runtime_ms, row.kind).where(row.evaluation_id.in_(ids))
+        for number, time_ms, kind in connection.execute(query):
+            found.setdefault(number, []).append((time_ms, kind))
+    return {number: (min(times)[1], min(times)[0]) for number, times in found.items() if len(times) > 1}

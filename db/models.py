@@ -277,7 +277,7 @@ class EvaluationRow(Base):
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     """First half of the SHA-256 of the whole result: two evaluations with the same one are the same."""
     evidence: Mapped[bytes] = mapped_column(LargeBinary)
-    """What of the `evaluator.result.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
+    """What of the `evaluator.evidence.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
 
 
 class StandingRow(Base):

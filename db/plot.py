@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from db.error import StoreError
+from evaluator.evidence import ErrorFigures, ErrorMap, RoundEvidence
 from evaluator.plain import plain_line
-from evaluator.result import ErrorFigures, ErrorMap, Result, RoundEvidence
+from evaluator.result import Result
 
 MAX_TITLE = 80
 LEVELS = 10

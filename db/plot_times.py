@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from db.error import StoreError
+from evaluator.evidence import DeviceState, TimingEvidence, TimingSide
 from evaluator.plain import plain_line
-from evaluator.result import DeviceState, Result, TimingEvidence, TimingSide
+from evaluator.result import Result
 
 FORMATS = (".png", ".svg")
 COLOURS = ("#c2571a", "#35618f", "#5b8c5a", "#8a5a9e", "#777777")
@@ -40,7 +41,7 @@ def times_figure(result: Result) -> Any:
     figure = Figure(figsize=(9.6, 6.4 if states else 4.8), layout="constrained")
     rows = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1)) if states else [figure.subplots()]
     for (name, side), colour in zip(sides(timing), COLOURS, strict=False):
-        _draw_side(rows[0], name, side, colour)
+        draw_side(rows[0], name, side, colour)
     rows[0].set_ylabel("time of a call in ms")
     rows[0].set_yscale("log")
     rows[0].legend(loc="best", fontsize="small")
@@ -58,14 +59,7 @@ def sides(timing: TimingEvidence) -> list[tuple[str, TimingSide]]:
     return [("submission", timing.candidate), ("baseline", timing.baseline), *others, *alone]
 
 
-def clock_trace(states: Sequence[DeviceState]) -> list[DeviceState]:
-    """Readings of the timing that counts, which is the last one, where they have a moment and a clock."""
-    last = next((state.stage.removeprefix("after ") for state in reversed(states)), "")
-    names = (last, f"before {last}", f"after {last}")
-    return [state for state in states if state.stage in names and state.at_s is not None and state.sm_clock_mhz is not None]
-
-
-def _draw_side(axes: Any, name: str, side: TimingSide, colour: str) -> None:
+def draw_side(axes: Any, name: str, side: TimingSide, colour: str) -> None:
     """Samples as dots, those far off as crosses, and the median as a line; of a record without moments in their order."""
     at_s = side.at_s if len(side.at_s) == len(side.samples_ms) else tuple(float(number) for number in range(len(side.samples_ms)))
     far = set(side.outliers)
@@ -77,6 +71,13 @@ def _draw_side(axes: Any, name: str, side: TimingSide, colour: str) -> None:
     axes.plot([at_s[number] for number in far], [side.samples_ms[number] for number in far], "x", color=colour, markersize=6)
     if at_s:
         axes.hlines(side.median_ms, min(at_s), max(at_s), colors=colour, linewidth=0.8)
+
+
+def clock_trace(states: Sequence[DeviceState]) -> list[DeviceState]:
+    """Readings of the timing that counts, which is the last one, where they have a moment and a clock."""
+    last = next((state.stage.removeprefix("after ") for state in reversed(states)), "")
+    names = (last, f"before {last}", f"after {last}")
+    return [state for state in states if state.stage in names and state.at_s is not None and state.sm_clock_mhz is not None]
 
 
 def _draw_clocks(axes: Any, states: Sequence[DeviceState]) -> None:

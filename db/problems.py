@@ -92,6 +92,13 @@ def versions(store: Store, problem: str) -> tuple[Version, ...]:
     return tuple(sorted(found, key=lambda version: -version.last_id))
 
 
+def protocols(store: Store, problem: str) -> tuple[str | None, ...]:
+    """By which protocols it was timed: None, the device's default, first, and then the others there are. Raises StoreError."""
+    with store.read() as connection:
+        found = connection.execute(select(BoardRow.protocol).where(BoardRow.problem == problem).distinct()).scalars().all()
+    return (None, *sorted({protocol for protocol in found if protocol is not None}))
+
+
 def records(store: Store, problem: str) -> tuple[Record, ...]:
     """A record for each board of the problem's newest version that has an `ok` evaluation."""
     with store.read() as connection:

@@ -19,7 +19,7 @@ from db.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.overall import OverallBoard
 from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.category import CATEGORIES
-from evaluator.figures import light_text
+from evaluator.figures import best_text, light_text
 from evaluator.plain import cell, rendered
 
 
@@ -141,14 +141,17 @@ def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Seq
     title = [problem, case or "no case", device_name or "unknown device"]
     title += [name for name in (precision, protocol) if name not in (None, "own")]
     table = Table(title=cell(" · ".join(title)), title_justify="left")
-    for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", "of light (baseline)"):
+    has_others = any(row.best_baseline for row in rows)
+    best = ("best baseline ms",) if has_others else ()
+    for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", *best, "of light (baseline)"):
         table.add_column(name, justify="right")
     for name in ("author", "submission", "block", "evaluation"):
         table.add_column(name)
     for row in rows:
         interval = "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}"
         light = light_text(row.speed_of_light, row.baseline_speed_of_light)
-        figures = (str(row.rank), f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", light)
+        others = (best_text(row.best_baseline, row.best_baseline_ms),) if has_others else ()
+        figures = (str(row.rank), f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", *others, light)
         table.add_row(*map(cell, (*figures, row.author, row.submission, row.block, row.evaluation_id)))
     return table
 

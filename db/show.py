@@ -9,23 +9,22 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from db.facts import conditions_facts, floor_text, light_facts, spells
+from db.facts import conditions_facts, floor_text, light_facts, shape_words, spells, timing_facts
 from db.store import StoredEvaluation
-from evaluator.figures import percent
-from evaluator.plain import block, cell, rendered
-from evaluator.result import (
+from evaluator.evidence import (
     AblationEvidence,
     BuildEvidence,
-    Environment,
     ErrorFigures,
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
-    Result,
     RoundEvidence,
     SanitizerEvidence,
     TimingEvidence,
 )
+from evaluator.figures import percent
+from evaluator.plain import block, cell, rendered
+from evaluator.result import Environment, Result
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
@@ -71,7 +70,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
             "problem": result.problem,
             "case": result.case,
             "precision": result.precision,
-            "protocol": result.evidence.timing.protocol if result.evidence.timing else result.protocol,
+            "protocol": None if result.evidence.timing else result.protocol,
             "device": result.device,
             "started": result.started_at.isoformat(sep=" ", timespec="seconds"),
             "duration": f"{result.duration_s:.2f} s",
@@ -136,29 +135,7 @@ def _timing(timing: TimingEvidence) -> Iterator[RenderableType]:
         count = f"{len(side.samples_ms)}" + (f", {len(side.outliers)} far off" if side.outliers else "")
         table.add_row(*map(cell, (name, *figures, count, f"{statistics.median(side.wall_ms):.5g}" if side.wall_ms else "")))
     yield table
-    charged = {
-        "is computed before the call": timing.ahead_ms,
-        "arrives late": timing.deferred_ms,
-        "is computed after the answer": timing.background_ms,
-        "the claims leave out": timing.unclaimed_ms,
-    }
-    facts: dict[str, object] = {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
-    facts |= {f"the baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
-    if timing.fallback:
-        facts["not timed as asked for"] = timing.fallback
-    if timing.stop:
-        facts["ended"] = _ending_text(timing)
-    if timing.disturbed:
-        facts["the baseline counts without the candidate"] = f"{timing.baseline_ms:.5g} ms"
-    if facts:
-        yield _facts(facts)
-
-
-def _ending_text(timing: TimingEvidence) -> str:
-    """How the timing began and ended."""
-    why = {"precise": "the speedup was known to 1 %", "budget": "the time for it was spent"}[timing.stop]
-    began = f"{timing.warm_up_calls} calls of each to warm up{'' if timing.steady else ', at the end of which times still changed'}"
-    return f"when {why}: {timing.blocks} blocks of {timing.calls_in_block}, after {began}"
+    yield _facts(timing_facts(timing))
 
 
 def _baselines_text(result: Result) -> str | None:
@@ -260,8 +237,7 @@ def _shapes(evidence: Evidence) -> Iterator[RenderableType]:
     yield _heading(f"In other shapes (generalises: {evidence.generalises})")
     table = Table("shapes", "inputs", "verdict", "")
     for shape in evidence.shapes:
-        verdict = "right" if shape.right else "not known" if shape.right is None else str(shape.category)
-        name = shape.case if shape.declared else f"{shape.case} (made from the problem's numbers)"
+        name, verdict = shape_words(shape)
         table.add_row(cell(name), cell("; ".join(shape.inputs)), cell(verdict), cell(shape.message))
     yield table
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from evaluator.result import Record
+from evaluator.evidence import Record
 
 COPY = "copy"
 """The ceiling on bytes; every other is on operations."""

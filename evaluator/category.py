@@ -209,7 +209,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "compiler output; the header belongs to no toolkit",
             "Include only headers of the C++ standard library, CUDA and PyTorch.",
         ),
-        cuda_compile_error=("nvcc refused the CUDA source.", "compiler output", "Mend the first error in the compiler's output."),
+        cuda_compile_error=(
+            "A compiler refused a kernel's source: nvcc, NVRTC, Triton or Numba.",
+            "compiler output, or the exception that a compiler raised in the worker",
+            "Mend the first error in the compiler's output.",
+        ),
         cpp_compile_error=("The C++ compiler refused the C++ source.", "compiler output", "Mend the first error in the compiler's output."),
         link_error=(
             "The objects compiled but did not link or load.",
@@ -346,8 +350,8 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         Status.NOT_EVALUATED,
         no_device=("The device that the submission needs is not there.", "devices of the machine", "Run on a machine with the device."),
         no_toolchain=(
-            "The machine lacks a compiler or a header that the build needs.",
-            "compiler search or compiler output",
+            "The machine lacks a compiler, a header or a package that the kernels are compiled with.",
+            "compiler search, compiler output, or the packages installed",
             "Install the toolkit named.",
         ),
         infrastructure_error=(

@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator.category import Status
+from evaluator.evidence import Evidence, TimingSide
 from evaluator.figures import light_text
 from evaluator.plain import PIPE_WIDTH, cell, plain_line
-from evaluator.result import Evidence, Result, TimingSide
+from evaluator.result import Result
 
 if TYPE_CHECKING:
     from evaluator.judge.bench import Job

@@ -1,9 +1,16 @@
 """Figures as people read them."""
 
+from collections.abc import Collection
+
 
 def light_text(share: float | None, baseline_share: float | None) -> str:
     """Shares of the speed of light, the baseline's in parentheses: `71.2 % (23.1 %)`; empty where they are not known."""
     return "" if share is None or baseline_share is None else f"{percent(share)} ({percent(baseline_share)})"
+
+
+def best_text(kind: str | None, time_ms: float | None) -> str:
+    """The fastest baseline where there are several: `0.512 (compile)`; empty where there are not."""
+    return "" if kind is None or time_ms is None else f"{time_ms:.4g} ({kind})"
 
 
 def percent(share: float) -> str:
@@ -19,3 +26,14 @@ def rate_text(per_s: float, unit: str) -> str:
         if per_s >= factor:
             return f"{per_s / factor:.3g} {prefix}{unit}/s"
     return f"{per_s:.3g} {unit}/s"
+
+
+def cores_text(cores: Collection[int]) -> str:
+    """Numbers as in `0-3,8`."""
+    parts: list[list[int]] = []
+    for number in sorted(cores):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)

@@ -174,6 +174,7 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "nan"), "--timeout"),
         (("--engine", "ray"), "--engine ray"),
         (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
+        (("--device", "cpu", "--cores", "99999"), "--cores: this process may not run on 99999"),
         (("--db", "mysql://host/results"), "not supported"),
     ],
 )
@@ -183,7 +184,24 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
     assert not bench.database.exists() or bench.rows() == []
 
 
+def test_what_is_no_list_of_cores_is_refused(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    finished = bench.run("double", "--cores", "two")
+    assert finished.code == 2 and "'two' is no list of cores as in 0-3,8" in finished.stderr
+
+
 # What a run does
+
+
+def test_calls_are_timed_on_the_cores_that_were_asked_for(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    last = max(os.sched_getaffinity(0))
+    assert bench.run("double", "--cores", str(last)).code == 0
+    with Store.open(f"sqlite:///{bench.database}") as store:
+        stored = store.get(1)
+    assert stored is not None and stored.result.environment is not None and stored.result.evidence.timing is not None
+    assert stored.result.evidence.timing.cores == (last,)
+    assert stored.result.environment.settings["threads"] == 1
 
 
 def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> None:

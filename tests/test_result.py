@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from evaluator.category import CATEGORIES, Category, Status
-from evaluator.result import ErrorFigures, Evidence, Result, RoundEvidence, now
+from evaluator.evidence import ErrorFigures, Evidence, RoundEvidence
+from evaluator.result import Result, now
 
 TIMES = {"runtime_ms": 1.0, "baseline_ms": 2.0, "speedup": 2.0}
 

@@ -29,7 +29,17 @@ NEEDS_NO_NVCC = {
 """CUDA submissions that fail before there is anything to compile."""
 
 
+FOR_A_GPU = {
+    "submissions/gelu_tanh/torch_compiled.py",
+    "submissions/gelu_tanh/triton_in_compiled.py",
+    "submissions/gelu_tanh/load_files.py",
+}
+"""What torch.compile or nvcc would take long to compile, with no other verdict than the rest has."""
+
+
 def judged_on_cpu(name: str) -> bool:
+    if name in FOR_A_GPU:
+        return False
     return name in COMPILED_ON_CPU | NEEDS_NO_NVCC or "cuda_sources" not in (ROOT / name).read_text(encoding="utf-8")
 
 

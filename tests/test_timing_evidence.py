@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.result import TimingEvidence, TimingSide
+from evaluator.evidence import TimingEvidence, TimingSide
 
 
 def side(*samples_ms: float) -> TimingSide:

@@ -6,6 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from db.boards import author_id
+from db.foreign import ForeignHistoryRow, foreign_history
+from db.generality import generality
 from db.history import HistoryRow, history
 from db.leaderboard import Failures, LeaderboardRow, failures
 from db.overall import OverallBoard, OverallRow, overall
@@ -29,6 +31,8 @@ class AuthorPage(Answer):
     name: str
     overall: tuple[tuple[OverallBoard, OverallRow], ...]
     table: Table[LeaderboardRow]
+    generality: dict[int, str]
+    """Of the places that are shown, by the evaluation's id."""
     failures: Failures
     latest: tuple[Arrival, ...]
     fast_p: tuple[float, ...] = FAST_P
@@ -40,6 +44,8 @@ class SubmissionPage(Answer):
 
     name: str
     rows: tuple[HistoryRow, ...]
+    foreign: tuple[ForeignHistoryRow, ...]
+    """What other harnesses said of it."""
 
 
 @page(router, "/author", "author.html")
@@ -53,6 +59,7 @@ def author_page(
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Chosen(author=name))
     counts = failures(site.store, author=name)
+    shown = table(COLUMNS, rows, sort, order, number)
     latest = of_ids(site.store, site.timeline.latest(LATEST, author=name)[1])
     return AuthorPage(
         value={
@@ -67,7 +74,8 @@ def author_page(
         },
         name=name,
         overall=standing,
-        table=table(COLUMNS, rows, sort, order, number),
+        table=shown,
+        generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
         failures=counts,
         latest=latest,
     )
@@ -75,8 +83,11 @@ def author_page(
 
 @page(router, "/submission", "submission.html")
 def submission_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> SubmissionPage:
+    foreign = foreign_history(site.store, name)
     try:
         rows = history(site.store, name)
     except StoreError as error:
-        raise NotFoundError(f"There is no submission {name!r} in this database.") from error
-    return SubmissionPage(value=rows, name=name, rows=rows)
+        if not foreign:
+            raise NotFoundError(f"There is no submission {name!r} in this database.") from error
+        rows = ()
+    return SubmissionPage(value=[*rows, *foreign], name=name, rows=rows, foreign=foreign)

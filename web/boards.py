@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from db.generality import generality
 from db.leaderboard import LeaderboardRow, leaderboard
 from db.overall import OverallBoard, OverallRow, overall
 from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
@@ -43,6 +44,8 @@ class LeaderboardPage(Answer):
     fields: tuple[Field, ...]
     every: bool
     table: Table[LeaderboardRow]
+    generality: dict[int, str]
+    """Of the rows that are shown, by the evaluation's id."""
 
 
 COLUMNS: tuple[Column[LeaderboardRow], ...] = (
@@ -51,6 +54,7 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     Column("interval", "95 % interval", lambda row: row.speedup_low, numeric=True, best_first=True),
     Column("runtime", "runtime ms", lambda row: row.runtime_ms, numeric=True),
     Column("baseline", "baseline ms", lambda row: row.baseline_ms, numeric=True),
+    Column("best_baseline", "best baseline ms", lambda row: row.best_baseline_ms, numeric=True),
     Column("light", "of light (baseline)", lambda row: row.speed_of_light, numeric=True, best_first=True),
     Column("author", "author", lambda row: row.author),
     Column("submission", "submission", lambda row: (row.submission, row.block or 0)),
@@ -58,6 +62,8 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     Column("case", "case", lambda row: row.case),
     Column("device", "device", lambda row: row.device_name),
     Column("precision", "precision", lambda row: row.precision),
+    Column("protocol", "protocol", lambda row: row.protocol),
+    Column("generalises", "generalises", None),
     Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, best_first=True),
 )
 
@@ -65,12 +71,12 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
 @page(router, "/", "overall.html", json_path="/index.json")
 def overall_page(site: SiteOf, chosen: ChosenOf, sort: Name = None, order: Name = None) -> OverallPage:
     names = {name: value for name, value in chosen.names.items() if name not in ("problem", "author")}
-    boards = site.memory.recall(("overall", chosen), lambda: overall(site.store, **names))
+    boards = site.memory.recall(("overall", chosen), lambda: overall(site.store, **names, protocol=chosen.protocol))
     evaluations = site.memory.recall("count", site.store.count)
     return OverallPage(
         value={"evaluations": evaluations, "boards": boards},
         evaluations=evaluations,
-        fields=fields_of(site, chosen, "device", "case", "precision"),
+        fields=fields_of(site, chosen, "device", "case", "precision", "protocol"),
         boards=tuple(_shown(board, sort, order) for board in boards),
     )
 
@@ -87,11 +93,13 @@ def leaderboard_page(
     # Of all problems together that would be every right answer there ever was.
     every = every and chosen.problem is not None
     rows = places(site, chosen, every)
+    shown = table(COLUMNS, rows, sort, order, number)
     return LeaderboardPage(
         value=rows,
-        fields=fields_of(site, chosen, "problem", "author", "device", "case", "precision"),
+        fields=fields_of(site, chosen, "problem", "author", "device", "case", "precision", "protocol"),
         every=every,
-        table=table(COLUMNS, rows, sort, order, number),
+        table=shown,
+        generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
     )
 
 
@@ -99,7 +107,7 @@ def places(site: Site, chosen: Chosen, every: bool = False) -> tuple[Leaderboard
     """The places that fit. Ranks don't depend on filters, so that those of authors are found once for all."""
     if chosen.problem is not None:
         return site.memory.recall(("leaderboard", chosen, every), lambda: leaderboard(site.store, **asdict(chosen), every=every))
-    rows = site.memory.recall(("leaderboard",), lambda: leaderboard(site.store))
+    rows = site.memory.recall(("leaderboard", chosen.protocol), lambda: leaderboard(site.store, protocol=chosen.protocol))
     wanted = ((chosen.author, "author"), (chosen.device, "device_name"), (chosen.case, "case"), (chosen.precision, "precision"))
     return tuple(row for row in rows if all(value in (None, getattr(row, name)) for value, name in wanted))
 

@@ -18,10 +18,12 @@ from matplotlib.figure import Figure
 
 from db.curves import Speedups
 from db.plot import error_figure
+from db.plot_times import draw_side, sides
 from db.problems import Record
 from evaluator.category import Category
+from evaluator.evidence import DeviceState, TimingEvidence
 from evaluator.plain import plain_line
-from evaluator.result import DeviceState, Result, TimingEvidence
+from evaluator.result import Result
 
 Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"
@@ -167,16 +169,19 @@ def in_stretches(counts: Mapping[datetime, Counter[Category]]) -> tuple[dict[dat
 
 
 def samples(timing: TimingEvidence) -> Figure:
-    """Every timed call of candidate and baseline, in the order of the calls."""
-    figure = Figure(figsize=(7.5, 3.0), layout="constrained")
+    """Every timed call of each side by its moment, in older records by its number; a cross for what is far off."""
+    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     axes: Any = figure.add_subplot()
-    for side, name, colour in ((timing.candidate, "submission", _COLOURS[0]), (timing.baseline, "baseline", _COLOURS[1])):
-        axes.plot(range(1, len(side.samples_ms) + 1), side.samples_ms, ".", color=colour, label=name, markersize=5)
-        axes.axhline(side.median_ms, color=colour, linewidth=0.8)
-    axes.set_xlabel("call")
+    found = sides(timing)
+    for (name, side), colour in zip(found, _COLOURS, strict=False):
+        draw_side(axes, _label(name), side, colour)
+    in_time = any(side.at_s for _, side in found)
+    axes.set_xlabel("s since the timing began" if in_time else "call")
     axes.set_ylabel("ms")
-    axes.set_ylim(bottom=0)
-    _legend(axes)
+    axes.set_yscale("log")
+    values = [sample for _, side in found for sample in side.samples_ms]
+    _plain_ticks(axes.yaxis, max(values) / min(values))
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
     return figure
 
 

@@ -11,12 +11,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from markupsafe import Markup
 
+from db.foreign import foreign_history
 from db.show import evaluation_json
 from db.store import StoredEvaluation
 from evaluator.category import CATEGORIES, CategoryInfo
+from evaluator.declaration import PRECISIONS
 from evaluator.diagnosis.feedback import Feedback, feedback
+from evaluator.evidence import Evidence
 from evaluator.plain import plain_block
-from evaluator.result import Evidence, Result
+from evaluator.result import Result
 from web.charts import traces
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 
@@ -66,6 +69,8 @@ class EvaluationPage(Answer):
     """A command that judges it again."""
     command: str | None
     """The command that this came from."""
+    foreign: int
+    """How many verdicts of other harnesses there are on the submission."""
 
 
 @page(router, "/evaluation/{number:int}", "evaluation.html", json_path="/evaluation/{number:int}.json")
@@ -88,6 +93,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         has_clock_trace=bool(traces(evidence.device_states)),
         rerun=rerun_command(result),
         command=shlex.join(stored.command.words) if stored.command else None,
+        foreign=len(foreign_history(site.store, result.submission)),
     )
 
 
@@ -104,6 +110,9 @@ def rerun_command(result: Result) -> str:
     bundled = _IN_BUNDLE.fullmatch(result.submission)
     words = ["python", "pipeline.py", bundled[1] if bundled else result.submission, "--rerun"]
     options = {"--problem": result.problem, "--case": result.case, "--author": result.author}
+    options["--dtype"] = result.precision if result.precision in PRECISIONS else None
+    options["--protocol"] = result.protocol
+    options["--baseline"] = ",".join(result.baselines) if len(result.baselines) > 1 else None
     words += [word for name, value in options.items() if value is not None for word in (name, value)]
     if result.device:
         words += ["--device", result.device.split(":")[0]]

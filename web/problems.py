@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from markupsafe import Markup
 
+from db.generality import generality
 from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
-from db.problems import ProblemCount, Record, Version, problems, records, versions
+from db.problems import ProblemCount, Record, Version, problems, protocols, records, versions
+from evaluator.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.plain import plain_block
-from evaluator.result import Evidence, FloorEvidence, LightEvidence
 from web.filters import MAX_NAME, Name, PageNumber
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 from web.tables import Column, Table, table
@@ -34,6 +35,8 @@ class Board:
     case: str | None
     device_name: str
     precision: str | None
+    protocol: str | None
+    """None for the device's default."""
     rows: tuple[LeaderboardRow, ...]
     """The first ones."""
     places: int
@@ -41,6 +44,8 @@ class Board:
     """The least time that a call can take there, as the judge of one of the best found it."""
     light: LightEvidence | None
     """The speed of light there, likewise."""
+    generality: dict[int, str]
+    """Whether those that are shown are right in other shapes too, by the evaluation's id."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,8 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
         raise NotFoundError(f"There is no problem {name!r} in this database.")
-    boards = tuple(_boards(site, leaderboard(site.store, problem=name)))
+    ranked = (leaderboard(site.store, problem=name, protocol=protocol) for protocol in protocols(site.store, name))
+    boards = tuple(board for rows in ranked for board in _boards(site, rows))
     history = site.memory.recall(("records", name), lambda: records(site.store, name))
     counts = failures(site.store, problem=name)
     return ProblemPage(
@@ -100,13 +106,13 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
 
 
 def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[Board]:
-    of_board: dict[tuple[str | None, str, str | None], list[LeaderboardRow]] = {}
+    of_board: dict[tuple[str | None, str, str | None, str | None], list[LeaderboardRow]] = {}
     for row in rows:
-        of_board.setdefault((row.case, row.device_name, row.precision), []).append(row)
-    return [_board(site, *board, found) for board, found in of_board.items()]
+        of_board.setdefault((row.case, row.device_name, row.precision, row.protocol), []).append(row)
+    return [_board(site, found) for found in of_board.values()]
 
 
-def _board(site: Site, case: str | None, device_name: str, precision: str | None, rows: list[LeaderboardRow]) -> Board:
+def _board(site: Site, rows: list[LeaderboardRow]) -> Board:
     """The floor and the speed of light are those of the best that has one."""
     floor: FloorEvidence | None = None
     light: LightEvidence | None = None
@@ -114,7 +120,9 @@ def _board(site: Site, case: str | None, device_name: str, precision: str | None
         floor, light = floor or evidence.floor, light or evidence.light
         if floor and light:
             break
-    return Board(case, device_name, precision, tuple(rows[:TOP_ROWS]), len(rows), floor, light)
+    first, shown = rows[0], tuple(rows[:TOP_ROWS])
+    asked = generality(site.store, [row.evaluation_id for row in shown])
+    return Board(first.case, first.device_name, first.precision, first.protocol, shown, len(rows), floor, light, asked)
 
 
 def _evidence(site: Site, rows: list[LeaderboardRow]) -> Iterator[Evidence]:

@@ -18,14 +18,15 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from db.facts import conditions_facts, floor_text, light_facts, spells
+from db.facts import conditions_facts, floor_text, light_facts, shape_words, spells, timing_facts
+from db.plot_times import sides
 from db.report import dump
 from db.rows import storable_text
 from db.store import Store
 from db.timeline import Timeline
-from evaluator.figures import light_text
+from evaluator.evidence import Record
+from evaluator.figures import best_text, light_text
 from evaluator.plain import plain_block
-from evaluator.result import Record
 from web.highlight import Highlighter
 from web.memory import Memory
 
@@ -148,8 +149,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(link=link, light_text=light_text)
+    environment.globals.update(link=link, best_text=best_text, light_text=light_text)
     environment.globals.update(conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells)
+    environment.globals.update(shape_words=shape_words, sides=sides, timing_facts=timing_facts)
     environment.filters.update(figure=figure, share=share, moment=moment)
     return environment
 

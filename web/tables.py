@@ -14,7 +14,8 @@ class Column(Generic[Row]):
 
     key: str
     title: str
-    value: Callable[[Row], Any]
+    value: Callable[[Row], Any] | None
+    """None where rows aren't sorted by it."""
     numeric: bool = False
     best_first: bool = False
     """Whether the first sort is the descending one."""
@@ -30,7 +31,7 @@ class Heading:
     sorted: str
     """`ascending`, `descending` or `none`, as in `aria-sort`."""
     next_order: str
-    """What the next click asks for: `asc` or `desc`."""
+    """What the next click asks for: `asc` or `desc`; empty where rows aren't sorted by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,12 @@ def table(
 ) -> Table[Row]:
     """The rows of page `number`, in the order asked for: as they come, where no column of that name is there."""
     found = list(rows)
-    chosen = next((column for column in columns if column.key == sort), None)
+    chosen = next((column for column in columns if column.key == sort and column.value is not None), None)
     descending = order == "desc" if order else bool(chosen and chosen.best_first)
-    if chosen is not None:
-        known = [row for row in found if chosen.value(row) is not None]
+    if chosen is not None and (value := chosen.value) is not None:
+        known = [row for row in found if value(row) is not None]
         # What has no value comes last, whichever way the rest is sorted.
-        found = sorted(known, key=chosen.value, reverse=descending) + [row for row in found if chosen.value(row) is None]
+        found = sorted(known, key=value, reverse=descending) + [row for row in found if value(row) is None]
     pages = max(1, -(-len(found) // size))
     number = min(max(number, 1), pages)
     shown = tuple(found[(number - 1) * size : number * size])
@@ -63,6 +64,8 @@ def table(
 
 
 def _heading(column: Column[Row], chosen: Column[Row] | None, descending: bool) -> Heading:
+    if column.value is None:
+        return Heading(column.key, column.title, column.numeric, "none", "")
     if column is not chosen:
         return Heading(column.key, column.title, column.numeric, "none", "desc" if column.best_first else "asc")
     way, other = ("descending", "asc") if descending else ("ascending", "desc")

@@ -25,7 +25,7 @@ from evaluator.build.runner import CommandResult, Runner, plain_runner
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
-from evaluator.result import BuildAttempt, BuildEvidence
+from evaluator.evidence import BuildAttempt, BuildEvidence
 
 if TYPE_CHECKING:
     from evaluator.sandbox import Zygote
@@ -65,9 +65,11 @@ class Builder:
         *,
         stock_only: bool = False,
         slots: Slots | None = None,
+        cores: tuple[int, ...] = (),
     ) -> None:
         """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
-        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`."""
+        tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`, and
+        confined ones are kept to `cores`, where there are any."""
         self._cache = cache
         self._slots = slots
         self._toolchain = toolchain
@@ -77,7 +79,7 @@ class Builder:
             from evaluator.build.confined import confined_runner
 
             shared = () if stock_only else self._shared_folders()
-            self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared))
+            self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared), cores)
         self._preparations = Preparations(cache, toolchain, work_folder)
         self._fast = None if stock_only else FastWay(self._preparations, self._run_in)
 

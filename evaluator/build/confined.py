@@ -12,12 +12,18 @@ _IN_FOLDER = 'umask 022 && cd "$0" && exec "$@"'
 """Every call may run as another user, and the linker has to read what the compilers wrote."""
 
 
-def confined_runner(zygote: Zygote, readonly: tuple[str, ...]) -> Runner:
-    """A Runner whose commands see the system, `readonly`, and their folder, and nothing else; no network, no device."""
+def confined_runner(zygote: Zygote, readonly: tuple[str, ...], cores: tuple[int, ...] = ()) -> Runner:
+    """A Runner whose commands see the system, `readonly`, and their folder, and nothing else; no network, no device. They run
+    on these cores alone, where there are any."""
 
     def run(argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
         program = Program(
-            argv=("/bin/sh", "-c", _IN_FOLDER, str(folder), *argv), env=env, readonly=readonly, writable=(str(folder),), limits=LIMITS
+            argv=("/bin/sh", "-c", _IN_FOLDER, str(folder), *argv),
+            env=env,
+            readonly=readonly,
+            writable=(str(folder),),
+            limits=LIMITS,
+            cores=cores,
         )
         try:
             confined = zygote.start_program(program, {})

@@ -8,7 +8,7 @@ from evaluator.build.headers import is_of_this_machine
 from evaluator.build.messages import errors, parse
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
-from evaluator.result import Diagnostic
+from evaluator.evidence import Diagnostic
 
 _CONST_POINTER = re.compile(
     r"""of\ type\ "const\ [^"]*\*[^"]*"\ cannot\ be\ (?:used\ to\ initialize|assigned\ to)\ an\ entity\ of\ type\ "(?!const\b)[^"]*\*
@@ -28,7 +28,7 @@ _UNDECLARED = re.compile(
     """,
     re.VERBOSE,
 )
-_MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^cannot open source file "(?P<edg>[^"]+)"')
+_MISSING_HEADER = re.compile(r'^(?P<gnu>\S+): No such file or directory$|^(?:cannot|could not) open source file "(?P<edg>[^"]+)"')
 _MISSING_LIBRARY = re.compile(r"^cannot find -l(?P<name>[\w.+-]+)")
 _OUT_OF_RESOURCES = re.compile(
     r"""^(?:[\w+/.-]+:\ (?:fatal\ )?error:\ (?:Killed\ signal\ terminated\ program|\w+\ terminated\ with\ signal\ 9)\b.*

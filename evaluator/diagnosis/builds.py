@@ -3,7 +3,7 @@
 from evaluator.build.messages import summary
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.result import BuildEvidence, Evidence, ExceptionEvidence
+from evaluator.evidence import BuildEvidence, Evidence, ExceptionEvidence
 
 NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
 
@@ -21,6 +21,8 @@ def failed_build(evidence: Evidence) -> Verdict | None:
 
 def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
     """Whether it is of another kind than what a failed build raises, such as a name that is missing after the failure was caught."""
+    if build.output and build.output == exception.message:
+        return False  # a compiler that runs in the worker said it there
     return exception.type != "RuntimeError" and build.category not in NOT_TO_BLAME and "extension" not in exception.message
 
 

@@ -7,7 +7,8 @@ from evaluator.category import Category, Status
 from evaluator.diagnosis import python
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import plain_name
-from evaluator.result import Evidence, LaunchRecord, Result
+from evaluator.evidence import Evidence, LaunchRecord
+from evaluator.result import Result
 
 _IN_MESSAGE = re.compile(r"^line (\d{1,9})\b")
 _UNDEFINED = re.compile(r"undefined symbol: (\w{1,500})")

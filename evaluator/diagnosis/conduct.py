@@ -2,7 +2,7 @@
 
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.result import Evidence, TimingEvidence
+from evaluator.evidence import Evidence, TimingEvidence
 
 UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25

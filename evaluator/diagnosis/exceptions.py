@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict, doing
 from evaluator.diagnosis.words import cut_middle, extent, plain_name
-from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence
+from evaluator.evidence import Evidence, ExceptionEvidence, FaultEvidence
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,11 @@ def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
     return name.partition(".")[0] == "evaluator" or (name in JUDGES_OWN and name not in built)
 
 
+def _of_triton(exception: ExceptionEvidence, resource: str) -> bool:
+    """Whether Triton refuses a launch because the device has too little of a resource."""
+    return exception.type == "OutOfResources" and exception.message.startswith(f"out of resource: {resource}")
+
+
 _SHORTAGE = re.compile(r"can't allocate memory|CUDACachingAllocator|CUDA error: out of memory|^std::bad_alloc")
 
 EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]], ...] = (
@@ -180,6 +185,9 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.ILLEGAL_MEMORY_ACCESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.ILLEGAL_MEMORY_ACCESS),
     (Category.MISALIGNED_ADDRESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.MISALIGNED_ADDRESS),
     (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
+    # Triton asks the device before it launches, and refuses what it would refuse.
+    (Category.OVERSIZED_BLOCK, lambda exception, _: _of_triton(exception, "threads")),
+    (Category.INVALID_LAUNCH, lambda exception, _: _of_triton(exception, "")),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
     # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
     (Category.OUT_OF_MEMORY, lambda exception, _: _SHORTAGE.search(exception.message) is not None),

@@ -19,9 +19,10 @@ from evaluator.diagnosis.reading import Ran, notes
 from evaluator.diagnosis.sanitizer import told
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
+from evaluator.evidence import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
 from evaluator.figures import percent
 from evaluator.plain import plain_line
-from evaluator.result import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord, Result
+from evaluator.result import Result
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from evaluator.category import Category
 from evaluator.diagnosis.exceptions import DEVICE_ERRORS
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import extent, plain_name
-from evaluator.result import Evidence, LaunchRecord
+from evaluator.evidence import Evidence, LaunchRecord
 
 MAX_THREADS = 1024
 """Threads a block, on every CUDA device."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from evaluator.category import Category
 from evaluator.diagnosis import answers, builds, conduct, exceptions, launches
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.result import Evidence
+from evaluator.evidence import Evidence
 
 
 def diagnose(evidence: Evidence) -> Verdict:
@@ -39,7 +39,7 @@ def _no_own_kernel(evidence: Evidence) -> Verdict | None:
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
     if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
-    if not on_device and not any(build.ok for build in evidence.builds):
+    if not on_device and not any(build.ok for build in evidence.builds) and not any(launch.own for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
     if evidence.ablation is not None and evidence.ablation.still_right:
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, and still right with its own kernels left out")

@@ -4,6 +4,7 @@ load_inline writes sources that were strings in the submission, with includes ab
 for in the submission by its text, and of several that read alike the one whose neighbours read alike wins.
 """
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 
 from evaluator.build.messages import errors, readable
 from evaluator.build.request import BuildRequest
-from evaluator.result import BuildEvidence, Diagnostic
+from evaluator.evidence import BuildEvidence, Diagnostic
+from evaluator.source import parse
 
 MAX_CANDIDATES = 64
 """Lines of the same text that are compared with their neighbours."""
@@ -23,6 +25,7 @@ MAX_EXCERPT_CHARS = 160
 
 _OPENING = re.compile(r"""^.*?[rRbBfFuU]{0,2}(?:\"{3}|'{3})\\?|^\s*[rRbBfFuU]{0,2}["']""")
 _CLOSING = re.compile(r"""(?:\"{3}|'{3}).*$|(?:\\n)?["'][\s,)+\\]*$""")
+_TRIPLE = re.compile(r"\"{3}|'{3}")
 _BINDING = re.compile(r'^\s*m\.def\("(?P<name>[^"]+)"')
 _SEMICOLON = re.compile(r"^expected .*;")
 _SYMBOL = re.compile(
@@ -44,7 +47,7 @@ class SourceMap:
     def __init__(self, code: str, first_line: int = 1) -> None:
         """`first_line`: the line of the file, from 1, on which `code` begins."""
         self._lines = code.split("\n")
-        self._first = first_line
+        self.first_line = self._first = first_line
         self._plain = [_plain(line) for line in self._lines]
         self._found: dict[str, list[int]] = defaultdict(list)
         for number, text in enumerate(self._plain):
@@ -65,6 +68,27 @@ class SourceMap:
         if number is None:
             number = self._beside(plain, at)
         return None if number is None else self._at(number)
+
+    def line(self, number: int) -> Place | None:
+        """The line of that number in what was handed in."""
+        at = number - self._first
+        return self._at(at) if 0 <= at < len(self._lines) else None
+
+    def in_string(self, text: str, line: int) -> Place | None:
+        """Where a line with this text comes from that is line `line`, from 1, of a string; None where nothing reads like it."""
+        found = self._found.get(_plain(text), [])
+        opened = [number for number in found if number - line + 1 >= 0 and _TRIPLE.search(self._lines[number - line + 1])]
+        number = next(iter(opened or found), None)
+        return None if number is None else self._at(number)
+
+    def named(self, name: str) -> Place | None:
+        """The first line of Python that uses the name; None where none does, or it is no Python."""
+        try:
+            nodes = list(ast.walk(parse("\n".join(self._lines))))
+        except SyntaxError:
+            return None
+        found = [node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == name]
+        return self._at(min(found) - 1) if found else None
 
     def quoted(self, name: str) -> Place | None:
         """The last line that has the name in quotes, as in `functions=["name"]`."""

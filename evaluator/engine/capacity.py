@@ -1,10 +1,12 @@
 """How many judges and how many compilers a machine can carry."""
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.control_groups import folders
 from evaluator.devices import Device, cpu_count
 
 JUDGE_BYTES = 3 << 30
@@ -65,26 +67,7 @@ def machine_bytes(root: Path = Path("/")) -> int:
     """Memory that this process may use: the machine's, or the least limit of a control group that it is in. `root` is where /proc and /sys
     are."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    own = root / "proc/self/cgroup"
-    for line in own.read_text().splitlines() if own.exists() else ():
-        _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            limits += _limits([root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"], group, "memory.max")
-        elif "memory" in controllers.split(","):
-            limits += _limits([root / "sys/fs/cgroup/memory"], group, "memory.limit_in_bytes")
+    for folder, is_second in folders("memory", root):
+        with contextlib.suppress(OSError, ValueError):  # no such group here, or "max"
+            limits.append(int((folder / ("memory.max" if is_second else "memory.limit_in_bytes")).read_text()))
     return min(limits)
-
-
-def _limits(mounts: Sequence[Path], group: str, name: str) -> list[int]:
-    """The limits of a group and of all above it; a container may see its own group as the root."""
-    found = []
-    for mount in mounts:
-        place = mount / group.lstrip("/")
-        for folder in (place, *place.parents):
-            if not folder.is_relative_to(mount):
-                break
-            try:
-                found.append(int((folder / name).read_text()))
-            except (OSError, ValueError):  # no such group here, or "max"
-                continue
-    return found

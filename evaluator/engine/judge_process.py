@@ -19,6 +19,7 @@ from evaluator.build.toolchain import Toolchain
 from evaluator.devices import cpu_count
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.judge.bench import Bench, Job
+from evaluator.judge.cores import remaining, timing_cores
 from evaluator.judge.environment import apply_settings, describe_environment
 from evaluator.judge.evaluation import evaluate
 from evaluator.sandbox import Level, Zygote
@@ -61,10 +62,16 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
     """The bench of one judge on this machine."""
     toolchain = Toolchain.find(options.device.capability)
     slots = Slots(options.cache_root / "slots", options.build_slots, options.slot_bytes) if options.build_slots else None
+    cores = (options.cores or timing_cores()) if options.device.kind == "cpu" else ()
     builder = Builder(
-        Cache(options.cache_root), toolchain, None if zygote.level is Level.NONE else zygote, options.build_timeout_s, slots=slots
+        Cache(options.cache_root),
+        toolchain,
+        None if zygote.level is Level.NONE else zygote,
+        options.build_timeout_s,
+        slots=slots,
+        cores=remaining(options.cores),
     )
-    environment = describe_environment(options.device, toolchain)
+    environment = describe_environment(options.device, toolchain, max(len(cores), 1))
     identity = (options.device.unique_id, options.device.name, environment.gpu_driver, environment.torch)
     return Bench(
         device=options.device,
@@ -74,6 +81,7 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
         environment=environment,
         recorder=launch_recorder(options),
         readonly=module_folders(),
+        cores=cores,
         calibration=next((each for each in options.calibrations if each.fits(*identity)), None),
         sanitizer=options.sanitizer,
     )

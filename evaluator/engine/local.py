@@ -20,9 +20,10 @@ from evaluator.category import Category
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
+from evaluator.evidence import Evidence
 from evaluator.judge.bench import Job
 from evaluator.judge.presence import announce
-from evaluator.result import Evidence, Result, now
+from evaluator.result import Result, now
 from evaluator.sandbox import Zygote
 
 IN_FLIGHT_PER_JUDGE = 4

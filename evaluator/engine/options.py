@@ -34,6 +34,8 @@ class EngineOptions:
     """Memory that a compiler may use with one slot."""
     calibrations: tuple[Calibration, ...] = ()
     """All that is known of the devices, newest first."""
+    cores: tuple[int, ...] = ()
+    """Where the device is the processor: those that calls are timed on, and compilers are kept off; empty for one thread of each core."""
     sanitizer: Sanitizer | None = None
     """What submissions are to be sanitized with; None where that was not asked for."""
 
@@ -52,7 +54,6 @@ def of_this_machine(
     judges: int | None,
     level: Level | None,
     calibrations: tuple[Calibration, ...],
-    sanitizer: Sanitizer | None = None,
 ) -> EngineOptions:
     """What an engine may use of the machine, with the user's own cache; judges: None for as many as it carries."""
     fits = capacity.of_this_machine(devices, judges)
@@ -66,7 +67,6 @@ def of_this_machine(
         build_slots=fits.build_slots,
         slot_bytes=fits.slot_bytes,
         calibrations=calibrations,
-        sanitizer=sanitizer,
     )
 
 

@@ -98,6 +98,10 @@ class TimingEvidence(Record):
     """What a time is of (evaluator.judge.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     fallback: str = ""
     """Why it is not the protocol that was asked for, where it is not."""
+    cores: tuple[int, ...] = ()
+    """Of the processor, those that both sides and the judge were kept to. None on a GPU, and in older records."""
+    strayed: bool = False
+    """Whether a side was found to have left them, which a sandbox with a system call filter does not let it."""
     calls_in_block: int = 1
     """Calls that were asked for in one request."""
     blocks: int = 0

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evaluator.sandbox.affinity import cores_of
 from evaluator.sandbox.tree import descendants, parent
 
 _CPUCLOCK_SCHED = 2
@@ -30,6 +31,10 @@ class Activity:
     def main_ms(self) -> float:
         """Processor time of the process itself so far."""
         return _used_ms(self._pid)
+
+    def cores(self) -> set[int]:
+        """All cores that a thread of the program may run on now."""
+        return cores_of(descendants(self._above))
 
     @contextmanager
     def measured(self) -> Iterator[list[float]]:

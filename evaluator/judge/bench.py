@@ -1,5 +1,6 @@
 """What a judge works with, and what it is asked to do."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -8,9 +9,13 @@ from evaluator.build.builder import Builder
 from evaluator.calibration import Calibration
 from evaluator.declaration import PrecisionName
 from evaluator.devices import Device
+from evaluator.problem import Problem, ProblemCase
 from evaluator.result import Environment
 from evaluator.sandbox import Limits, Zygote
 from evaluator.sanitizer.tools import Sanitizer
+
+Report = Callable[[str], None]
+"""Is told of each stage."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,22 @@ class Bench:
     readonly: tuple[str, ...] = ()
     """Folders that workers need to see besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)
+    cores: tuple[int, ...] = ()
+    """Those that workers are kept to, and the judge while it times, where the device is the processor; none on a GPU."""
     calibration: Calibration | None = None
     """Of the device, under this driver and this PyTorch; None where there is none."""
     sanitizer: Sanitizer | None = None
     """None where compute-sanitizer was not asked for."""
     warmed: set[str] = field(default_factory=set)
     """Problems, by their hashes, whose kernels the judge's process has loaded."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job on its bench, with its problem loaded."""
+
+    bench: Bench
+    job: Job
+    problem: Problem
+    case: ProblemCase
+    report: Report

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evaluator.devices import Device
+from evaluator.evidence import ConditionsEvidence, DeviceState
 from evaluator.judge.neighbours import others
 from evaluator.judge.nvml import LOWERED, Nvml, nvml_of
-from evaluator.result import ConditionsEvidence, DeviceState
 
 LOOK_EVERY_S = 0.1
 LOOK_SHARE = 0.05

@@ -9,8 +9,8 @@ from evaluator.devices import Device, cpu_count, cpu_name
 from evaluator.result import Environment
 
 
-def describe_environment(device: Device, toolchain: Toolchain) -> Environment:
-    """Everything about this machine that a later reader needs to run the evaluation again."""
+def describe_environment(device: Device, toolchain: Toolchain, threads: int = 1) -> Environment:
+    """Everything about this machine that a later reader needs to run the evaluation again; PyTorch in a worker has so many `threads`."""
     on_gpu = device.kind == "cuda"
     return Environment(
         device_kind=device.kind,
@@ -29,7 +29,7 @@ def describe_environment(device: Device, toolchain: Toolchain) -> Environment:
             "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
             "cudnn_tf32": torch.backends.cudnn.allow_tf32,
             "cudnn_benchmark": torch.backends.cudnn.benchmark,
-            "threads": 1 if on_gpu else cpu_count(),
+            "threads": threads,
             "arch": list(toolchain.arch),
         },
     )

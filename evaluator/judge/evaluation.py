@@ -4,11 +4,12 @@ import time
 
 from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict
-from evaluator.judge.attempt import Attempt, Report
-from evaluator.judge.bench import Bench, Job
+from evaluator.evidence import Evidence
+from evaluator.judge.attempt import Attempt
+from evaluator.judge.bench import Bench, Job, Report
 from evaluator.judge.protocols import alternative
 from evaluator.problem import ProblemError, load
-from evaluator.result import Evidence, Result, now
+from evaluator.result import Result, now
 
 
 def evaluate(bench: Bench, job: Job, report: Report) -> Result:

@@ -20,6 +20,7 @@ import torch
 
 from evaluator.calibration import COPY, Calibration
 from evaluator.declaration import Floor, numbers_in
+from evaluator.evidence import FloorEvidence
 from evaluator.expression import value_of
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes
@@ -27,7 +28,6 @@ from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.memory import raw_bytes
 from evaluator.judge.oracle import Oracle
 from evaluator.problem import ProblemCase, ProblemError
-from evaluator.result import FloorEvidence
 
 MARGIN = 1.3
 """Copies reach 85 to 93 % of what the memory's clock allows, matrix products about 80 % of the peak (H200: 4.28 of 4.8 TB/s, 790 of 989

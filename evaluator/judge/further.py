@@ -10,14 +10,12 @@ from typing import Any
 
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
-from evaluator.judge.timing import BaselineFailedError
 from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
 KINDS = (EAGER, COMPILE)
-COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor", "TRITON_CACHE_DIR": "/tmp/triton"}
-"""What a worker that compiles has in its environment: no processes of its own, and files where it can write."""
 
 MAX_REASON_CHARS = 500
 

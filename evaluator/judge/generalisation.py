@@ -12,6 +12,7 @@ import torch
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
+from evaluator.evidence import Evidence, ShapeEvidence
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.memory import Memory
@@ -19,7 +20,6 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import MAX_SIZES, Judgement, Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.problem import ProblemError
-from evaluator.result import Evidence, ShapeEvidence
 from evaluator.shapes import Shape
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import dtype_name

@@ -6,41 +6,36 @@ The memory is shared with the worker, so every field is read as hostile bytes: l
 import fcntl
 import mmap
 import os
-import re
-import struct
 
-from evaluator.result import KernelLimits, LaunchRecord
-from evaluator.worker.origin import installed_folders, is_own
+from evaluator.evidence import KernelLimits, LaunchRecord
+from evaluator.worker.launch_table import RECORD, TABLE
+from evaluator.worker.origin import installed_folders, is_own_kernel
 
 CAPACITY = 512
-_TABLE = struct.Struct("=QQ")
-_RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
-"""record_t of evaluator/worker/launch_recorder.c."""
-
 BUILT_PREFIX = "/proc/self/fd/"
+DRIVER_API = "cuLaunch"
+"""Begins the names of the driver's launches; the runtime's begin otherwise."""
 INSTALLED = installed_folders()
 """The same in the judge as in its workers, which share its Python."""
-
-
-GENERATED = re.compile(r"triton_(poi|per|red|tem|for|unk|spl|mix)_fused_")
-"""How torch.compile names the kernels that it generates: no submission wrote them."""
 
 
 class LaunchTable:
     """A memfd for one worker's recorder."""
 
     def __init__(self) -> None:
-        size = _TABLE.size + CAPACITY * _RECORD.size
+        size = TABLE.size + CAPACITY * RECORD.size
         self.descriptor = os.memfd_create("launches", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.descriptor, size)
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._map = mmap.mmap(self.descriptor, size)
+        self.source = ""
+        """Of the submission that launches: a kernel that is named in it is its own, whoever launches it."""
 
     def read(self) -> tuple[LaunchRecord, ...]:
         """What has been recorded so far, in order of the first launch."""
         snapshot = bytes(self._map)
-        _, used = _TABLE.unpack_from(snapshot)
-        records = (_record(snapshot, _TABLE.size + index * _RECORD.size) for index in range(min(used, CAPACITY)))
+        _, used = TABLE.unpack_from(snapshot)
+        records = (_record(snapshot, TABLE.size + index * RECORD.size, self.source) for index in range(min(used, CAPACITY)))
         return tuple(sorted(records, key=lambda record: record.first))
 
     def close(self) -> None:
@@ -48,8 +43,8 @@ class LaunchTable:
         os.close(self.descriptor)
 
 
-def _record(snapshot: bytes, offset: int) -> LaunchRecord:
-    fields = _RECORD.unpack_from(snapshot, offset)
+def _record(snapshot: bytes, offset: int, source: str) -> LaunchRecord:
+    fields = RECORD.unpack_from(snapshot, offset)
     count, first, last, shared_bytes = fields[:4]
     grid, block, cluster = fields[4:7], fields[7:10], fields[10:13]
     code, side_stream, registers, static, local, threads, dynamic, pending = fields[13:21]
@@ -57,12 +52,12 @@ def _record(snapshot: bytes, offset: int) -> LaunchRecord:
     api, kernel, path = fields[-3:]
     if pending:  # the launch that has not come back is the one to tell of
         grid, block, (first, shared_bytes) = fields[21:24], fields[24:27], fields[28:30]
-    where, name = _text(path), _text(kernel)
+    asked, where, name = _text(api), _text(path), _text(kernel)
     return LaunchRecord(
-        api=_text(api),
+        api=asked,
         kernel=name,
         object="extension" if where.startswith(BUILT_PREFIX) else where.rsplit("/", 1)[-1],
-        own=is_own(where, INSTALLED) and not GENERATED.match(name),
+        own=is_own_kernel(name, where, source, INSTALLED, by_driver=asked.startswith(DRIVER_API)),
         count=count,
         grid=grid,
         block=block,

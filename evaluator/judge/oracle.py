@@ -5,6 +5,7 @@ Where the problem declares its rows independent both run in chunks of rows, so t
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -20,6 +21,10 @@ WIDE = (torch.float64, torch.float32)
 
 class ReferenceFailedError(Exception):
     """The reference itself failed: no submission is to blame."""
+
+
+class BaselineFailedError(Exception):
+    """The baseline's worker failed: no submission is to blame."""
 
 
 class Oracle:
@@ -94,6 +99,15 @@ class Oracle:
             self._wide, self.dtype = model, dtype
             return outputs
         raise ReferenceFailedError(f"the reference has no wider form: {failure}")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The reference of one evaluation: its model on the judge's device, the arguments of its construction, and what is right by it."""
+
+    model: torch.nn.Module
+    arguments: list[Any]
+    oracle: Oracle
 
 
 def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None) -> Any:

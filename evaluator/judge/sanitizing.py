@@ -18,13 +18,13 @@ from evaluator.build.request import BuildRequest
 from evaluator.category import Category, Status
 from evaluator.declaration import SMALL_CASE
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
+from evaluator.evidence import LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.inputs import InputSet, construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.problem import Problem, ProblemCase, ProblemError
-from evaluator.result import LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Exit, Program, SandboxUnavailable
 from evaluator.sanitizer.findings import Sources, findings
 from evaluator.sanitizer.log import read
@@ -181,7 +181,7 @@ class Conversation:
                 self._builds,
                 self._plan.lock,
                 no_device=False,
-                record=False,
+                record=None,
                 given=given.by_name,
             )
             stack.callback(worker.close)

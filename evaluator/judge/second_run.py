@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 from evaluator.category import Category
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
-from evaluator.result import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
+from evaluator.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
+from evaluator.judge.bench import Task
+from evaluator.judge.crew import Crew
+from evaluator.judge.oracle import Oracle
+from evaluator.judge.rounds import Rounds
+from evaluator.judge.session import WorkerError
+from evaluator.worker.launch_table import INTERPRETED
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
@@ -29,7 +35,31 @@ def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) ->
     """Whether a second run could name a kernel: the device is broken, or a call did not end, and kernels of the submission's own ran."""
     broke = verdict.category in set(DEVICE_ERRORS.values())
     hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
-    return (broke or hung) and any(launch.own for launch in launches)
+    return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
+
+
+def find_fault(task: Task, crew: Crew, evidence: Evidence) -> FaultEvidence | None:
+    """Run the submission once more, with the others ended, as far as `evidence` says that it came; None where that names no kernel.
+
+    Raises ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable.
+    """
+    crew.make_room()
+    call_s = deadline_s(evidence, task.job.timeout_s)
+    worker = crew.fork(ENVIRONMENT)
+    crew.starter.greet(worker)
+    try:
+        crew.starter.load_submission(worker)
+        crew.take_device(worker)
+        arguments, model = task.case.init_inputs(crew.starter.seed), task.case.model(crew.starter.seed, crew.device)
+        crew.starter.construct(worker, arguments, model, call_s)
+        rounds = Rounds(worker, task.case, Oracle(model, task.case.rows_independent), crew.memory, call_s)
+        rounds.provoke(len(evidence.rounds) + 1)
+    except WorkerError:
+        pass  # as in the first run; its record says where
+    worker.end()
+    if worker.launches is None:
+        return None
+    return culprit(worker.launches.read(), worker.exception, worker.exit is not None and worker.exit.deadline_s is not None)
 
 
 def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,12 +17,13 @@ from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.category import Category
 from evaluator.diagnosis.exceptions import VIOLATION_SIGNAL
+from evaluator.diagnosis.runtime_builds import failed_build
 from evaluator.diagnosis.source_map import SourceMap, located
+from evaluator.evidence import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
 from evaluator.judge.waiting import Budget, Once
-from evaluator.result import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.sandbox import Confined, Limits, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
 
@@ -47,6 +48,10 @@ class WorkerError(Exception):
 
 class NeedsDeviceError(Exception):
     """The submission got as far as it can get without a GPU: its CUDA sources compile."""
+
+
+Recorded = Literal["launches", "interpreted"]
+"""What is noted in a worker's launch table: launches on a GPU, or the kernels that Triton's interpreter runs on the CPU."""
 
 
 class Builds(Protocol):
@@ -111,16 +116,17 @@ class Worker:
         lock: DeviceLock,
         *,
         no_device: bool,
-        record: bool,
+        record: Recorded | None,
         given: Mapping[str, int] | None = None,
     ) -> "Worker":
-        """Fork a worker into its sandbox and join it by a socket pair; `record` its launches. It is also `given` these descriptors.
+        """Fork a worker into its sandbox and join it by a socket pair; `record` its launches, or what Triton's interpreter runs. It
+        is also `given` these descriptors.
 
         Raises SandboxUnavailable.
         """
         ours, theirs = socket.socketpair()
         table = LaunchTable() if record else None
-        descriptors = {"channel": theirs.fileno()} | ({"launches": table.descriptor} if table else {}) | dict(given or {})
+        descriptors = {"channel": theirs.fileno()} | ({record: table.descriptor} if record and table else {}) | dict(given or {})
         try:
             confined = zygote.start_program(program, descriptors)
         except BaseException:
@@ -246,6 +252,8 @@ class Worker:
     def load(self, source: str, deadline_s: float, **options: Any) -> None:
         """Have the worker load a source file, which travels as a descriptor."""
         self._source = SourceMap(source, self.first_line)
+        if self.launches:
+            self.launches.source = source
         descriptor = os.memfd_create("source", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(source.encode())
@@ -284,6 +292,8 @@ class Worker:
         if message.get("kind") == "failed":
             report = _Failed.model_validate(message)
             self.exception = _shifted(ExceptionEvidence(stage=self.stage, **report.model_dump()), self.first_line - 1)
+            if failed := failed_build(self.exception, self._source):
+                self.builds.append(self._shortened(failed))
             raise WorkerError(self.stage)
         if message.get("kind") != kind:
             raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")

@@ -133,7 +133,7 @@ def run(plan: Plan, report: int) -> NoReturn:
     program = plan.program
     environment = _environment(plan)
     if plan.level is not Level.NONE and seccomp.supported():
-        seccomp.install(reaching_sockets=plan.reaching_sockets, deadly=program.entry is not None)
+        seccomp.install(reaching_sockets=plan.reaching_sockets, deadly=program.entry is not None, keeps_cores=bool(program.cores))
     os.close(report)
     if program.argv:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -49,6 +49,8 @@ class Program:
     lax: bool = False
     """At level `landlock`: whether its sockets may reach an address, and all of /proc be read, as a tool needs that talks to its own child.
     A tool that runs untrusted code has that code's process give both up first (`evaluator.sandbox.strict`)."""
+    cores: tuple[int, ...] = ()
+    """The cores that all its threads run on, which it can't change where there is a system call filter; empty for those of the zygote."""
     preload: str | None = None
     """A library in LD_PRELOAD for `argv` and for cold starts; a warm entry has what the zygote was started with."""
 
@@ -63,7 +65,7 @@ class Program:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_json`."""
-        sequences = {name: tuple(data[name]) for name in ("argv", "readonly", "writable", "hidden")}
+        sequences = {name: tuple(data[name]) for name in ("argv", "readonly", "writable", "hidden", "cores")}
         return cls(**{**data, **sequences, "limits": Limits(**data["limits"])})
 
 

@@ -77,6 +77,7 @@ REFUSED: dict[str, tuple[int, int]] = {
 }
 _PROCESS_MEMORY = {"process_vm_readv": (310, 270), "process_vm_writev": (311, 271)}
 """Another process's memory. Unwinders read their own so, to learn whether an address is mapped: that is refused and no more."""
+_SET_AFFINITY = (203, 122)
 _SOCKET, _CLONE, _UNSHARE, _IOCTL = (41, 198), (56, 220), (272, 97), (16, 29)
 _CONNECT, _SENDTO = (42, 203), (44, 206)
 _SENDING = {"sendmsg": (46, 211), "sendmmsg": (307, 269)}
@@ -100,12 +101,12 @@ class _SockFprog(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def program(machine: str, *, reaching_sockets: bool, own: int | None = None) -> list[Instruction]:
+def program(machine: str, *, reaching_sockets: bool, own: int | None = None, keeps_cores: bool = False) -> list[Instruction]:
     """The filter for an architecture. Of sockets only those of AF_UNIX can be made, which CUDA makes, and binds, when it starts.
 
     `reaching_sockets` says whether they may reach an address: where the file system is the host's, its servers are behind them.
     `own` is the number of the process that the filter is for: what is DEADLY ends it. None: that is refused like all else, as it is for
-    compilers, whose failure is evidence enough.
+    compilers, whose failure is evidence enough. With `keeps_cores` no thread changes the cores that it may run on.
     Raises KeyError for an architecture without a table.
     """
     column = ("x86_64", "aarch64").index(machine) if machine in _AUDIT_ARCH else -1
@@ -121,6 +122,8 @@ def program(machine: str, *, reaching_sockets: bool, own: int | None = None) -> 
     for table, action in ((DEADLY, deadly), (REFUSED, _refuse(errno.EPERM))):
         for number in sorted(row[column] for row in table.values() if row[column] >= 0):
             code += [(_JUMP_EQUAL, 0, 1, number), action]
+    if keeps_cores:
+        code += [(_JUMP_EQUAL, 0, 1, _SET_AFFINITY[column]), _refuse(errno.EPERM)]
     for row in _PROCESS_MEMORY.values():
         code += _on_argument(row[column], 0, [(_JUMP_EQUAL, 0, 1, own or 0), _refuse(errno.EPERM), deadly])
     # The C library falls back to clone, whose flags can be read by a filter, when clone3 is not there.
@@ -158,12 +161,13 @@ def supported() -> bool:
     return linux.machine() in _AUDIT_ARCH
 
 
-def install(*, reaching_sockets: bool, deadly: bool) -> None:
+def install(*, reaching_sockets: bool, deadly: bool, keeps_cores: bool = False) -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError where the kernel has no seccomp.
 
-    `deadly` says whether what is DEADLY ends the process that calls it, and is not only refused.
+    `deadly` says whether what is DEADLY ends the process that calls it, and is not only refused; `keeps_cores`: as for `program`.
     """
-    code = program(linux.machine(), reaching_sockets=reaching_sockets, own=os.getpid() if deadly else None)
+    own = os.getpid() if deadly else None
+    code = program(linux.machine(), reaching_sockets=reaching_sockets, own=own, keeps_cores=keeps_cores)
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
     structure = _SockFprog(len(packed) // 8, packed)
     linux.prctl(linux.PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(structure))

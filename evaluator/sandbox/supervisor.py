@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from evaluator.sandbox import bubblewrap, child, disk, landlock, limits, linux, namespaces, rules, tree, view
+from evaluator.sandbox.affinity import kept_to
 from evaluator.sandbox.cgroup import Group, Parents
 from evaluator.sandbox.place import WRITERS, Place, claimed_user, prepared
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
@@ -85,7 +86,8 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
         linux.die_with_parent(signal.SIGTERM)
         if os.getppid() != zygote:
             raise SandboxUnavailable("the zygote ended")
-        pid = _start(request, level, place, entrances, report_end)
+        with kept_to(request.program.cores):
+            pid = _start(request, level, place, entrances, report_end)
         for descriptor in (report_end, request.stdout, request.stderr, *request.given, *entrances):
             os.close(descriptor)
         state = _State()

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from evaluator.worker import structure
+from evaluator.worker.caches import generated_folder
 from evaluator.worker.origin import installed_folders, is_own
 
 ENDED_EARLY = 1
@@ -32,7 +33,7 @@ class Ablation:
     """Everything of one process that is the submission's own machine code."""
 
     def __init__(self) -> None:
-        self._installed = installed_folders()
+        self._installed = (*installed_folders(), generated_folder())  # what torch.compile makes is nobody's own
         self._sealed: list[tuple[int, int]] = []
         self._lost = False
         """Whether something was run whose effects are lost."""

@@ -4,7 +4,8 @@
  * memory (a memfd that the judge reads, also after a crash), it counts them there: one record for each kernel and place of launch.
  * Once `assay_recorder_ablate` has been called, launches from objects of the submission's own succeed without taking place.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
- * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`).
+ * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`), and so is who asks the
+ * driver itself, as NVIDIA's Python bindings do (`cuGetProcAddress`). Whose kernel it is that the driver launches is told by whose_kernel.h.
  * The table's layout is read by evaluator/judge/launches.py. launch_clock.h takes the time of launches, when it is asked to.
  */
 #define _GNU_SOURCE
@@ -95,11 +96,6 @@ static int is_own(const void *caller) {
     return own;
 }
 
-/* Whether a launch from this address is one that is not to take place. */
-static int left_out(const void *caller) {
-    return atomic_load_explicit(&ablating, memory_order_relaxed) && is_own(caller);
-}
-
 typedef void *(*lookup_t)(void *, const char *);
 
 /* The dlsym that is hidden by the one here. */
@@ -173,14 +169,29 @@ static demangle_t demangler(void) {
     return library ? (demangle_t)real_dlsym()(library, "__cxa_demangle") : NULL;
 }
 
-static void name_kernel(record_t *record, const void *kernel, int driver_api) {
+static void name_kernel(char *to, size_t size, const void *kernel, int driver_api) {
     demangle_t demangle = demangler();
     const char *name = mangled_name(kernel, driver_api);
     if (!name) return;
     int status = -1;
     char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
-    copy(record->kernel, sizeof record->kernel, status == 0 ? readable : name);
+    copy(to, size, status == 0 ? readable : name);
     free(readable);
+}
+
+#include "whose_kernel.h"
+
+/* Whether a kernel of this name, launched from this address, is the submission's own. */
+static int is_own_kernel(const char *name, const void *caller, int driver_api) {
+    return driver_api ? !is_others(name) && (is_own(caller) || (is_named(name) && !is_library(caller))) : is_own(caller);
+}
+
+/* Whether a launch from this address is one that is not to take place. */
+static int left_out(const void *caller, const void *kernel, int driver_api) {
+    char name[sizeof((record_t *)NULL)->kernel] = {0};
+    if (!atomic_load_explicit(&ablating, memory_order_relaxed)) return 0;
+    if (driver_api) name_kernel(name, sizeof name, kernel, driver_api);
+    return is_own_kernel(name, caller, driver_api);
 }
 
 /* The record of this kernel and caller, made where there is none, without a name yet; NULL where the table is full. */
@@ -278,7 +289,7 @@ static lap_t *begin(const asked_t *asked) {
         memcpy(record->pending_block, &asked->block, sizeof asked->block);
     }
     pthread_mutex_unlock(&lock);
-    if (is_new) name_kernel(record, asked->kernel, asked->driver_api);
+    if (is_new) name_kernel(record->kernel, sizeof record->kernel, asked->kernel, asked->driver_api);
     return begin_lap(asked->stream);
 }
 
@@ -306,8 +317,8 @@ static void note(const asked_t *asked, int code, lap_t *lap) {
     }
     pthread_mutex_unlock(&lock);
     /* CUDA may launch or load under locks of its own, so that it is asked nothing under this one. */
-    if (is_new && strcmp(record->kernel, UNNAMED) == 0) name_kernel(record, asked->kernel, asked->driver_api);
-    if (is_new && is_own(asked->caller)) read_limits(record, asked->kernel, asked->driver_api);
+    if (is_new && strcmp(record->kernel, UNNAMED) == 0) name_kernel(record->kernel, sizeof record->kernel, asked->kernel, asked->driver_api);
+    if (is_new && is_own_kernel(record->kernel, asked->caller, asked->driver_api)) read_limits(record, asked->kernel, asked->driver_api);
 }
 
 /* cudaLaunchAttribute and CUlaunchAttribute: an id, and 64 bytes of a union at an offset of 8. */
@@ -333,7 +344,7 @@ enum { NOT_FOUND = 999 }; /* cudaErrorUnknown */
 
 #define RUNTIME_LAUNCH(name)                                                                                                          \
     int name(const void *kernel, extent_t grid, extent_t block, void **arguments, size_t shared_bytes, void *stream) {                \
-        if (left_out(__builtin_return_address(0))) return 0;                                                                          \
+        if (left_out(__builtin_return_address(0), kernel, 0)) return 0;                                                               \
         typedef int (*launch_t)(const void *, extent_t, extent_t, void **, size_t, void *);                                           \
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
@@ -359,7 +370,7 @@ static const driver_config_t no_driver_config;
 
 #define RUNTIME_LAUNCH_EX(name)                                                                                                       \
     int name(const runtime_config_t *config, const void *kernel, void **arguments) {                                                  \
-        if (left_out(__builtin_return_address(0))) return 0;                                                                          \
+        if (left_out(__builtin_return_address(0), kernel, 0)) return 0;                                                               \
         typedef int (*launch_t)(const runtime_config_t *, const void *, void **);                                                     \
         static void *real;                                                                                                            \
         launch_t launch = (launch_t)next(&real, #name);                                                                               \
@@ -375,11 +386,11 @@ static const driver_config_t no_driver_config;
 RUNTIME_LAUNCH_EX(cudaLaunchKernelExC)
 RUNTIME_LAUNCH_EX(cudaLaunchKernelExC_ptsz)
 
-static void *driver_launch, *driver_launch_ex; /* the driver's own, once somebody has found them */
+static void *driver_launch, *driver_launch_ex, *driver_launch_cooperative; /* the driver's own, once somebody has found them */
 
 int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
                    void *stream, void **arguments, void **extra) {
-    if (left_out(__builtin_return_address(0))) return 0;
+    if (left_out(__builtin_return_address(0), kernel, 1)) return 0;
     typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
     launch_t launch = (launch_t)next(&driver_launch, "cuLaunchKernel");
     const asked_t asked = {"cuLaunchKernel", kernel, __builtin_return_address(0), stream, 1, {gx, gy, gz}, {bx, by, bz}, {0, 0, 0},
@@ -391,7 +402,7 @@ int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned
 }
 
 int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **arguments, void **extra) {
-    if (left_out(__builtin_return_address(0))) return 0;
+    if (left_out(__builtin_return_address(0), kernel, 1)) return 0;
     typedef int (*launch_t)(const driver_config_t *, void *, void **, void **);
     launch_t launch = (launch_t)next(&driver_launch_ex, "cuLaunchKernelEx");
     const driver_config_t *given = config ? config : &no_driver_config;
@@ -400,6 +411,19 @@ int cuLaunchKernelEx(const driver_config_t *config, void *kernel, void **argumen
     lap_t *lap = begin(&asked);
     int code = launch ? launch(config, kernel, arguments, extra) : NOT_FOUND;
     if (config) note(&asked, code, lap);
+    return code;
+}
+
+int cuLaunchCooperativeKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                              unsigned shared_bytes, void *stream, void **arguments) {
+    if (left_out(__builtin_return_address(0), kernel, 1)) return 0;
+    typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
+    launch_t launch = (launch_t)next(&driver_launch_cooperative, "cuLaunchCooperativeKernel");
+    const asked_t asked = {"cuLaunchCooperativeKernel", kernel, __builtin_return_address(0), stream, 1, {gx, gy, gz}, {bx, by, bz},
+                           {0, 0, 0}, shared_bytes};
+    lap_t *lap = begin(&asked);
+    int code = launch ? launch(kernel, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments) : NOT_FOUND;
+    note(&asked, code, lap);
     return code;
 }
 
@@ -436,6 +460,7 @@ int cuLibraryUnload(void *library) {
 static const struct { const char *name; void *here, **driver; } seen[] = {
     {"cuLaunchKernel", (void *)cuLaunchKernel, &driver_launch},
     {"cuLaunchKernelEx", (void *)cuLaunchKernelEx, &driver_launch_ex},
+    {"cuLaunchCooperativeKernel", (void *)cuLaunchCooperativeKernel, &driver_launch_cooperative},
     {"cuLibraryGetKernel", (void *)cuLibraryGetKernel, &driver_get_kernel},
     {"cuLibraryEnumerateKernels", (void *)cuLibraryEnumerateKernels, &driver_enumerate_kernels},
     {"cuLibraryUnload", (void *)cuLibraryUnload, &driver_unload},
@@ -448,9 +473,52 @@ static void *instead(void *found, void **driver, void *here) {
     return here;
 }
 
+/* What is seen of the driver's functions, in place of `found` of this name. */
+static void *seen_instead(const char *name, void *found) {
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; ++i)
+        if (strcmp(name, seen[i].name) == 0) return instead(found, seen[i].driver, seen[i].here);
+    return found;
+}
+
+enum { PER_THREAD_FUNCTIONS = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM: functions that go by another name elsewhere */
+
+static void *driver_get_address, *driver_get_address_v2; /* likewise */
+
+/* The driver's cuGetProcAddress and its second version. */
+static int get_address(const char *name, void **found, int version, uint64_t flags) {
+    typedef int (*get_t)(const char *, void **, int, uint64_t);
+    int code = ((get_t)driver_get_address)(name, found, version, flags);
+    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = seen_instead(name, *found);
+    return code;
+}
+
+static int get_address_v2(const char *name, void **found, int version, uint64_t flags, int *status) {
+    typedef int (*get_t)(const char *, void **, int, uint64_t, int *);
+    int code = ((get_t)driver_get_address_v2)(name, found, version, flags, status);
+    if (code == 0 && name && found && !(flags & PER_THREAD_FUNCTIONS)) *found = seen_instead(name, *found);
+    return code;
+}
+
+/* Whether who asks from this address launches for Python code, or is the submission's own. CUDA's runtime asks in this way too, and its
+ * launches have been seen before they come to the driver. */
+static int asks_for_others(const void *caller) {
+    Dl_info who = {0};
+    return is_own(caller) || (dladdr(caller, &who) && who.dli_fname && strstr(who.dli_fname, "/cuda/bindings/"));
+}
+
+static void *address_getter(void *library, const char *name, const void *caller) {
+    int second = strcmp(name, "cuGetProcAddress_v2") == 0;
+    void *found = real_dlsym()(library, name);
+    if (!found || !asks_for_others(caller)) return found;
+    return second ? instead(found, &driver_get_address_v2, (void *)get_address_v2) : instead(found, &driver_get_address, (void *)get_address);
+}
+
 void *dlsym(void *library, const char *name) {
-    if (name[0] == 'c' && name[1] == 'u' && name[2] == 'L')
-        for (size_t i = 0; i < sizeof seen / sizeof *seen; ++i)
-            if (strcmp(name, seen[i].name) == 0) return instead(real_dlsym()(library, name), seen[i].driver, seen[i].here);
+    if (starts_with(name, "cuL")) {
+        void *found = real_dlsym()(library, name);
+        return seen_instead(name, found);
+    }
+    if (strcmp(name, "cuGetProcAddress_v2") == 0 || strcmp(name, "cuGetProcAddress") == 0)
+        return address_getter(library, name, __builtin_return_address(0));
     return real_dlsym()(library, name); /* a jump: what RTLD_NEXT means depends on who calls */
 }

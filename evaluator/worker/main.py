@@ -23,11 +23,13 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 
 from evaluator.worker import structure
 from evaluator.worker.ablation import Ablation
+from evaluator.worker.caches import cache_environment
 from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
+from evaluator.worker.interpreter import ENVIRONMENT, Interpreter
 from evaluator.worker.kernel_clock import KernelClock, event
 from evaluator.worker.memory import Mappings, checked, reset_persisting
-from evaluator.worker.origin import installed_folders
+from evaluator.worker.origin import INSTALLED_KERNELS, installed_folders
 from evaluator.worker.procedure import PLAIN, Procedure
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
@@ -47,7 +49,7 @@ def main(descriptors: Mapping[str, int]) -> int:
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     if "launches" in descriptors:
         _record_launches(descriptors["launches"])
-    return serve(Worker(channel), channel)
+    return serve(Worker(channel, Interpreter(descriptors.get("interpreted"))), channel)
 
 
 def serve(worker: "Worker", channel: Channel) -> int:
@@ -69,8 +71,9 @@ def serve(worker: "Worker", channel: Channel) -> int:
 class Worker:
     """One submission, from its source to its answers."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, interpreter: Interpreter | None = None) -> None:
         self._channel = channel
+        self._interpreter = interpreter or Interpreter(None)
         self._path = Path.cwd() / f"{MODULE_NAME}.py"
         self._device = torch.device("cpu")
         self._mappings = Mappings(self._device)
@@ -126,10 +129,14 @@ class Worker:
         self._mappings = Mappings(self._device)
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
-        os.environ["TORCH_EXTENSIONS_DIR"] = str(self._path.parent / "torch_extensions")
+        os.environ.update(cache_environment(self._path.parent))
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
-        with os.fdopen(descriptors[0], "rb") as source:
-            self._path.write_bytes(source.read())
+        with os.fdopen(descriptors[0], "rb") as file:
+            source = file.read()
+        self._path.write_bytes(source)
+        _name_kernels(source)
+        if not self.on_device:
+            os.environ.update(ENVIRONMENT)
         if self.on_device:
             # From here on it is settled which GPUs there are to this process: the submission's code could name others.
             from cuda.bindings import driver
@@ -146,6 +153,7 @@ class Worker:
         module = importlib.util.module_from_spec(spec)
         sys.modules[MODULE_NAME] = module
         spec.loader.exec_module(module)
+        self._interpreter.watch()
         for name, value in request["constants"].items():
             setattr(module, name, structure.decode(value, _no_tensor))
         self._model_class = getattr(module, request["class"])
@@ -163,6 +171,7 @@ class Worker:
             ctypes.CDLL(None).assay_recorder_ablate()
         else:
             self._ablation = Ablation()
+            self._interpreter.leaves_out = True
 
     def _build(self, request: Message) -> BuildReply:
         self._channel.send({"kind": "build", "request": request})
@@ -224,6 +233,7 @@ class Worker:
         return {}
 
     def _call(self, request: Message, _: Sequence[int]) -> Message:
+        self._interpreter.watch()  # forward() may have imported it
         if self._ablation:
             self._ablation.seal()  # what was loaded past the builder too
         clock = KernelClock() if request.get("kernels") else None
@@ -403,10 +413,10 @@ class Worker:
         return {}
 
     def _failure(self, error: BaseException) -> Message:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)]
+        frames = self._frames(error)
         lines = "".join(f"line {frame.lineno}, in {frame.name}\n    {frame.line}\n" for frame in frames[-20:])
         try:
-            message = str(error)
+            message = told(error)
         except Exception as second:  # noqa: BLE001  (an exception class of the submission's own)
             message = f"(no message: {type(second).__name__})"
         return {
@@ -419,6 +429,12 @@ class Worker:
             "cuda_error": device_error() if self._device.type == "cuda" else None,
         }
 
+    def _frames(self, error: BaseException) -> list[traceback.FrameSummary]:
+        """Where in the submission an exception comes from; a compiler's or an interpreter's wraps another, which tells more exactly."""
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)]
+        cause = error.__cause__
+        return own + self._frames(cause) if cause is not None and is_of_triton(error) else own
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -429,6 +445,16 @@ class Recording:
     descriptions: list[Any]
 
 
+def is_of_triton(error: BaseException) -> bool:
+    return type(error).__module__.startswith("triton.")
+
+
+def told(error: BaseException) -> str:
+    """What an exception says; one of Triton's may leave it to the one that it comes from, of a function called by the kernel."""
+    deeper = error.__cause__ if is_of_triton(error) else None
+    return f"{error}\n{told(deeper)}" if deeper is not None and is_of_triton(deeper) else str(error)
+
+
 def _record_launches(descriptor: int) -> None:
     """Give the preloaded recorder (launch_recorder.c) its table."""
     recorder = ctypes.CDLL(None)
@@ -436,6 +462,13 @@ def _record_launches(descriptor: int) -> None:
         recorder.assay_recorder_installed(folder.encode())
     recorder.assay_recorder_attach(descriptor, ctypes.c_size_t(os.fstat(descriptor).st_size))
     os.close(descriptor)
+
+
+def _name_kernels(source: bytes) -> None:
+    """Tell the preloaded recorder, where there is one, which kernels are the submission's: those that its source names."""
+    name_kernels = getattr(ctypes.CDLL(None), "assay_recorder_source", None)
+    if name_kernels is not None:
+        name_kernels(source.replace(b"\0", b" "), " ".join(INSTALLED_KERNELS).encode())
 
 
 def _fill_allocations(pattern: int | None) -> None:

@@ -1,5 +1,6 @@
 """Where machine code comes from: the submission's own, or what is installed."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -20,3 +21,39 @@ def installed_folders() -> tuple[str, ...]:
 def is_own(path: str, installed: tuple[str, ...]) -> bool:
     """Whether the shared object of this path is the submission's; `installed` are the `installed_folders`."""
     return path.startswith(OWN_PREFIXES) and not path.startswith(installed)
+
+
+INSTALLED_KERNELS = (
+    *("_bmm_outer_product_kernel", "_sampled_addmm_kernel", "_bsr_strided_dense_rowspace_kernel", "_bsr_softmax_kernel"),
+    *("_scatter_mm2_kernel", "_scatter_mm6_kernel", "_bsr_strided_addmm_kernel"),
+)
+"""Kernels in Triton that come with PyTorch, and that its operators launch."""
+
+LIBRARIES = ("libtorch_cuda", "libcu", "libnccl")
+"""Begin the names of libraries that launch kernels of their own by the driver; a submission can have their names in its text."""
+_OF_OTHERS = re.compile(r"triton_[^_]{3}_fused_|triton_$|cupy_")
+"""How torch.compile names the kernels that it generates, and CuPy its own. Those that it only tries begin with `triton_`, too."""
+_BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
+
+
+def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:
+    """Whether a kernel of this name, launched from the shared object of this path, is that of the submission with this source.
+
+    Triton, CuPy, Numba and the like launch through the driver, from objects that may be anybody's: there a kernel is the submission's where
+    its name stands in the source, and what torch.compile generates is nobody's own. whose_kernel.h, for the launch recorder, has the
+    same rules.
+    """
+    if not by_driver:
+        return is_own(path, installed)
+    if _OF_OTHERS.match(name) or name in INSTALLED_KERNELS:
+        return False
+    if source and is_named(name, source) and not path.rsplit("/", 1)[-1].startswith(LIBRARIES):
+        return True
+    return is_own(path, installed) and not (source and name.startswith("triton_"))
+
+
+def is_named(kernel: str, source: str) -> bool:
+    """Whether a kernel's name, without return type, namespaces, parameters and what compilers add to it, is a word of the source."""
+    whole = _BASE_NAME.match(kernel)
+    base = re.split(r"[: ]", whole[0])[-1] if whole else ""
+    return bool(base) and re.search(rf"(?<![A-Za-z0-9_]){re.escape(base)}(?![A-Za-z0-9_])", source) is not None

@@ -1,6 +1,7 @@
 """The ladder on which times are held against the truth."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,3 +83,12 @@ def test_the_ladder_is_climbed_as_often_as_asked_for(tmp_path: Path, capsys: pyt
         assert rung["failures"] == [] and len(rung["speedups"]) == 2
         assert rung["truth_ms"] > 0 and rung["spread"] is not None and min(rung["times_ms"]) > 0
     assert "launches 8" in capsys.readouterr().out
+
+
+def test_sets_of_cores_are_compared_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    last, target = max(os.sched_getaffinity(0)), tmp_path / "ladder.json"
+    options = ["--device", "cpu", "--rungs", "launches 8", "--repetitions", "1", "--cores", f"none/{last}", "--json", str(target)]
+    assert main(options) == 0
+    rungs = json.loads(target.read_text(encoding="utf-8"))["rungs"]
+    assert [(rung["rung"], rung["cores"], len(rung["speedups"])) for rung in rungs] == [("launches 8", [], 1), ("launches 8", [last], 1)]
+    assert "profiler_start" not in capfd.readouterr().err, "what the profiler's library says of itself is kept away"

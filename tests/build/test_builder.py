@@ -14,7 +14,7 @@ from evaluator.build.memory_file import sealed_copy
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
 from evaluator.category import Category
-from evaluator.result import BuildEvidence
+from evaluator.evidence import BuildEvidence
 from tests.build.conftest import FLAGS, copy_of
 
 ADD = """#include <torch/extension.h>

@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.build.cache import Cache, Entry, default_root
 from evaluator.category import Category
-from evaluator.result import BuildEvidence
+from evaluator.evidence import BuildEvidence
 
 KEY = "ab" * 32
 OTHER = "cd" * 32

@@ -56,6 +56,12 @@ def test_runs_in_its_folder_and_leaves_its_product_there(runner: Runner, folder:
     assert (folder / "product").read_text() == "made\n"
 
 
+def test_compilers_run_on_the_cores_that_they_are_given(zygote: Zygote, folder: Path) -> None:
+    last = max(os.sched_getaffinity(0))
+    result = sh(confined_runner(zygote, (), (last,)), "grep Cpus_allowed_list /proc/self/status", folder)
+    assert (result.code, result.output.split()[-1]) == (0, str(last))
+
+
 def test_sees_no_secret_and_no_other_folder(runner: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "1")
     neighbour = folder.parent / "neighbour"

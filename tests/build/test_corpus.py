@@ -19,7 +19,7 @@ from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
 from evaluator.category import Category
 from evaluator.devices import cpu_count
-from evaluator.result import BuildEvidence
+from evaluator.evidence import BuildEvidence
 from tests.build.conftest import copy_of
 from tests.shipped import ROOT, expectations
 

@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaluator.category import Category, Status
-from evaluator.result import (
+from evaluator.evidence import (
     AblationEvidence,
     BuildAttempt,
     BuildEvidence,
     ConditionsEvidence,
     DeviceState,
     Diagnostic,
-    Environment,
     ErrorFigures,
     ErrorMap,
     Evidence,
@@ -24,7 +23,6 @@ from evaluator.result import (
     KernelTimes,
     LaunchRecord,
     LightEvidence,
-    Result,
     RoundEvidence,
     SanitizerEvidence,
     SanitizerFinding,
@@ -34,8 +32,8 @@ from evaluator.result import (
     TimingEvidence,
     TimingSide,
     WrongElement,
-    now,
 )
+from evaluator.result import Environment, Result, now
 
 PROBLEM_SOURCE = "class Model: ...\n"
 

@@ -10,7 +10,7 @@ from db.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.overall import overall
 from db.store import Store
 from evaluator.category import Category, Status
-from evaluator.result import Evidence, TimingEvidence, TimingSide
+from evaluator.evidence import Evidence, TimingEvidence, TimingSide
 from tests.db.samples import environment, result, sha256
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from db.store import Store
 from evaluator.category import Category
-from evaluator.result import Evidence, Result
+from evaluator.evidence import Evidence
+from evaluator.result import Result
 from tests.db.samples import environment, full_evidence, result
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +72,7 @@ def test_leaderboard_json(sqlite_store: Store, sqlite_url: str) -> None:
             "baseline_ms",
         ),
         *("author", "submission", "block", "evaluation_id", "source_sha256", "evaluator_version", "started_at"),
-        *("speed_of_light", "baseline_speed_of_light"),
+        *("speed_of_light", "baseline_speed_of_light", "best_baseline", "best_baseline_ms"),
     }
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
 

@@ -16,7 +16,7 @@ from db.overall import OverallRow, overall
 from db.statistics import FAILURE_SPEEDUP
 from db.store import Store
 from evaluator.category import Category, Status
-from evaluator.result import Evidence, TimingEvidence, TimingSide
+from evaluator.evidence import Evidence, TimingEvidence, TimingSide
 from tests.db.samples import environment, result, sha256
 
 

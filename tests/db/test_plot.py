@@ -7,7 +7,7 @@ import pytest
 from db.plot import LEVELS, levels, plot_error
 from db.store import Store, StoreError
 from evaluator.category import Category
-from evaluator.result import ErrorMap, Evidence
+from evaluator.evidence import ErrorMap, Evidence
 from tests.db.samples import full_evidence, result
 from tests.db.test_main import output, run
 

@@ -28,7 +28,8 @@ from db.store import Entry, Store, StoreError
 from db.upgrade import HISTORY, History, ensure_current
 from db.upkeep import check
 from evaluator.category import CATEGORIES, Category
-from evaluator.result import Result, TimingSide
+from evaluator.evidence import TimingSide
+from evaluator.result import Result
 from tests.db import server
 from tests.db.samples import full_evidence, result, sha256
 

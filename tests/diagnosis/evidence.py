@@ -4,7 +4,7 @@ from typing import Any
 
 from evaluator.category import CATEGORIES, Category
 from evaluator.diagnosis import diagnose
-from evaluator.result import (
+from evaluator.evidence import (
     AblationEvidence,
     BuildEvidence,
     Diagnostic,

@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.result import Evidence
+from evaluator.evidence import Evidence
 from tests.diagnosis.evidence import BACK_TO_BACK, CPU, GPU, WRONG, Rule, check, floor, launch, timing, witnessed
 
 RULES: dict[str, Rule] = {

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from evaluator.category import CATEGORIES, Category
 from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
-from evaluator.result import (
+from evaluator.evidence import (
     BuildEvidence,
     ConditionsEvidence,
     Diagnostic,
@@ -21,10 +21,10 @@ from evaluator.result import (
     KernelLimits,
     LaunchRecord,
     LightEvidence,
-    Result,
     RoundEvidence,
     WrongElement,
 )
+from evaluator.result import Result
 from tests.db.samples import result
 from tests.diagnosis.evidence import floor, timing
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth

@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.result import Evidence, ExitEvidence
+from evaluator.evidence import Evidence, ExitEvidence
 from tests.diagnosis import test_conduct, test_exceptions
 from tests.diagnosis.evidence import (
     CPU,

@@ -7,7 +7,7 @@ from evaluator.category import Category
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.feedback import MAX_CHARS, feedback
 from evaluator.diagnosis.sanitizer import MAX_TOLD, told
-from evaluator.result import Evidence, SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
+from evaluator.evidence import Evidence, SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 from tests.db.samples import result
 
 ENDED = SanitizerRun(tool="memcheck", outcome="ended", reports=0)

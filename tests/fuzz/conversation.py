@@ -25,7 +25,7 @@ from evaluator.category import Category, Status
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.judge import attempt, session, timing
+from evaluator.judge import inspection, session, starter, timing
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.result import Result
@@ -114,14 +114,14 @@ def plans(kinds: tuple[str, ...] = REQUESTS) -> st.SearchStrategy[Plan]:
 def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
     """Judging with little patience, and with few timed calls."""
     hurry = (
-        (attempt, "LOAD_S", deadline_s),
-        (attempt, "START_S", START_FACTOR * deadline_s),
+        (starter, "LOAD_S", deadline_s),
+        (starter, "START_S", START_FACTOR * deadline_s),
         (session, "EXIT_GRACE_S", deadline_s),
         (timing, "ENOUGH_S", 0.01),
         (timing, "MIN_CALLS", timing.LEAST_CALLS),
         (timing, "MIN_WATCHES", 1),
-        (timing, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
-        (timing, "CPU_CHECKS_S", 0.01),
+        (inspection, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
+        (inspection, "CPU_CHECKS_S", 0.01),
     )
     with contextlib.ExitStack() as stack:
         for module, name, value in hurry:
@@ -141,7 +141,7 @@ def cpu_bench(cache_root: Path) -> Iterator[Bench]:
 @contextlib.contextmanager
 def following_plans() -> Iterator[None]:
     """Have confined workers be hostile ones."""
-    with mock.patch.object(attempt, "WORKER_ENTRY", peer.ENTRY):
+    with mock.patch.object(starter, "WORKER_ENTRY", peer.ENTRY):
         yield
 
 

@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 from evaluator.category import Category, Status
-from evaluator.result import AblationEvidence, Result
+from evaluator.evidence import AblationEvidence
+from evaluator.result import Result
 from tests.judge.conftest import Judge
 
 EXTENSION = r'''

@@ -1,69 +1,14 @@
-"""What an evaluation under way does where its parts fail."""
-
-import itertools
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
+"""Whose fault it is that an evaluation under way fails."""
 
 import pytest
 import torch
 
 from evaluator.category import Category
-from evaluator.devices import Device
+from evaluator.evidence import StarvingEvidence
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench
-from evaluator.judge.device_state import Watch
-from evaluator.judge.nvml import Nvml
-from evaluator.judge.session import Worker
-from evaluator.judge.timing import BaselineFailedError, WrongAnswerError
 from evaluator.problem import SHIPPED, load
-from evaluator.result import StarvingEvidence
-from evaluator.worker.protocol import ProtocolError
-from tests.judge.conftest import Judge, make_job
-from tests.judge.stand_in_nvml import UUID, StandIn
-
-
-@pytest.mark.parametrize("early", [True, False])
-def test_a_baseline_that_failed_beside_another_submission_is_started_again(bench: Bench, early: bool) -> None:
-    """On a GPU it starts early, while another may have the device; not so on the CPU."""
-    problem = load(SHIPPED / "softmax.py")
-    attempt = Attempt(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
-    attempt._ready = Future[Worker]()
-    attempt._device = torch.device("cuda" if early else "cpu")
-    attempt._ready.set_exception(BaselineFailedError("CUDA out of memory"))
-    try:
-        if early:
-            assert attempt._take_baseline().failure == ""
-        else:
-            with pytest.raises(BaselineFailedError):
-                attempt._take_baseline()
-    finally:
-        attempt.close()
-
-
-def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_device(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = load(SHIPPED / "softmax.py")
-    attempt = Attempt(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
-    held: list[bool] = []
-
-    def warm(*_: object) -> None:
-        held.append(attempt._lock.held)
-        if len(held) == 1:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr("evaluator.judge.attempt.warm", warm)
-    try:
-        worker = attempt._load_candidate()
-        attempt._device = torch.device("cuda")
-        attempt._take_device(worker)
-        assert held == [False, True]
-    finally:
-        attempt._device = torch.device("cpu")
-        attempt.close()
+from tests.judge.conftest import make_job
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -75,141 +20,9 @@ def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_de
     monkeypatch.setattr("evaluator.judge.attempt.blame", lambda *_: StarvingEvidence(held_bytes=3, total_bytes=4))
     try:
         if alone:
-            attempt._lock.acquire()
+            attempt._crew.lock.acquire()
         verdict = attempt._without_blame(torch.OutOfMemoryError("CUDA out of memory"), "none left")
         assert (verdict is None) == alone
         assert verdict is None or verdict.category is Category.INFRASTRUCTURE_ERROR
     finally:
         attempt.close()
-
-
-HOT, CALM, IDLE = 0x40, 0x4, 0x1
-RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
-
-
-def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[Watch]:
-    """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
-    states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
-
-    def watch_of(device: Device) -> Watch:
-        mask = next(states)
-        made.append(Watch(Nvml.open(UUID, StandIn(reasons=lambda: mask)), lambda _: 0))
-        return made[-1]
-
-    monkeypatch.setattr("evaluator.judge.attempt.watch_of", watch_of)
-    return made
-
-
-def test_a_calm_device_is_timed_on_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    watches = watching(monkeypatch, CALM)
-    evidence = judge(RIGHT).evidence
-    assert len(watches) == 1
-    stages = [stage for stage, _ in itertools.groupby(state.stage for state in evidence.device_states)]
-    assert stages == ["before timing", "timing", "after timing"]
-    assert evidence.conditions is not None and not evidence.conditions.repeated and evidence.conditions.throttled == ""
-    assert {state.throttled for state in evidence.device_states} == {"sw_power_cap"}
-    assert "second_timing" not in evidence.stages_s
-
-
-def test_a_timing_on_a_throttled_device_is_repeated_and_the_second_counts(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    watches = watching(monkeypatch, HOT, IDLE)
-    result = judge(RIGHT)
-    evidence = result.evidence
-    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    assert len(watches) == 2 and evidence.stages_s["second_timing"] > 0
-    conditions, timing = evidence.conditions, evidence.timing
-    assert conditions is not None and timing is not None
-    assert conditions.repeated and not conditions.disturbed and conditions.remark == ""
-    assert conditions.first_runtime_ms is not None and conditions.first_runtime_ms != timing.runtime_ms
-    assert result.runtime_ms == timing.runtime_ms
-    assert "after second timing" in {state.stage for state in evidence.device_states}
-
-
-def test_where_it_stays_throttled_the_times_are_marked_and_not_taken_a_third_time(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    watches = watching(monkeypatch, HOT)
-    result = judge(RIGHT)
-    conditions = result.evidence.conditions
-    assert len(watches) == 2 and conditions is not None
-    assert conditions.repeated and conditions.disturbed
-    assert result.summary()["disturbed"] == "its clock was lowered (hw_thermal_slowdown), in a second timing too"
-
-
-@pytest.mark.parametrize("error", [BaselineFailedError("CUDA out of memory"), RuntimeError("CUDA error")])
-def test_where_a_second_timing_comes_to_nothing_the_first_one_stands_marked(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    watching(monkeypatch, HOT)
-    monkeypatch.setattr(Attempt, "_second_timing", failing(error))
-    result = judge(RIGHT)
-    conditions = result.evidence.conditions
-    assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.timing is not None
-    assert conditions is not None and conditions.disturbed and not conditions.repeated
-
-
-def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_first(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    watching(monkeypatch, HOT)
-    monkeypatch.setattr(Attempt, "_second_timing", failing(WrongAnswerError(3, "far off")))
-    result = judge(RIGHT)
-    assert result.category is Category.CACHED_OUTPUT and "far off" in result.message
-    assert result.evidence.timing is None and result.speedup is None
-
-
-TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + RIGHT
-
-
-@pytest.mark.parametrize(("error", "category"), [(ProtocolError("nonsense"), Category.FORGED_RESULT), (None, Category.SANDBOX_VIOLATION)])
-def test_what_breaks_out_in_the_second_timing_is_disqualified(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception | None, category: Category
-) -> None:
-    def second_timing(attempt: Attempt, *_: object) -> None:
-        worker = attempt._fork()
-        attempt._workers.append(worker)
-        attempt._greet(worker)
-        if error:
-            raise error
-        attempt._load(worker, TRACING, "ModelNew", threads=1)
-
-    watching(monkeypatch, HOT)
-    monkeypatch.setattr(Attempt, "_second_timing", second_timing)
-    result = judge(RIGHT)
-    assert result.category is category, result.message
-    assert result.runtime_ms is None and result.evidence.timing is None
-    assert result.evidence.rounds
-
-
-def failing(error: Exception) -> Callable[..., None]:
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("busy", [False, True])
-def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_bench: Bench, busy: bool) -> None:
-    with stranger() if busy else nullcontext():
-        result = judge(RIGHT, bench=gpu_bench, case="full")
-    conditions, states = result.evidence.conditions, result.evidence.device_states
-    assert conditions is not None and result.speedup is not None
-    print(conditions, len(states), states[0], states[-1])
-    assert states[0].sm_clock_mhz is not None and len(states) >= 3
-    print("others:", {state.other_processes for state in states}, "reasons:", {state.throttled for state in states})
-    if conditions.shared is None:
-        return  # a machine on which the driver does not name this process: nothing is known, and nothing is repeated for it
-    assert conditions.shared is busy
-    assert conditions.repeated is (busy or bool(conditions.throttled))
-
-
-@contextmanager
-def stranger() -> Iterator[None]:
-    """A process with a context on the GPU that has no judge above it, as another user's would be."""
-    code = "import torch, time; torch.zeros(1, device='cuda'); print('here', flush=True); time.sleep(600)"
-    launcher = "import os, subprocess, sys; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]]); print(child.pid, flush=True)"
-    with subprocess.Popen([sys.executable, "-c", launcher, code], stdout=subprocess.PIPE) as shell:
-        assert shell.stdout is not None
-        told = {shell.stdout.readline().strip(), shell.stdout.readline().strip()}
-    (pid,) = (int(line) for line in told - {b"here"})
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)

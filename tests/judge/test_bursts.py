@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from evaluator.judge.answer import ClaimedTensor
-from evaluator.judge.attempt import START_S
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import BURST_MS, BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
+from evaluator.judge.flush import Flush
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
-from evaluator.judge.side import Flush, Side
+from evaluator.judge.side import Side
+from evaluator.judge.starter import START_S
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.test_side import side_of
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evaluator.evidence import TimingEvidence, TimingSide
 from evaluator.judge.claims import compare
-from evaluator.result import TimingEvidence, TimingSide
 
 
 def side(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from evaluator.devices import choose, cpu
+from evaluator.evidence import ConditionsEvidence
 from evaluator.judge.device_state import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
 from evaluator.judge.nvml import Nvml
-from evaluator.result import ConditionsEvidence
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 

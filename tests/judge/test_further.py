@@ -5,8 +5,8 @@ import torch
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.further import EAGER, FurtherBaselines, call_once
+from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
-from evaluator.judge.timing import BaselineFailedError
 from tests.judge.test_side import side_of
 
 WORKS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"

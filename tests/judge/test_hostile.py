@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.category import Category
-from evaluator.judge import attempt, session
+from evaluator.judge import session, starter
 from tests.judge.conftest import Judge
 from tests.judge.hostile import BEHAVIOURS, ENTRY
 
@@ -90,7 +90,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def hostile_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "WORKER_ENTRY", ENTRY)
+    monkeypatch.setattr(starter, "WORKER_ENTRY", ENTRY)
 
 
 def open_descriptors() -> int:

@@ -3,11 +3,11 @@
 import pytest
 
 from evaluator.category import Category
+from evaluator.evidence import KernelTimes
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import KERNEL_CALLS
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.session import WorkerError
-from evaluator.result import KernelTimes
 from tests.judge.conftest import Judge
 from tests.judge.test_bursts import HONEST, HOOKED, bursts_of
 

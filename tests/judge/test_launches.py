@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator.judge import launches
+from evaluator.evidence import Evidence, KernelLimits
 from evaluator.judge.launches import CAPACITY, LaunchTable
-from evaluator.result import Evidence, KernelLimits
+from evaluator.worker import launch_table
 
 HEADER = struct.Struct("=QQ")
 RECORD = struct.Struct("=QQQQ9IiI5i8IQQQQ32s256s256s")
@@ -58,7 +58,9 @@ def write(table: LaunchTable, used: int, *records: bytes) -> None:
 
 
 def test_the_layout_is_the_recorders() -> None:
-    assert (launches._TABLE.size, launches._RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 4 * 8 + 32 + 256 + 256)
+    assert (
+        (launch_table.TABLE.size, launch_table.RECORD.size) == (HEADER.size, RECORD.size) == (16, 4 * 8 + 24 * 4 + 4 * 8 + 32 + 256 + 256)
+    )
 
 
 def test_a_record_is_read_field_by_field(table: LaunchTable) -> None:
@@ -115,7 +117,14 @@ def test_other_objects_are_not(table: LaunchTable, path: bytes) -> None:
     ],
 )
 def test_what_the_compiler_of_pytorch_generates_is_nobodys_own(table: LaunchTable, kernel: bytes, own: bool) -> None:
-    write(table, 1, record(kernel=kernel, path=b"/tmp/.triton/cache/launcher.so"))
+    write(table, 1, record(kernel=kernel, path=b"/tmp/.triton/cache/launcher.so", api=b"cuLaunchKernelEx"))
+    assert table.read()[0].own is own
+
+
+@pytest.mark.parametrize(("source", "own"), [("def bend(x): ...", True), ("def other(x): ...", False), ("", False)])
+def test_a_kernel_that_the_source_names_is_its_own_whoever_launches_it(table: LaunchTable, source: str, own: bool) -> None:
+    table.source = source
+    write(table, 1, record(kernel=b"submission::bend(float*)", path=b"/usr/lib/libffi.so.8", api=b"cuLaunchKernel"))
     assert table.read()[0].own is own
 
 

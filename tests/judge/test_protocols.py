@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.attempt import START_S
 from evaluator.judge.bench import Bench
+from evaluator.judge.flush import Flush
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
-from evaluator.judge.side import Flush, Side, UnrecordableError, claimed_times_ms
+from evaluator.judge.side import Side, UnrecordableError, claimed_times_ms
+from evaluator.judge.starter import START_S
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.test_side import side_of
 

@@ -19,7 +19,7 @@ OVERDUE_S = 0.2
 def worker(bench: Bench) -> Iterator[Worker]:
     lock = DeviceLock(bench.device.unique_id)
     program = Program(entry=scripted_worker.ENTRY, readonly=bench.readonly)
-    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=False)
+    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
     worker.request("ready", DEADLINE_S, script=["ready"])
     yield worker
     worker.close()

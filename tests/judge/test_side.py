@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.attempt import START_S, WORKER_ENTRY
 from evaluator.judge.bench import Bench
+from evaluator.judge.flush import Flush
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory, describe
 from evaluator.judge.session import Worker
-from evaluator.judge.side import Flush, Side, quartiles
+from evaluator.judge.side import Side, quartiles
+from evaluator.judge.starter import START_S, WORKER_ENTRY
 from evaluator.sandbox import Program
 
 ADDS_ONE_AND_LEAVES_WORK = """
@@ -36,7 +37,7 @@ def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[t
     memory = Memory(torch.device("cpu"))
     lock = DeviceLock(bench.device.unique_id)
     program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
-    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=False)
+    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
     try:
         worker.request("ping", START_S)
         worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evaluator.category import Category
-from evaluator.judge import timing as timing_module
+from evaluator.evidence import TimingSide
+from evaluator.judge import steadiness
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.inputs import Given
@@ -16,9 +17,10 @@ from evaluator.judge.protocols import PROTOCOLS, Protocol
 from evaluator.judge.protocols.cpu import Cpu
 from evaluator.judge.session import claimed_ms
 from evaluator.judge.side import Side, UnrecordableError
-from evaluator.judge.timing import LEAST_CALLS, MOST_WARM_UP_CALLS, WARM_UP_CALLS, _is_steady
+from evaluator.judge.steadiness import MOST_WARM_UP_CALLS, WARM_UP_CALLS
+from evaluator.judge.timing import LEAST_CALLS
 from evaluator.problem import SHIPPED
-from evaluator.result import Result, TimingSide
+from evaluator.result import Result
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge, make_job
 
@@ -80,13 +82,6 @@ def test_the_record_says_how_sure_the_speedup_is_and_why_there_were_no_more_call
         assert list(side.at_s) == sorted(side.at_s) and len(side.at_s) == len(side.samples_ms)
     assert result.protocol is None, "the default needs no name"
     assert (result.best_baseline, list(result.baselines)) == ("eager", ["eager"])
-
-
-def test_warm_up_ends_when_times_change_no_more() -> None:
-    falling = [10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5]
-    assert not _is_steady(falling[:WARM_UP_CALLS]) and not _is_steady(falling)
-    assert _is_steady([*falling, *[1.0] * (2 * WARM_UP_CALLS)])
-    assert _is_steady([1.0, 1.01, 0.99, 1.0, 1.0, 1.01, 0.995, 9.0]), "one that is disturbed is not the clock"
 
 
 def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(bench: Bench) -> None:
@@ -190,7 +185,7 @@ def test_a_fallback_pardons_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatc
 
 def test_who_dies_in_the_fallback_has_died(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second worker is called more often than the first, in which it was warmed up only."""
-    monkeypatch.setattr(timing_module, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
+    monkeypatch.setattr(steadiness, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
     result = timed_by(bench, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
     assert result.category is Category.EARLY_EXIT, (result.message, result.evidence.detail)
     assert result.evidence.exit is not None and (result.evidence.exit.code, result.evidence.exit.stage) == (7, "timing")

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from evaluator.category import Category, Status
+from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.timing import MIN_BLOCKS
-from evaluator.result import Result, TimingEvidence
+from evaluator.result import Result
 from tests.judge.conftest import make_job
 
 pytestmark = pytest.mark.gpu

@@ -8,7 +8,9 @@ import random
 import resource
 import signal
 import socket
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -371,3 +373,36 @@ def kill_everything(fds: dict[str, int]) -> int:
             continue
     time.sleep(0.3)
     return 9
+
+
+def cores(fds: dict[str, int]) -> None:
+    """Where this process, a thread and a child of it may run, what comes of asking for the cores of ARG, and where they may run then."""
+    _answer({"at first": _everywhere(), "asked": _ask_for(_argument()), "then": _everywhere()})
+
+
+def _everywhere() -> list[Any]:
+    found = [sorted(os.sched_getaffinity(0))]
+    thread = threading.Thread(target=lambda: found.append(sorted(os.sched_getaffinity(0))))
+    thread.start()
+    thread.join()
+    return [*found, int(subprocess.run(["nproc"], capture_output=True, text=True, check=True).stdout)]
+
+
+def _ask_for(wanted: list[int]) -> list[str]:
+    """The main thread, another one, and a child that asks for its parent."""
+    told = [_attempt(0, wanted)]
+    thread = threading.Thread(target=lambda: told.append(_attempt(0, wanted)))
+    thread.start()
+    thread.join()
+    child = os.fork()
+    if not child:
+        os._exit(int(_attempt(os.getppid(), wanted) == "done"))
+    return [*told, "done" if os.waitpid(child, 0)[1] else "refused"]
+
+
+def _attempt(thread: int, wanted: list[int]) -> str:
+    try:
+        os.sched_setaffinity(thread, wanted)
+    except PermissionError:
+        return "refused"
+    return "done"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from db.curves import Speedups
 from db.problems import BestTime, Record
 from evaluator.category import Category
-from evaluator.result import DeviceState
+from evaluator.evidence import DeviceState
 from tests.db.samples import full_evidence, result
 from web import charts
 
@@ -95,6 +95,10 @@ def test_a_clock_is_followed_through_each_timing_of_its_own() -> None:
 def test_samples_and_errors_are_drawn() -> None:
     evidence = full_evidence("$\\frac \x00")
     assert evidence.timing is not None
-    assert {"submission", "baseline", "call"} <= texts(charts.svg("light", lambda: charts.samples(evidence.timing)))  # type: ignore[arg-type]
+    timing = evidence.timing
+    shown = texts(charts.svg("light", lambda: charts.samples(timing)))
+    assert {"submission: 1.25 ms, 3 samples", "baseline compile: 1.25 ms, 3 samples, 1 far off", "s since the timing began"} <= shown
+    older = timing.model_copy(update={"others": {}})
+    assert {"submission: 1.25 ms, 3 samples", "call"} <= texts(charts.svg("light", lambda: charts.samples(older)))
     wrong = charts.svg("dark", lambda: charts.errors(result(Category.WRONG_VALUES, evidence=evidence)))
     assert re.search(rb"data:image/png;base64,", wrong) and "NaN, inf" in texts(wrong)

@@ -8,7 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import insert
 
+from db.models import ForeignRow
+from db.rows import storable_text
 from db.store import Store
 from evaluator.category import Category
 from evaluator.result import now
@@ -39,16 +42,24 @@ def hostile(store: Store) -> dict[str, int]:
     common = names | {"environment": environment(HOSTILE), "evidence": full_evidence(HOSTILE), "source_sha256": sha256(HOSTILE)}
     problem = {"problem_sha256": sha256(HOSTILE)}
     right = store.save(result(started_at=now(), **common | problem), HOSTILE, HOSTILE)
+    other = common | problem | {"protocol": HOSTILE}
+    graph = store.save(result(started_at=now(), **other), HOSTILE, HOSTILE)
+    said = {"harness": "kernelbench", "submission": storable_text(HOSTILE), "author": storable_text(HOSTILE), "level": 1}
+    said |= {"problem_number": 2, "sample_id": 3, "compiled": 1, "correct": 0, "details": json.dumps({HOSTILE: HOSTILE}), "digest": b"1"}
+    with store.change() as connection:
+        connection.execute(insert(ForeignRow).values(**said, imported_at=now()))
     wrong = store.save(result(Category.WRONG_VALUES, **common | problem | {"submission": "wrong" + HOSTILE}), HOSTILE, HOSTILE)
-    return {"right": right, "wrong": wrong}
+    return {"right": right, "wrong": wrong, "graph": graph}
 
 
 def pages(ids: dict[str, int]) -> list[str]:
     given = urlencode({"problem": HOSTILE, "author": HOSTILE, "device": HOSTILE, "case": HOSTILE, "precision": HOSTILE})
+    protocol = urlencode({"protocol": HOSTILE})
     unknown = urlencode({"problem": "no" + HOSTILE, "author": "no" + HOSTILE})
     return [
         *("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/run/1"),
         *(f"{path}?{query}" for path in ("/leaderboard", "/failures", "/evaluations") for query in (given, unknown)),
+        *(f"{path}?{protocol}" for path in ("/", "/leaderboard")),
         *(f"{path}?{NAME}" for path in ("/problem", "/author", "/submission")),
         *(f"/evaluation/{number}" for number in ids.values()),
         f"/problem?{urlencode({'name': 'no' + HOSTILE})}",

@@ -2,13 +2,16 @@
 
 import json
 import re
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
+from db.foreign import import_kernelbench
 from db.store import Store
 from evaluator.category import Category
+from evaluator.submission import shown
 from tests.db.samples import full_evidence, result
 from tests.web.conftest import PROBLEM_SOURCE, fill, put
 from tests.web.seen import Seen
@@ -125,7 +128,8 @@ def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
     first = seen(client, "/leaderboard?sort=author")
     assert len(first.rows) == 101 and "1 of 2" in first.text
     (following,) = {link for link in first.links if "page=2" in link}
-    assert seen(client, following).column(6) == ["author 100", "author 101", "author 102"]
+    titles = [title.strip(" ▲") for title in first.rows[0]]
+    assert seen(client, following).column(titles.index("author")) == ["author 100", "author 101", "author 102"]
     assert len(client.get("/leaderboard.json").json()) == 103
     assert len(seen(client, "/leaderboard?page=77").rows) == 4
 
@@ -194,7 +198,7 @@ def test_shares_of_light_are_on_every_board(client: TestClient, ids: dict[str, i
     assert "At the speed of light a call takes 0.5 ms, bound by memory." in seen(client, "/problem?name=softmax").text
     assert client.get("/problem.json?name=softmax").json()["boards"][0]["light"]["light_ms"] == 0.5
     by_light = seen(client, "/leaderboard?sort=light")
-    assert "timed.py" in by_light.rows[1][7], "who has a share comes before who has none"
+    assert any("timed.py" in cell for cell in by_light.rows[1]), "who has a share comes before who has none"
 
 
 def test_a_diagnostic_is_at_its_line(client: TestClient, ids: dict[str, int]) -> None:
@@ -289,3 +293,89 @@ def test_a_database_that_can_t_be_read_is_said(client: TestClient, store: Store,
 def test_filling_gives_what_the_tests_count_on(store: Store) -> None:
     fill(store)
     assert store.count() == 10
+
+
+def test_boards_of_other_protocols_are_asked_for_by_name(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    put(
+        store,
+        result(source="replayed", submission="replayed.py", problem="softmax", author="ada", protocol="graph", speedup=9.0),
+        "replayed",
+    )
+    assert "replayed.py" not in seen(client, "/leaderboard").text
+    for path in ("/leaderboard?protocol=graph", "/leaderboard?protocol=graph&problem=softmax"):
+        found = seen(client, path)
+        titles = [title.strip() for title in found.rows[0]]
+        assert [row[titles.index("protocol")].strip() for row in found.rows[1:]] == ["graph"], path
+        assert "replayed.py" in found.text
+    assert {row["protocol"] for row in client.get("/leaderboard.json?protocol=graph").json()} == {"graph"}
+    cold = client.get("/leaderboard.json?protocol=cold").json()
+    assert cold == client.get("/leaderboard.json").json() and {row["protocol"] for row in cold} == {None}, "a default needs no name"
+    assert [board["tasks"] for board in client.get("/index.json?protocol=graph").json()["boards"]] == [1]
+    boards = client.get("/problem.json?name=softmax").json()["boards"]
+    assert [(board["protocol"], len(board["rows"])) for board in boards if board["case"] == "full"] == [(None, 3), ("graph", 1)]
+    assert "full · NVIDIA H200 · graph" in seen(client, "/problem?name=softmax").text
+
+
+def test_boards_say_who_generalises_and_what_the_best_baseline_takes(client: TestClient, ids: dict[str, int]) -> None:
+    for path in ("/leaderboard", "/problem?name=softmax", "/author?name=cyd"):
+        found = seen(client, path)
+        titles = next([cell.strip() for cell in row] for row in found.rows if any("generalises" in cell for cell in row))
+        told = {}
+        for row in found.rows:
+            if len(row) == len(titles):
+                cells = dict(zip(titles, (cell.strip() for cell in row), strict=True))
+                told[cells["submission"]] = (cells["generalises"], cells["best baseline ms"])
+        assert told["timed.py"] == ("no", "1.25 (compile)"), path
+        assert path.startswith("/author") or told["submissions/softmax/bob.py"] == ("untested", "")
+    (board,) = [board for board in client.get("/problem.json?name=softmax").json()["boards"] if board["case"] == "full"]
+    assert board["generality"][str(ids["timed"])] == "no"
+    place = next(place for place in board["rows"] if place["evaluation_id"] == ids["timed"])
+    assert (place["best_baseline"], place["best_baseline_ms"]) == ("compile", 1.25)
+
+
+def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(client: TestClient, store: Store) -> None:
+    evidence = full_evidence()
+    assert evidence.timing is not None
+    timing = evidence.timing.model_copy(update={"fallback": "graph: it waits", "cores": (0, 1, 5), "strayed": True})
+    number = put(store, result(evidence=evidence.model_copy(update={"timing": timing}), precision="float16"))
+    found = seen(client, f"/evaluation/{number}")
+    for text in (
+        *(
+            "cold: device time of a call, with its inputs in no cache",
+            "graph: it waits",
+            "when the speedup was known to 1 %: 3 blocks of 16",
+        ),
+        *(
+            "0-1,5, 3 in all; a thread was found to have left them",
+            "baseline compile",
+            "Over the best baseline, compile",
+            "--dtype float16",
+        ),
+        *("In other shapes: generalises no", "odd (made from the problem's numbers)", "float32 (15, 7)", "wrong_shape", "far from it"),
+        *("A wrong answer in one of them is incorrect", "no, of 2 other shapes", "--baseline eager,compile", "The problem accepts answers"),
+    ):
+        assert text in found.text, text
+    (row,) = [row for row in found.rows if row[0].strip() == "baseline compile"]
+    assert row[-1].strip() == "1", "one sample is far off"
+    told = client.get(f"/evaluation/{number}.json").json()
+    assert (told["generalises"], told["best_baseline"], told["evidence"]["timing"]["cores"]) == ("no", "compile", [0, 1, 5])
+
+
+def test_what_other_harnesses_said_is_marked_as_theirs(client: TestClient, store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "level_1_problem_2_sample_0_kernel.py").write_text("class ModelNew: ...\n")
+    told = {"2": [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]}
+    (folder / "eval_results.json").write_text(json.dumps(told))
+    assert import_kernelbench(store, folder / "eval_results.json", author="someone") == (1, 1)
+    name = shown(folder / "level_1_problem_2_sample_0_kernel.py")
+    path = f"/submission?{urlencode({'name': name})}"
+    found = seen(client, path)
+    assert "It has not been evaluated here." in found.text and "never ranked or counted" in found.text
+    cells = [cell.strip() for cell in found.rows[1]]
+    assert cells[0] == "kernelbench" and "correct" in cells
+    number = put(store, result(submission=name))
+    assert "It has not been evaluated here." not in seen(client, path).text
+    assert [row.get("harness") for row in client.get(path.replace("?", ".json?")).json()] == [None, "kernelbench"]
+    assert "1 foreign verdict, not checked here" in seen(client, f"/evaluation/{number}").text
+    assert "someone" not in seen(client, "/leaderboard").text

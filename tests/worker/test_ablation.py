@@ -17,6 +17,7 @@ import torch
 from evaluator.judge import launches
 from evaluator.worker import ablation
 from evaluator.worker.ablation import ENDED_EARLY, Ablation
+from evaluator.worker.caches import generated_folder
 from evaluator.worker.origin import OWN_PREFIXES
 
 C = "static int calls;\nint increment(void) { return ++calls; }\n"
@@ -174,6 +175,20 @@ def test_a_module_is_replaced_with_its_functions_taken_out(name: str, library: P
         assert (module.__name__, module.__doc__, module.LIMIT, module.Error) == (name, "about it", 7, ValueError)
         assert module.increment() == module.increment()
         assert Ablation().around(load) is not module
+
+    assert in_fork(body) == 0
+
+
+def test_what_torch_compile_makes_is_nobodys_own(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(generated_folder()).mkdir()
+    generated = Path(generated_folder()) / "generated.so"
+    generated.write_bytes(library.read_bytes())
+
+    def body() -> None:
+        made = ctypes.CDLL(str(generated))
+        Ablation().seal()
+        assert made.increment() == 1
 
     assert in_fork(body) == 0
 

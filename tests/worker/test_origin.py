@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from evaluator.worker.origin import installed_folders, is_own
+from evaluator.worker.origin import installed_folders, is_own, is_own_kernel
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,45 @@ def test_folders_of_the_search_path_count_and_the_private_ones_themselves_do_not
     monkeypatch.setattr(sys, "base_prefix", "/usr")
     monkeypatch.setattr(sys, "path", ["", "/tmp", "/tmp/site", "/dev/shm", "/opt/site"])
     assert installed_folders() == ("/tmp/a-venv/", "/tmp/site/")
+
+
+OTHERS, LAUNCHER = "/opt/site/cupy_backends/cuda/api/driver.so", "/tmp/triton/abc/cuda_utils.so"
+SOURCE = "def bend(x): ...\ndef triton_mine(): ...\n# triton_poi_fused_add_0 triton_ cupy_add__float32 _bmm_outer_product_kernel\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "own"),
+    [
+        ("bend", OTHERS, True),
+        ("bend", LAUNCHER, True),
+        ("void own::bend<float, 4>(float const*, (anonymous namespace)::tag)", OTHERS, True),
+        ("(anonymous namespace)::bend(float*)", OTHERS, True),
+        ("submission::bend[abi:v1][abi:cw51](Array<float, 1, C, mutable, aligned>)", OTHERS, True),
+        ("bend", "/opt/torch/lib/libtorch_cuda.so", False),
+        ("bend", "/opt/nvidia/cu13/lib/libcublasLt.so.13", False),
+        ("bender", OTHERS, False),
+        ("unbend", OTHERS, False),
+        ("?", OTHERS, False),
+        ("", OTHERS, False),
+        ("written_at_run_time", LAUNCHER, True),
+        ("triton_mine", LAUNCHER, True),
+        ("triton_mm_3", LAUNCHER, False),
+        ("triton_", LAUNCHER, False),
+        ("triton_poi_fused_add_0", LAUNCHER, False),
+        ("cupy_add__float32", OTHERS, False),
+        ("_bmm_outer_product_kernel", LAUNCHER, False),
+    ],
+)
+def test_kernels_that_the_driver_launches_are_told_by_their_names(name: str, path: str, own: bool) -> None:
+    assert is_own_kernel(name, path, SOURCE, (), by_driver=True) is own
+
+
+def test_kernels_of_the_runtimes_are_told_by_who_launches_them() -> None:
+    assert not is_own_kernel("bend", "/opt/torch/lib/libtorch_cuda.so", SOURCE, (), by_driver=False)
+    assert is_own_kernel("at::native::add", "/proc/self/fd/9", SOURCE, (), by_driver=False)
+
+
+def test_without_a_source_the_launching_object_decides() -> None:
+    assert is_own_kernel("triton_softmax", LAUNCHER, "", (), by_driver=True)
+    assert not is_own_kernel("bend", OTHERS, "", (), by_driver=True)
+    assert not is_own_kernel("bend", LAUNCHER, "", ("/tmp/triton/",), by_driver=True)

@@ -1,0 +1,23 @@
+"""The control groups that this process is in, as the folders whose files say what they allow."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def folders(controller: str, root: Path = Path("/")) -> Iterator[tuple[Path, bool]]:
+    """The group's folder and all above it, wherever the controller may be mounted, each with whether that is version 2's hierarchy.
+
+    A container may see its own group as the root, so that not every folder need be there. `root` is where /proc and /sys are.
+    """
+    own = root / "proc/self/cgroup"
+    mounted = root / "sys/fs/cgroup"
+    for line in own.read_text().splitlines() if own.exists() else ():
+        _, controllers, group = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        for mount in dict.fromkeys([mounted / controllers, mounted / controller] if controllers else [mounted, mounted / "unified"]):
+            place = mount / group.lstrip("/")
+            for folder in (place, *place.parents):
+                if not folder.is_relative_to(mount):
+                    break
+                yield folder, not controllers

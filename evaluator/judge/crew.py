@@ -1,0 +1,193 @@
+"""The workers of one evaluation: the submission's and the baseline's, from their start to their end, and the device that they take."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+
+import torch
+
+from evaluator.judge.bench import Task
+from evaluator.judge.lock import DeviceLock
+from evaluator.judge.memory import Memory
+from evaluator.judge.oracle import BaselineFailedError
+from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.shortage import tells_of_shortage
+from evaluator.judge.starter import Starter
+from evaluator.judge.warm import warm
+from evaluator.sandbox import SandboxUnavailable
+
+
+class Crew:
+    """All workers of one task, with the device's lock and the memory that they share with the judge; `close` ends and frees all."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.device = torch.device(task.bench.device.torch_device)
+        self.memory = Memory(self.device)
+        self.lock = DeviceLock(task.bench.device.unique_id)
+        self.starter = Starter(task, self.memory, self.lock)
+        self.workers: list[Worker] = []
+        """Those that the submission runs in."""
+        self.candidate: Worker | None = None
+        self.baseline: Worker | None = None
+        self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
+        self._ready: Future[Worker] | None = None
+        """The baseline's worker, once it has been asked for."""
+
+    def close(self) -> None:
+        """Kill what runs, free what was allocated, let others have the device."""
+        for worker in self.workers:
+            worker.close()
+        if self._ready is None or self._ready.done():
+            self.close_baseline()
+        try:
+            self._leave_device()
+        finally:
+            self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+            self.close_baseline()
+            self.lock.close()
+
+    def close_baseline(self) -> None:
+        """Kill the baseline's worker, if there is one, and give back all that it held."""
+        if self.baseline:
+            self.baseline.close()
+            self.baseline = None
+
+    def make_room(self) -> None:
+        """End all workers, and leave the device to others."""
+        self.end_all()
+        self._leave_device()
+
+    def end_all(self) -> None:
+        """Kill what runs of the submission and of the baseline."""
+        for other in (*self.workers, self.baseline):
+            if other is not None:
+                other.end()
+
+    def _leave_device(self) -> None:
+        """Free what was allocated, and let others have the device, also where it is lost."""
+        try:
+            self.memory.close()
+            self.empty_cache()
+        finally:
+            self.lock.release()
+
+    def empty_cache(self) -> None:
+        """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def stage(self, worker: Worker, name: str) -> AbstractContextManager[None]:
+        """Tell of a stage, and have the worker enter it."""
+        self._task.report(name)
+        return worker.entering(name)
+
+    def start(self, stage: str) -> Worker:
+        """A worker for the submission."""
+        self._task.report(stage)
+        worker = self.fork()
+        with worker.entering(stage):
+            self.starter.greet(worker)
+        return worker
+
+    def fork(self, environment: Mapping[str, str] | None = None) -> Worker:
+        """One that nothing has been heard of yet."""
+        worker = self.starter.fork(environment)
+        self.workers.append(worker)
+        return worker
+
+    def load_candidate(self) -> Worker:
+        """A worker that has loaded the submission. Others may have the device meanwhile, and all of its memory."""
+        candidate = self._start_candidate()
+        try:
+            self._load_submission(candidate)
+        except WorkerError:
+            if not _found_no_memory(candidate):
+                raise
+            return self._load_alone(candidate)
+        return candidate
+
+    def reach_device(self, candidate: Worker) -> Worker:
+        """The worker that has the device: this one, or another one in its place where this one found no memory on it."""
+        try:
+            self.take_device(candidate, early=self.prepare_baseline)
+        except WorkerError:
+            if not _found_no_memory(candidate):
+                raise
+            candidate = self._load_alone(candidate)
+            self.take_device(candidate)
+        return candidate
+
+    def take_device(self, worker: Worker, early: Callable[[], None] = lambda: None) -> None:
+        """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
+        take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
+        """
+        with worker.entering("wait"):
+            self.lock.take_place()
+        warming: Future[None] | None = None
+        if self.device.type == "cuda":
+            early()
+            warming = self._aside.submit(self._warm)
+            try:
+                with worker.entering("load"):
+                    self.starter.start_cuda(worker)
+            finally:
+                wait([warming])
+        with worker.entering("wait"):
+            self.lock.acquire()
+        if warming is not None and warming.exception() is not None:
+            self._warm()  # whoever had the device then, had its memory too
+
+    def _warm(self) -> None:
+        warm(self._task.problem, self.device, self._task.bench.warmed)
+
+    def _load_alone(self, failed: Worker) -> Worker:
+        """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""
+        failed.end()
+        candidate = self._start_candidate()
+        candidate.stages_s = failed.stages_s
+        with candidate.entering("wait"):
+            self.lock.acquire()
+        self._load_submission(candidate)
+        return candidate
+
+    def _start_candidate(self) -> Worker:
+        self.candidate = self.start("start")
+        return self.candidate
+
+    def _load_submission(self, candidate: Worker) -> None:
+        with self.stage(candidate, "load"):
+            self.starter.load_submission(candidate)
+
+    def prepare_baseline(self) -> None:
+        """Ask for the baseline's worker, once: on a GPU, where that takes long, while another submission still has the device. On the CPU
+        that would take the processor from the other."""
+        self._ready = self._ready or self._aside.submit(self.start_baseline)
+
+    def take_baseline(self) -> Worker:
+        """The baseline's worker. One that failed while another had the GPU, and perhaps all of its memory, is started again."""
+        assert self._ready is not None
+        try:
+            return self._ready.result()
+        except (BaselineFailedError, SandboxUnavailable):
+            if self.device.type == "cpu":
+                raise
+        self.close_baseline()
+        return self.start_baseline()
+
+    def start_baseline(self) -> Worker:
+        """The baseline's worker, with its model's code loaded; in a thread."""
+        worker = self.baseline = self.starter.fork()
+        self.starter.greet(worker)
+        try:
+            self.starter.load_reference(worker)
+            if self.device.type == "cuda":
+                self.starter.start_cuda(worker)
+        except WorkerError as error:
+            raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
+        return worker
+
+
+def _found_no_memory(worker: Worker) -> bool:
+    """Whether that is what it failed for."""
+    return worker.exception is not None and tells_of_shortage(worker.exception.message)

@@ -1,0 +1,138 @@
+"""Workers on their way: forked into their sandbox, greeted, and asked to load code and to construct its model."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.devices import Device, cpu_count
+from evaluator.judge.bench import Task
+from evaluator.judge.inputs import construct, fresh_seed
+from evaluator.judge.lock import DeviceLock
+from evaluator.judge.memory import Memory
+from evaluator.judge.runtime_compilers import is_installed
+from evaluator.judge.session import Recorded, Worker, WorkerError
+from evaluator.sandbox import Program, SandboxUnavailable
+from evaluator.shapes import Shape
+from evaluator.worker import structure
+
+WORKER_ENTRY = "evaluator.worker.main:main"
+START_S = 60.0
+"""Of a worker, which if cold imports torch first, and of CUDA in it."""
+LOAD_S = 120.0
+"""Deadline of loading and of constructing, builds aside."""
+
+
+class Starter:
+    """Starts workers for one task; which there are, and what has become of them, others keep in mind."""
+
+    def __init__(self, task: Task, memory: Memory, lock: DeviceLock) -> None:
+        self._task, self._memory, self._lock = task, memory, lock
+        self.seed = fresh_seed()
+        """Of the models' construction; inputs have seeds of their own."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every worker of the task has in its environment."""
+        return _worker_environment(self._task.bench.device)
+
+    @property
+    def readonly(self) -> list[str]:
+        """The folders that every worker of the task sees."""
+        return _without(self._task.bench.readonly, self._task.job.problem_path)
+
+    def fork(self, environment: Mapping[str, str] | None = None) -> Worker:
+        """A worker that nothing has been heard of yet. Raises SandboxUnavailable."""
+        bench = self._task.bench
+        program = Program(
+            entry=WORKER_ENTRY,
+            env=self.environment | dict(environment or {}),
+            readonly=(*self.readonly, *([bench.recorder] if bench.recorder else [])),
+            gpu=bench.device.kind == "cuda",
+            limits=bench.limits,
+            cores=bench.cores,
+            preload=bench.recorder,
+        )
+        no_device = bench.device.kind == "cpu"
+        record: Recorded | None = "launches" if bench.recorder is not None else None
+        if no_device and is_installed("triton"):
+            record = "interpreted"
+        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record)
+
+    def greet(self, worker: Worker) -> None:
+        """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""
+        try:
+            worker.request("ping", START_S)
+        except WorkerError as error:
+            stderr = worker.confined.output()[1].strip().splitlines()
+            raise SandboxUnavailable(f"the worker did not start: {stderr[-1] if stderr else worker.failure}"[:1000]) from error
+
+    def start_cuda(self, worker: Worker) -> None:
+        """Have it start CUDA. Raises WorkerError."""
+        worker.request("start", START_S)
+
+    def load_submission(self, worker: Worker) -> None:
+        """Have it load the submission. Raises WorkerError, NeedsDeviceError."""
+        self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=self._threads)
+
+    def load_without_kernels(self, worker: Worker) -> None:
+        """Have it load the submission so that its own kernels are left out. Raises WorkerError, NeedsDeviceError."""
+        # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
+        self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=1, ablate=True)
+
+    def load_reference(self, worker: Worker) -> None:
+        """Have it load the problem's own model. Raises WorkerError."""
+        self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=self._task.case.constants)
+
+    def construct(
+        self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None, *, compiled: bool = False
+    ) -> None:
+        """Have it construct its model with these arguments and the reference's parameters. Raises WorkerError."""
+        state = model.state_dict()
+        construct(worker, self._memory, arguments, state, self.seed, self._task.case, deadline_s or LOAD_S, compiled=compiled)
+
+    def construct_shape(self, worker: Worker, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
+        """The same for another shape. Raises WorkerError."""
+        construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)
+
+    @property
+    def _threads(self) -> int:
+        return (len(self._task.bench.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
+
+    def _load(
+        self,
+        worker: Worker,
+        source: str,
+        class_name: str,
+        *,
+        first_line: int = 1,
+        threads: int,
+        constants: Mapping[str, Any] | None = None,
+        ablate: bool = False,
+    ) -> None:
+        worker.first_line = first_line
+        worker.load(
+            source,
+            LOAD_S,
+            **{"class": class_name},
+            device=self._task.bench.device.torch_device,
+            threads=threads,
+            constants={name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
+            ablate=ablate,
+        )
+
+
+def _without(folders: Sequence[str], problem: Path) -> list[str]:
+    """The folders that the problem's file does not lie in: there its text could be read."""
+    return [folder for folder in folders if not problem.resolve().is_relative_to(folder)]
+
+
+def _no_tensor(_: torch.Tensor) -> Any:
+    raise ValueError("a case's constants are plain values")
+
+
+def _worker_environment(device: Device) -> dict[str, str]:
+    """What a worker has before it imports PyTorch, whose OpenMP reads it then: threads that spin while they wait take the processor from
+    the other worker, whose turn it is, and pass for work left behind."""
+    return {"CUDA_VISIBLE_DEVICES": device.visible, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}

@@ -1,0 +1,54 @@
+"""The warm-up of a timing: all sides are called until their times change no more."""
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluator.judge.turns import Turns
+
+WARM_UP_CALLS = 4
+STEADY_SHARE = 0.02
+"""Warm-up ends when the medians of the last WARM_UP_CALLS calls and of those before them differ by no more than this, on every side."""
+WARM_UP_S = 0.3
+MOST_WARM_UP_CALLS = 100
+"""It ends then in any case, with WARM_UP_CALLS done."""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What the warm-up came to."""
+
+    calls: int
+    """Of each side."""
+    steady: bool
+    """Whether it was over before its time was."""
+    call_ms: float
+    """What the slowest side's calls took in the end."""
+
+
+def warm_up(turns: Turns) -> WarmUp:
+    """Call all sides in turns until none of their times changes any more, or until there is no more time for that.
+
+    Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
+    """
+    start = time.monotonic()
+    took_ms: list[list[float]] = [[] for _ in turns.sides]
+    calls, steady = 0, False
+    while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < WARM_UP_S):
+        calls += 1
+        for side, times_ms in zip(turns.sides, took_ms, strict=True):
+            times_ms.append(turns.warming_call(side))
+        steady = all(map(is_steady, took_ms))
+        if calls >= MOST_WARM_UP_CALLS:
+            break
+    return WarmUp(calls, steady, max(statistics.median(times_ms[-WARM_UP_CALLS:]) for times_ms in took_ms))
+
+
+def is_steady(times_ms: Sequence[float]) -> bool:
+    """Whether the last WARM_UP_CALLS took as long as those before them."""
+    last, before = times_ms[-WARM_UP_CALLS:], times_ms[-2 * WARM_UP_CALLS : -WARM_UP_CALLS]
+    if len(before) < WARM_UP_CALLS:
+        return False
+    middle_ms = statistics.median(last)
+    return abs(middle_ms - statistics.median(before)) <= STEADY_SHARE * middle_ms

@@ -1,0 +1,157 @@
+"""The times of one submission: what is tried, and tried again, until there are some that count.
+
+A protocol that does not fit gives way to the device's default. A timing that the device's state disturbed is repeated with fresh workers.
+How one timing goes is in evaluator.judge.timing.
+"""
+
+import logging
+from typing import Any
+
+from evaluator.evidence import TimingEvidence
+from evaluator.judge.bench import Task
+from evaluator.judge.crew import Crew
+from evaluator.judge.device_state import watch_of
+from evaluator.judge.dossier import Dossier
+from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
+from evaluator.judge.inputs import fresh_seed
+from evaluator.judge.inspection import WrongAnswerError
+from evaluator.judge.oracle import BaselineFailedError, Reference
+from evaluator.judge.protocols import Protocol, choose
+from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.timing import Timing, UnfitProtocolError
+from evaluator.worker.protocol import ProtocolError
+
+COMPILE_S = 300.0
+"""Deadline of the first call of what torch.compile has wrapped."""
+
+log = logging.getLogger(__name__)
+
+
+class Timekeeper:
+    """Times the candidate of a crew, once it has passed the rounds, and notes what comes of it."""
+
+    def __init__(self, task: Task, crew: Crew, dossier: Dossier, reference: Reference, form: Any, protocol: Protocol) -> None:
+        """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
+        self._task, self._crew, self._dossier, self._reference, self._form = task, crew, dossier, reference, form
+        self._protocol = protocol
+        self._fallback = ""
+        """Why that is not the protocol that was asked for, where it is not."""
+
+    def run(self, candidate: Worker, baseline: Worker) -> None:
+        """Raises BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
+        try:
+            self._construct(baseline)
+            try:
+                timing = self._time("timing", candidate, baseline)
+            except UnfitProtocolError as error:
+                timing = self._time_by_default(error)
+            self._dossier.note(timing=timing)
+        except WrongAnswerError as error:
+            self._dossier.note(wrong_timed_answer=error.evidence)
+        except WorkerError as error:
+            failure = self._crew.baseline.failure if self._crew.baseline else baseline.failure
+            if failure:
+                raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
+            raise
+
+    def repeat(self) -> None:
+        """Time once more, with fresh workers, because the device was shared or throttled. The second timing counts, be it disturbed too.
+
+        Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
+        """
+        self._task.report("second timing")
+        before, first = self._dossier.evidence.conditions, self._dossier.evidence.timing
+        assert before is not None and first is not None
+        told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
+        try:
+            timing = self._second_timing()
+            again = self._dossier.evidence.conditions
+            assert again is not None
+            self._dossier.note(timing=timing, conditions=again.model_copy(update=told))
+        except WrongAnswerError as error:
+            self._dossier.note(timing=None, wrong_timed_answer=error.evidence)
+        except Exception as error:  # whatever else it is: the first timing stands
+            log.info("the second timing of %s comes to nothing: %s", self._task.job.submission, error, exc_info=True)
+            self._dossier.note(conditions=before)
+            self._hold_against(error)
+        finally:
+            self._crew.end_all()
+            self._crew.lock.acquire()
+
+    def _construct(self, worker: Worker) -> None:
+        self._crew.starter.construct(worker, self._reference.arguments, self._reference.model)
+
+    def _time(self, name: str, candidate: Worker, baseline: Worker) -> TimingEvidence:
+        """One timing, with the states of the device meanwhile noted, and what they come to."""
+        case = (self._task.case, self._reference.oracle, self._form, self._crew.memory, self._task.job.timeout_s)
+        with FurtherBaselines(self._task.job.baselines) as further:
+            further.start(self._start_further)
+            watch = watch_of(self._task.bench.device)
+            if watch is None:
+                cores = self._task.bench.cores
+                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers, cores=cores).run()
+            else:
+                try:
+                    with watch.timing(name):
+                        timing = Timing(candidate, baseline, *case, watch.look, self._protocol, further.workers).run()
+                finally:
+                    self._dossier.note(device_states=(*self._dossier.evidence.device_states, *watch.states))
+                self._dossier.note(conditions=watch.conditions())
+        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures})
+
+    def _start_further(self, kind: str) -> Worker:
+        """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
+        starter, memory = self._crew.starter, self._crew.memory
+        worker = starter.fork()
+        try:
+            starter.greet(worker)
+            starter.load_reference(worker)
+            starter.construct(worker, self._reference.arguments, self._reference.model, compiled=kind == COMPILE)
+            call_once(worker, memory, self._task.case.inputs(fresh_seed(), memory.device), COMPILE_S)
+        except BaseException as error:
+            worker.close()
+            if isinstance(error, WorkerError):
+                raise WorkerError(worker.failure) from error
+            raise
+        return worker
+
+    def _time_by_default(self, error: UnfitProtocolError) -> TimingEvidence:
+        """Time by the device's default protocol, with fresh workers, what can't be timed by the one that was asked for."""
+        log.info("%s can't be timed by the protocol %s: %s", self._task.job.submission, self._protocol.name, error)
+        self._task.report("timing by default")
+        self._fallback = f"{self._protocol.name}: {error}"
+        self._protocol = choose(None, self._task.bench.device.kind)
+        return self._second_timing(takes_over=True)
+
+    def _second_timing(self, *, takes_over: bool = False) -> TimingEvidence:
+        """While its workers start and load, others may have the device. What the new worker does counts as the candidate's if it
+        `takes_over`."""
+        crew = self._crew
+        crew.make_room()
+        crew.close_baseline()
+        worker = crew.fork()
+        before = crew.candidate if takes_over else None
+        if before is not None:
+            crew.candidate = worker
+            worker.stage, worker.stages_s = before.stage, before.stages_s
+        crew.starter.greet(worker)
+        crew.starter.load_submission(worker)
+        baseline = crew.start_baseline()
+        crew.take_device(worker)
+        if before is not None:
+            worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
+        for one in (worker, baseline):
+            self._construct(one)
+        return self._time("second timing", worker, baseline)
+
+    def _hold_against(self, error: Exception) -> None:
+        """What breaks the protocol or out of the sandbox is as bad in the second timing as in the first."""
+        first, second = self._crew.candidate, self._crew.workers[-1]
+        if first is None or second is first:
+            return  # there was none
+        if isinstance(error, ProtocolError):
+            second.protocol_error = second.protocol_error or str(error)[:2000]
+        if second.broke_out:
+            second.stages_s = first.stages_s
+            self._crew.candidate = second
+            self._dossier.note(timing=None)

@@ -1,0 +1,135 @@
+"""Whose a kernel is that the driver launches, told by the recorder; a library stands for the driver, and kernels are their names."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.native import compile_native
+from evaluator.engine.warm import RECORDER
+from evaluator.judge.launches import LaunchTable
+from evaluator.worker.origin import INSTALLED_KERNELS, is_own_kernel
+from tests.worker.test_origin import SOURCE
+
+DRIVER = """
+#include <string.h>
+static int launched;
+int launches(void) { return launched; }
+int cuFuncGetName(const char **name, const char *kernel) { *name = kernel; return 0; }
+int cuLaunchKernel(void *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s, void *t, void **a,
+                   void **e) { ++launched; return 0; }
+int cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s, void *t,
+                              void **a) { ++launched; return 0; }
+int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long flags, int *status) {
+    *found = strcmp(name, "cuLaunchKernel") == 0 ? (void *)cuLaunchKernel : NULL;
+    return *found ? 0 : 500;
+}
+"""
+CALLER = """
+#include <dlfcn.h>
+#include <stddef.h>
+typedef int (*launch_t)(const char *, int, int, int, int, int, int, int, void *, void *, void *);
+typedef int (*cooperative_t)(const char *, int, int, int, int, int, int, int, void *, void *);
+typedef int (*get_t)(const char *, void **, int, unsigned long, int *);
+int launch(const char *path, const char *kernel) {
+    volatile int code = ((launch_t)dlsym(dlopen(path, RTLD_LAZY), "cuLaunchKernel"))(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    return code;
+}
+int launch_together(const char *path, const char *kernel) {
+    void *found = dlsym(dlopen(path, RTLD_LAZY), "cuLaunchCooperativeKernel");
+    volatile int code = ((cooperative_t)found)(kernel, 2, 1, 1, 32, 1, 1, 0, NULL, NULL);
+    return code;
+}
+int launch_asked(const char *path, const char *kernel) {  /* as NVIDIA's Python bindings find the driver's functions */
+    void *found = NULL;
+    volatile int code = ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuLaunchKernel", &found, 12000, 0, NULL);
+    return code ? code : ((launch_t)found)(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) + 0 * code;
+}
+int finds_nothing(const char *path) {
+    void *found = NULL;
+    return ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuNothing", &found, 12000, 0, NULL);
+}
+"""
+SCRIPT = """
+import ctypes, json, sys
+driver, caller = sys.argv[1].encode(), ctypes.CDLL(sys.argv[2])
+asked = json.loads(sys.argv[3])
+recorder, known = ctypes.CDLL(None), ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+recorder.assay_recorder_attach(asked["table"], ctypes.c_size_t(asked["bytes"]))
+recorder.assay_recorder_source(asked["source"].encode(), asked["installed"].encode())
+launch, found = getattr(caller, asked["launch"]), []
+names = [name.encode() for name in asked["names"]]  # whose addresses tell them apart
+for ablating in (False, True):
+    if ablating:
+        recorder.assay_recorder_ablate()
+    for name in names:
+        before = known.launches()
+        assert launch(driver, name) == 0
+        found.append(known.launches() - before)
+print(json.dumps([found, caller.finds_nothing(driver)]))
+"""
+NAMES = [
+    *("bend", "void own::bend<float, 4>(float const*, (anonymous namespace)::tag)", "(anonymous namespace)::bend(float*)"),
+    *("submission::bend[abi:v1](Array<float, 1, C>)", "bender", "unbend", "written_at_run_time", "triton_mine", "triton_mm_3"),
+    *("triton_", "triton_poi_fused_add_0", "cupy_add__float32", *INSTALLED_KERNELS[:2]),
+]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The recorder, and a folder with a driver, and callers in the places of the submission's, of NVIDIA's bindings and of PyTorch."""
+    folder = tmp_path_factory.mktemp("whose")
+    (folder / "cuda" / "bindings").mkdir(parents=True)
+    callers = (("caller", CALLER, name) for name in ("own", "cuda/bindings/cydriver", "libtorch_cuda"))
+    for name, source, target in (("driver", DRIVER, "driver"), *callers):
+        (folder / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", "-o", f"{target}.so", "-ldl"], cwd=folder, check=True)
+    return compile_native(RECORDER, folder), folder
+
+
+def launch(parts: tuple[Path, Path], caller: Path, function: str) -> tuple[list[int], list[int], LaunchTable]:
+    """How often each of NAMES was launched, and with the submission's own left out; and what was recorded."""
+    recorder, folder = parts
+    table = LaunchTable()
+    table.source = SOURCE
+    asked = {"table": table.descriptor, "bytes": os.fstat(table.descriptor).st_size, "source": SOURCE, "names": NAMES, "launch": function}
+    asked["installed"] = " ".join(INSTALLED_KERNELS)
+    elsewhere = f"./{os.path.relpath(caller, '/')}"  # no path of the kind that a submission's objects have
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder / "driver.so"), str(caller) if caller.name == "own.so" else elsewhere, json.dumps(asked)],
+        env={**os.environ, "LD_PRELOAD": str(recorder)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        pass_fds=[table.descriptor],
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    counts, nothing = json.loads(done.stdout)
+    assert nothing == 500
+    return counts[: len(NAMES)], counts[len(NAMES) :], table
+
+
+@pytest.mark.parametrize(
+    ("caller", "function"),
+    [
+        *(("own.so", function) for function in ("launch", "launch_together", "launch_asked")),
+        *(("cuda/bindings/cydriver.so", function) for function in ("launch", "launch_together", "launch_asked")),
+        *(("libtorch_cuda.so", function) for function in ("launch", "launch_together")),
+    ],
+)
+def test_what_is_recorded_as_own_is_what_is_left_out(parts: tuple[Path, Path], caller: str, function: str) -> None:
+    path = parts[1] / caller
+    launched, ablated, table = launch(parts, path, function)
+    try:
+        own = {record.kernel: record.own for record in table.read()}
+    finally:
+        table.close()
+    assert launched == [1] * len(NAMES)
+    assert [own[name] for name in NAMES] == [left == 0 for left in ablated]
+    seen_as = str(path) if caller == "own.so" else f"./{path.name}"
+    assert own == {name: is_own_kernel(name, seen_as, SOURCE, (), by_driver=True) for name in NAMES}
