@@ -82,17 +82,18 @@ class Requests:
             columns = (_R.c.id, _R.c.public_id, _R.c.author, _R.c.problem, _R.c.reference_sha256, _R.c.sample_id, _R.c.body, _R.c.attempts)
             return sorted((Claim(*row) for row in connection.execute(change.returning(*columns))), key=lambda claim: claim.id)
 
-    def renew(self, owner: str, lease_s: float, stages: Mapping[str, str]) -> None:
-        """Have all claims of the owner hold for another lease, and keep the stages, by public id, that they are in. Raises StoreError."""
+    def renew(self, owner: str, lease_s: float, stages: Mapping[str, str | None]) -> None:
+        """Have claims of the owner hold for another lease: those that `stages` has, by public id, with the stages that they are in.
+        Raises StoreError."""
         due_at = datetime.now(UTC) + timedelta(seconds=lease_s)
         with self._store.change(beside=True) as connection:
             # Those that are locked are just being ended.
             held = select(_R.c.id, _R.c.public_id, _R.c.stage).where(_R.c.state == "claimed", _R.c.owner == owner).order_by(_R.c.id)
-            rows = connection.execute(held.with_for_update(skip_locked=True)).all()
+            rows = [row for row in connection.execute(held.with_for_update(skip_locked=True)) if row.public_id in stages]
             if rows:
                 connection.execute(update(_R).where(_R.c.id.in_([row.id for row in rows])).values(due_at=due_at))
             for row in rows:
-                stage = stages.get(row.public_id)
+                stage = stages[row.public_id]
                 if stage is not None and stage != row.stage:
                     connection.execute(update(_R).where(_R.c.id == row.id).values(stage=stage))
 

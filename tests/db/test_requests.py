@@ -117,6 +117,14 @@ def test_a_renewed_lease_holds_and_its_stage_is_known_to_others(store: Store, re
     assert requests.find([mine[0].public_id])[mine[0].public_id].stage == "build"
 
 
+def test_a_claim_that_its_owner_no_longer_knows_is_not_renewed(store: Store, requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    known, forgotten = requests.claim("one", 2, 30.0)
+    lapse(store)
+    requests.renew("one", 30.0, {known.public_id: None, "f" * 32: "load"})
+    assert [claim.id for claim in requests.claim("two", 5, 30.0)] == [forgotten.id]
+
+
 def test_what_is_given_back_is_claimed_again_and_counts_only_if_it_was_begun(requests: Requests) -> None:
     accept(requests, offer(), offer())
     requests.claim("one", 2, 30.0)

@@ -101,6 +101,8 @@ class Problems:
         """Of a known problem. Raises ProblemError."""
         found = self._facts.get((name, precision))
         if found is None:
+            if name not in self.known:
+                raise ProblemError(Path(f"{name}.py"), None, "the service has no such problem any more")
             with self._reading:
                 found = self._facts[name, precision] = self._reader(precision).get(name)
         return found

@@ -52,10 +52,10 @@ class Progress:
             self._open.discard(public_id)
         self._changed(public_id)
 
-    def present(self) -> dict[str, str]:
-        """The stage of each that is under way and has one."""
+    def present(self) -> dict[str, str | None]:
+        """All that are this process's, with the stage that each is in, if any."""
         with self._lock:
-            return {public_id: stages[-1] for public_id in self._open if (stages := self._stages.get(public_id))}
+            return {public_id: stages[-1] if (stages := self._stages.get(public_id)) else None for public_id in self._open}
 
     def stages(self, public_id: str) -> tuple[str, ...]:
         """All stages that it has entered in this process, since it was last claimed."""

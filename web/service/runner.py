@@ -132,11 +132,12 @@ class Runner:
             self._ended.set()
 
     def _abandon(self) -> None:
-        """Give back what an engine that failed has left."""
-        left = [work.claim for work in list(self._work.values())]
+        """Give back what an engine that failed has left: all that is claimed."""
         self._work.clear()
+        for public_id in self._progress.present():
+            self._progress.end(public_id)  # so that it is not renewed, whatever becomes of the next step
         try:
-            self._requests.give_back(self._owner, left, begun=True, pause_s=PAUSE_S)
+            self._requests.give_back(self._owner, begun=True, pause_s=PAUSE_S)
         except StoreError as error:
             log.warning("what was under way is claimed again when its lease has run out: %s", error)
 
