@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from tests.web.service.conftest import Desk
 from web.service.tokens import Scope, make
 
-EXAMPLES = 25
+EXAMPLES = 10
 CALLS = (
     *("POST /v1/evaluations", "POST /v1/evaluations:batch", "POST /v1/evaluations:poll", "GET /v1/evaluations/{public_id}"),
     *("DELETE /v1/evaluations/{public_id}", "GET /v1/evaluations/{public_id}/events", "GET /v1/problems", "GET /v1/leaderboard"),
