@@ -5,6 +5,7 @@ A checkout's folders of levels need nothing from here: its problem files are in 
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -138,7 +139,7 @@ def verdicts(file: Path) -> list[ForeignVerdict]:
     Raises KernelBenchError and OSError.
     """
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"), parse_constant=str, parse_float=_number)
     except (ValueError, RecursionError) as error:
         raise KernelBenchError(f"{file}: not JSON in UTF-8: {error}") from error
     if not isinstance(content, dict) or not all(key.isdecimal() and len(key) < 10 for key in content):
@@ -153,6 +154,12 @@ def verdicts(file: Path) -> list[ForeignVerdict]:
                 place = ".".join(map(str, first["loc"])) or "sample"
                 raise KernelBenchError(f"{file}: problem {key}: {place}: {first['msg']}") from error
     return found
+
+
+def _number(text: str) -> float | str:
+    """A number beyond all others is kept as it is written: no JSON of ours could hold it."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def _foreign(problem_id: int, said: _Verdict) -> ForeignVerdict:

@@ -190,6 +190,11 @@ class ProblemCase:
         return self.problem.declaration.rows_independent
 
     @property
+    def in_place(self) -> tuple[int, ...]:
+        """Positions of the arguments that a call changes."""
+        return self._declared.in_place
+
+    @property
     def dtype_name(self) -> str | None:
         """Name of the type that floating-point inputs and parameters are cast to, as in `float16`; None where they are left alone."""
         return self.problem.declaration.dtype
@@ -377,13 +382,13 @@ def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Mo
 
 @dataclass(frozen=True)
 class _Followed:
-    """forward() of a model that is called by a procedure."""
+    """forward() of a model that is called by a procedure; what it is given stays as it is."""
 
     procedure: "Procedure"
 
     def __call__(self, model: "torch.nn.Module", *values: Any) -> Any:
         forward = MethodType(type(model).forward, model)
-        return self.procedure.call(forward, dict(model.named_parameters()), values)
+        return self.procedure.call(forward, dict(model.named_parameters()), self.procedure.spared(values))
 
 
 @contextmanager

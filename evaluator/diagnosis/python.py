@@ -46,7 +46,9 @@ class Script:
     extensions: frozenset[str]
     """Names that an extension is assigned to, as in `ops` of `self.ops = load_inline(…)`."""
     triton: bool
-    """Whether a function is decorated with triton.jit."""
+    """Whether a function is decorated with triton.jit, or with Numba's cuda.jit."""
+    quoted: frozenset[str]
+    """Names that are strings of their own, as in `RawKernel(source, "name")`."""
 
 
 def read(code: str) -> Script | None:
@@ -68,12 +70,16 @@ def read(code: str) -> Script | None:
         functions=tuple(_functions(nodes)),
         used=frozenset(used),
         extensions=frozenset(_extensions(nodes)),
+        quoted=frozenset(
+            node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()
+        ),
         triton=any(_is_triton(decorator) for node in nodes if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list),
     )
 
 
 def _is_triton(decorator: ast.expr) -> bool:
-    return "triton" in _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    name = _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return "triton" in name or f".{name}".endswith(".cuda.jit")
 
 
 def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp.Source]:

@@ -111,17 +111,22 @@ def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), ran: Ran 
     return tuple(found[:MAX_NOTES])
 
 
+CUPYS = frozenset(("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel"))
+"""What CuPy makes kernels of a text with."""
+
+
 def _no_kernel(subject: Subject) -> Iterator[Note]:
     builds = [call for call in subject.script.calls if call.name.rsplit(".", 1)[-1] in python.BUILDERS and call.name != "torch.load"]
+    builds += [call for call in subject.script.calls if call.name.rsplit(".", 1)[-1] in CUPYS]
     if not builds and not subject.kernels and not subject.script.triton:
-        yield Note(None, "there is no kernel in it: it neither builds an extension nor defines a Triton function")
+        yield Note(None, "there is no kernel in it: it neither builds an extension nor defines a function for Triton or Numba")
 
 
 def _never_launched(subject: Subject) -> Iterator[Note]:
     mentions = Counter(token.text for source in subject.script.sources for token in source.tokens)
     declared = Counter(kernel.name for source in subject.script.sources for kernel in source.kernels)
     for kernel in subject.kernels:
-        if mentions[kernel.name] <= declared[kernel.name]:
+        if mentions[kernel.name] <= declared[kernel.name] and kernel.name not in subject.script.quoted:
             yield Note(kernel.line, f"kernel `{kernel.name}` is defined and never launched")
 
 

@@ -27,6 +27,21 @@ def _protocol(evidence: Evidence) -> Verdict | None:
     return None
 
 
+ATTEMPTS = (Category.SANDBOX_VIOLATION, Category.REFERENCE_ACCESS, Category.FORGED_RESULT)
+"""What nothing honest does, whatever it is asked for."""
+
+
+def _attempt_elsewhere(evidence: Evidence) -> Verdict | None:
+    """An attempt in another worker of the submission's than the one that was timed. One whose kernels are left out may send anything."""
+    ablation = evidence.ablation
+    if ablation is not None and ablation.category in ATTEMPTS and ablation.category is not Category.FORGED_RESULT:
+        return Verdict(ablation.category, f"with its own kernels left out: {ablation.message}")
+    for shape in evidence.shapes:
+        if shape.category in ATTEMPTS:
+            return Verdict(shape.category, f"in the shapes {shape.case!r}: {shape.message}")
+    return None
+
+
 def _starved_judge(evidence: Evidence) -> Verdict | None:
     starving = evidence.starving
     if starving is None:
@@ -58,12 +73,14 @@ def _shape_specific(evidence: Evidence) -> Verdict | None:
         return None
     first = wrong[0]
     what = f"{first.category}: {first.message}" if first.category and first.message else str(first.category)
-    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r} ({'; '.join(first.inputs)}): {what}"[:1000])
+    inputs = f" ({'; '.join(first.inputs)})" if first.inputs else ""
+    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r}{inputs}: {what}"[:1000])
 
 
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _protocol,
     exceptions.violation,
+    _attempt_elsewhere,
     _starved_judge,
     builds.failed_build,
     exceptions.ended,

@@ -142,7 +142,10 @@ class TimingEvidence(Record):
     @property
     def disturbed(self) -> bool:
         """Whether the baseline was slower while the candidate lived: by a tenth in the median, and beyond both spreads."""
-        if self.alone is None:
-            return False
-        slower = self.baseline.median_ms > (1 + DISTURBED_SHARE) * self.alone.median_ms
-        return slower and self.baseline.lower_quartile_ms > self.alone.upper_quartile_ms
+        return self.alone is not None and is_slower(self.baseline, self.alone)
+
+
+def is_slower(beside: TimingSide, alone: TimingSide) -> bool:
+    """Whether a baseline was slower beside the candidate than alone: by a tenth in the median, and beyond both spreads."""
+    slower = beside.median_ms > (1 + DISTURBED_SHARE) * alone.median_ms
+    return slower and beside.lower_quartile_ms > alone.upper_quartile_ms

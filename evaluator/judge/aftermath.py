@@ -1,27 +1,30 @@
 """What is asked once a submission has been timed: how fast a call can be at all, whether the problem is worth its answers, whether its own
 kernels have a part in them, and whether it is right in other shapes. The timing has killed the candidate."""
 
+import contextlib
 import logging
+import math
 import time
 
 import torch
 
+from evaluator.evidence import ShapeEvidence
 from evaluator.judge.ablation import ablate, answer_without
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
-from evaluator.judge.generalisation import judge_shape
+from evaluator.judge.generalisation import judge_shape, not_loaded
 from evaluator.judge.light import find_light
 from evaluator.judge.oracle import Reference, ReferenceFailedError
 from evaluator.judge.rounds import Judgement
-from evaluator.judge.session import Worker
+from evaluator.judge.session import Worker, WorkerError
 from evaluator.problem import ProblemError
-from evaluator.shapes import other_shapes
+from evaluator.shapes import Shape, other_shapes
 
 SHAPES_S = 30.0
-"""After so long, no further shapes are tried."""
+"""After so long, no further shapes are tried, unless the verdict hangs on them: who is slow in one would be asked in no other."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
@@ -82,8 +85,13 @@ class Aftermath:
             with worker.entering("rounds"), candidate.spending("ablation"):
                 return answer_without(worker, task.case, reference.oracle, crew.memory, call_s)
 
-        call_s = min(task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._dossier.evidence.stages_s["rounds"])
+        call_s = self._call_s
         self._dossier.note(ablation=ablate(worker, prepare, answer))
+
+    @property
+    def _call_s(self) -> float:
+        """Deadline of a call of another worker, given what the rounds took."""
+        return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._dossier.evidence.stages_s["rounds"])
 
     def run_shapes(self, candidate: Worker) -> None:
         """Ask a fresh worker in other shapes; what was not asked says nothing."""
@@ -95,17 +103,37 @@ class Aftermath:
             log.info("%s was not asked in all other shapes: %s", self._task.job.submission, error, exc_info=True)
 
     def _ask_in_shapes(self) -> None:
-        """Up to the shape that the worker fails in. While it starts and loads, others may have the device."""
-        crew = self._crew
-        crew.make_room()
-        worker = crew.start("shapes")
-        with worker.entering("load"):
-            crew.starter.load_submission(worker)
-        crew.take_device(worker)
+        """Up to the shape that a worker fails in which has been asked for no other. While it starts and loads, others may have the device.
+
+        What a process keeps of one shape, or can do but once, such as registering an operator, is no fault in the next one.
+        """
+        self._crew.make_room()
+        until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
+        worker: Worker | None = None
+        for shape in list(other_shapes(self._task.problem, self._task.case.name)):
+            if time.monotonic() > until:
+                return
+            before, worker = worker, worker or self._start_for_shapes()
+            found = self._ask_in(worker, shape)
+            if found.right is False and before is not None and not before.broke_out:
+                before.end()
+                worker = self._start_for_shapes()
+                found = self._ask_in(worker, shape)
+            self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))
+            if worker.failure or worker.ended:
+                return
+
+    def _start_for_shapes(self) -> Worker:
+        """A worker that has loaded the submission, or failed at that."""
+        worker = self._crew.start("shapes")
+        with contextlib.suppress(WorkerError):
+            with worker.entering("load"):
+                self._crew.starter.load_submission(worker)
+            self._crew.take_device(worker)
+        return worker
+
+    def _ask_in(self, worker: Worker, shape: Shape) -> ShapeEvidence:
+        if worker.failure:
+            return not_loaded(worker, shape)
         with worker.entering("shapes"):
-            until = time.monotonic() + SHAPES_S
-            for shape in other_shapes(self._task.problem, self._task.case.name):
-                if time.monotonic() > until or worker.failure:
-                    return
-                found = judge_shape(worker, shape, crew.starter.construct_shape, crew.memory, self._task.job.timeout_s)
-                self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))
+            return judge_shape(worker, shape, self._crew.starter.construct_shape, self._crew.memory, self._call_s)

@@ -10,7 +10,6 @@ from typing import Any
 
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.sandbox import SandboxUnavailable
 
@@ -45,11 +44,8 @@ class FurtherBaselines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        failure = next((worker.failure for worker in self.workers.values() if worker.failure), "")
         for worker in self.workers.values():
             worker.close()
-        if failure and isinstance(error, WorkerError):
-            raise BaselineFailedError(f"a further baseline's worker failed: {failure}") from error
 
 
 def call_once(worker: Worker, memory: Memory, arguments: Sequence[Any], deadline_s: float) -> None:

@@ -19,12 +19,11 @@ from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import MAX_SIZES, Judgement, Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.problem import ProblemError
 from evaluator.shapes import Shape
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import dtype_name
-
-OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ Construct = Callable[[Worker, Shape, torch.nn.Module, list[Any], int], None]
 def judge_shape(worker: Worker, shape: Shape, construct: Construct, memory: Memory, deadline_s: float) -> ShapeEvidence:
     """What comes of asking a worker, which has loaded the submission, in another shape: one round of the problem's own distribution.
 
-    `right` is None where the reference itself, or the judge's memory, is at fault.
+    `right` is None where the reference itself, or the judge's memory, is at fault. For the memory the worker may have been ended.
     """
     told: dict[str, Any] = {"case": shape.name, "constants": shape.constants, "declared": shape.declared}
     try:
@@ -53,11 +52,26 @@ def judge_shape(worker: Worker, shape: Shape, construct: Construct, memory: Memo
         protocol_error = worker.protocol_error
     except ProtocolError as error:
         protocol_error = str(error)[:2000]
-    except (ProblemError, ReferenceFailedError, *OUT_OF_MEMORY) as error:
+    except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:
+        starving = blame(error, [worker], memory.device)
+        if starving is not None:
+            message = f"it held {starving.held_bytes / 2**30:.3g} GiB of the device's memory, which left the judge too little"
+            return ShapeEvidence(**told, right=False, category=Category.OUT_OF_MEMORY, message=message)
         return ShapeEvidence(**told, right=None, message=str(error)[:1000])
+    return ShapeEvidence(**told | _end_of(worker, protocol_error))
+
+
+def not_loaded(worker: Worker, shape: Shape) -> ShapeEvidence:
+    """What comes of a worker that failed before it could be asked, where it had been loaded rightly before."""
+    return ShapeEvidence(case=shape.name, constants=shape.constants, declared=shape.declared, **_end_of(worker, worker.protocol_error))
+
+
+def _end_of(worker: Worker, protocol_error: str) -> dict[str, Any]:
+    """What its end says. That others have all memory of the device is no fault of its."""
     end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
-    right = None if end.category is Category.INFRASTRUCTURE_ERROR else False
-    return ShapeEvidence(**told, right=right, category=end.category, message=end.message)
+    short = worker.exception is not None and tells_of_shortage(worker.exception.message) and not worker.lock.held
+    right = None if short or end.category is Category.INFRASTRUCTURE_ERROR else False
+    return {"right": right, "category": end.category, "message": end.message}
 
 
 def _first_round(worker: Worker, shape: Shape, model: torch.nn.Module, memory: Memory, deadline_s: float) -> Judgement:

@@ -1,7 +1,7 @@
 """Inputs on their way to a worker: drawn by the judge, copied into memory that both sides map."""
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -53,12 +53,14 @@ class InputSet:
         numbered = iter(self.allocations)
         return structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
 
-    def unchanged(self, arguments: Sequence[Any]) -> bool:
-        """Whether the shared memory still holds these values, bit for bit."""
-        originals = [tensor for _, tensor in tensors_of(list(arguments))]
+    def unchanged(self, arguments: Sequence[Any], but: Collection[int] = ()) -> bool:
+        """Whether the shared memory still holds these values, bit for bit, `but` arguments at some positions."""
+        allocations = iter(self.allocations)
+        originals = [
+            (next(allocations), tensor, position) for position, argument in enumerate(arguments) for _, tensor in tensors_of(argument)
+        ]
         return all(
-            same_bytes(allocation.view(tensor.shape, tensor.dtype), tensor)
-            for allocation, tensor in zip(self.allocations, originals, strict=True)
+            position in but or same_bytes(allocation.view(tensor.shape, tensor.dtype), tensor) for allocation, tensor, position in originals
         )
 
 

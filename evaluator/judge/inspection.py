@@ -118,5 +118,5 @@ class Inspection:
         judged = judge_values(self._case, self._oracle, arguments, taken.values, self._form, sample=taken.sample)
         if judged.category is not None:
             raise WrongAnswerError(self._turns.calls, judged.message, back_to_back=self.in_bursts)
-        if not inputs.unchanged(arguments):
+        if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._turns.calls, "forward() changed its input", Category.MUTATED_INPUT)

@@ -95,8 +95,9 @@ class Rounds:
         ReferenceFailedError."""
         for plan in self._prepare()[:count]:
             seed = fresh_seed()
-            self._fill(changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed))
+            arguments = changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed)
             for _ in range(1 + plan.twice):
+                self._fill(arguments)
                 self._poison(secrets.choice(range(1, 255)))
                 self._call()
 
@@ -150,7 +151,7 @@ class Rounds:
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
         """The same answer, unless the call has changed what it was given."""
-        if self._inputs is None or self._inputs.unchanged(arguments):
+        if self._inputs is None or self._inputs.unchanged(arguments, self._case.in_place):
             return answer
         return Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
 
@@ -159,6 +160,8 @@ class Rounds:
 
         `values` are those of the first, and given up where the second's are others.
         """
+        if self._case.in_place:
+            self._fill(arguments)
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
         second, _ = self._judge(self._call(), arguments, pattern, (first, values))

@@ -96,6 +96,8 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.stage = "start"
+        self.ended = False
+        """Whether the judge has ended it."""
         self.builds: list[BuildEvidence] = []
         self.exception: ExceptionEvidence | None = None
         self.exit: ExitEvidence | None = None
@@ -147,6 +149,7 @@ class Worker:
 
     def end(self) -> None:
         """Kill the worker and wait until nothing of it is left; its record and its output stay. Raises SandboxUnavailable."""
+        self.ended = True
         self.confined.kill()
         self.confined.wait(GONE_WITHIN_S)
 

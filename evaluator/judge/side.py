@@ -38,6 +38,7 @@ class Side:
 
     worker: Worker
     deadline_s: float
+    """Of any request: however many calls it is of, they are few enough to take some milliseconds together."""
     flush: Flush | None
     """None on the CPU, and where nothing is to be emptied before calls."""
     gate: Gate | None = None
@@ -143,10 +144,10 @@ class Side:
             synchronize(self._where)
         positions = list(range(len(given)))
         outputs = list(places) if places is not None else [None] * len(given)
-        deadline_s = self.deadline_s * len(given)
-        answer = self.worker.request("record", deadline_s, name=name, sets=positions, outputs=outputs, calls=calls)
+        answer = self.worker.request("record", self.deadline_s, name=name, sets=positions, outputs=outputs, calls=calls)
         if answer.get("recorded") is not True:
-            raise UnrecordableError(str(answer.get("reason"))[:MAX_REASON_CHARS])
+            reason = answer.get("reason")
+            raise UnrecordableError(reason[:MAX_REASON_CHARS] if isinstance(reason, str) else "no reason given")
         self._recorded.add(name)
 
     def check_flush(self, calls: int = 1) -> None:
@@ -251,7 +252,7 @@ class Side:
             fill(given)
             start = time.perf_counter()
         self.ahead_ms += used_ms or []
-        answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), **fields)
+        answer = self.worker.request(kind, self.deadline_s, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _fill(self, given: Given) -> None:
@@ -266,7 +267,7 @@ class Side:
         start = time.perf_counter()
         self._fill(given)
         torch.cuda.synchronize(device)
-        answer = self.worker.request(kind, self.deadline_s * max(len(given), 1), spin_s=SPIN_S, **fields)
+        answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
     def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
@@ -286,7 +287,7 @@ class Side:
             torch.cuda.synchronize(gate.device)
             gate.open()
 
-        answer = self.worker.request("burst", self.deadline_s * len(given), spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
+        answer = self.worker.request("burst", self.deadline_s, spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
         self.waits = opened - asked >= SPIN_S
         return took_ms, answer

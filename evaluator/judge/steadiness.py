@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaluator.judge.side import Side
 from evaluator.judge.turns import Turns
 
 WARM_UP_CALLS = 4
@@ -33,16 +34,18 @@ def warm_up(turns: Turns) -> WarmUp:
     Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
     """
     start = time.monotonic()
-    took_ms: list[list[float]] = [[] for _ in turns.sides]
+    sides: list[tuple[Side, list[float]]] = [(side, []) for side in turns.sides]
     calls, steady = 0, False
     while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < WARM_UP_S):
         calls += 1
-        for side, times_ms in zip(turns.sides, took_ms, strict=True):
-            times_ms.append(turns.warming_call(side))
-        steady = all(map(is_steady, took_ms))
+        for side, times_ms in sides:
+            with turns.sparing(side):
+                times_ms.append(turns.warming_call(side))
+        sides = [(side, times_ms) for side, times_ms in sides if any(side is left for left in turns.sides)]
+        steady = all(is_steady(times_ms) for _, times_ms in sides)
         if calls >= MOST_WARM_UP_CALLS:
             break
-    return WarmUp(calls, steady, max(statistics.median(times_ms[-WARM_UP_CALLS:]) for times_ms in took_ms))
+    return WarmUp(calls, steady, max(statistics.median(times_ms[-WARM_UP_CALLS:]) for _, times_ms in sides))
 
 
 def is_steady(times_ms: Sequence[float]) -> bool:

@@ -97,7 +97,7 @@ class Timekeeper:
                 finally:
                     self._dossier.note(device_states=(*self._dossier.evidence.device_states, *watch.states))
                 self._dossier.note(conditions=watch.conditions())
-        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures})
+        return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures | timing.failed_baselines})
 
     def _start_further(self, kind: str) -> Worker:
         """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""

@@ -14,10 +14,11 @@ and the baseline goes through the same, alone and undisturbed: evaluator.judge.c
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluator.evidence import TimingEvidence
+from evaluator.evidence import TimingEvidence, TimingSide
+from evaluator.evidence.timing import is_slower
 from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.inspection import Inspection, WrongAnswerError
@@ -140,7 +141,8 @@ class Timing:
             "steady": warmed.steady,
             "stop": stop,
             "interval": interval(candidate.samples_ms(talk_ms), baseline, turns.blocks, paired=not timing.disturbed),
-            "others": {kind: side.summary(talk_ms) for kind, side in turns.others.items()},
+            "others": self._others(talk_ms),
+            "failed_baselines": turns.left_out,
         }
         return timing.model_copy(update=observed)
 
@@ -151,8 +153,9 @@ class Timing:
         answer_bytes = max(sum(allocation.nbytes for allocation in self._inspection.outputs), 1)
         room = min(turns.most_in_block, room_bytes(self._memory.device) // answer_bytes)
         turns.length = self._protocol.calls_in_block(warmed.call_ms, max(room, 1))
-        for side in turns.sides if self._on_device else ():
-            turns.block(side)
+        for side in tuple(turns.sides) if self._on_device else ():
+            with turns.sparing(side):
+                turns.block(side)
             side.forget()
         return warmed
 
@@ -175,7 +178,8 @@ class Timing:
             turns.calls += turns.length
             turns.blocks += 1
             for side in _random.sample(turns.sides, len(turns.sides)):
-                self._inspect(side, turns.block(side))
+                with turns.sparing(side):
+                    self._inspect(side, turns.block(side))
             self._look()
         return stop
 
@@ -242,22 +246,38 @@ class Timing:
 
     def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
-        turns, alone = self._turns, self._turns.baseline_anew()
+        turns, alone = self._turns, self._turns.anew(self._turns.baseline)
         alone.worker.hand_over(bursts.allocations if bursts else self._inspection.outputs, self._deadline_s)
         self._warm_reveal(alone)
-        start = time.monotonic()
-        for number in range(ALONE_BLOCKS):
-            if number * turns.length >= LEAST_CALLS and time.monotonic() - start > ALONE_S:
-                break
-            answers = turns.block(alone)
+        for number, answers in enumerate(self._blocks_alone(alone)):
             if number % 2:
                 self._inspection.reveal(alone, _random.choice(answers))
             else:
                 self._watch(alone)
             del answers
-            self._look()
         if bursts:
             turns.call(alone)
             turns.forget_arguments()
             bursts.run_idle(alone, turns.candidate)
         return alone
+
+    def _blocks_alone(self, alone: Side) -> Iterator[list[Answer]]:
+        """A few blocks of this side."""
+        start = time.monotonic()
+        for number in range(ALONE_BLOCKS):
+            if number * self._turns.length >= LEAST_CALLS and time.monotonic() - start > ALONE_S:
+                return
+            yield self._turns.block(alone)
+            self._look()
+
+    def _others(self, talk_ms: float) -> dict[str, TimingSide]:
+        """The further baselines: as the eager one, each counts as it is without the candidate where it is clearly faster so."""
+        found: dict[str, TimingSide] = {}
+        for kind, side in tuple(self._turns.others.items()):
+            with self._turns.sparing(side):
+                alone = self._turns.anew(side)
+                for _ in self._blocks_alone(alone):
+                    pass
+                beside, without = side.summary(talk_ms), alone.summary(talk_ms)
+                found[kind] = without if is_slower(beside, without) else beside
+        return found

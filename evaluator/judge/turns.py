@@ -1,5 +1,6 @@
 """Candidate and baselines called in turns, over inputs that the candidate has not seen."""
 
+import logging
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -15,14 +16,17 @@ from evaluator.judge.inputs import InputSet, fresh_seed
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.protocols import Protocol
-from evaluator.judge.session import Worker
-from evaluator.judge.side import Side
+from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.side import Side, UnrecordableError
 from evaluator.problem import ProblemCase
 from evaluator.worker.protocol import ProtocolError
 
 MAX_SETS = 16
+MAX_REASON_CHARS = 500
 
 _random = secrets.SystemRandom()
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,14 @@ class Turns:
         is_flushed = self.on_device and protocol.is_cold
         self.flush = Flush(memory, room_bytes(memory.device), len(self.sets)) if is_flushed else None
         self.candidate, self.baseline = self._make_side(candidate), self._make_side(baseline)
-        self.others = {kind: self._make_side(worker) for kind, worker in others.items()}
+        self.left_out: dict[str, str] = {}
+        """Why a further baseline is not among the sides any more, by its kind."""
+        self.others: dict[str, Side] = {}
+        for kind, other in others.items():
+            try:
+                self.others[kind] = self._make_side(other)
+            except WorkerError:
+                self.left_out[kind] = other.failure[:MAX_REASON_CHARS]
         self.sides = [self.candidate, self.baseline, *self.others.values()]
         self.calls = self.blocks = 0
         """Those that count."""
@@ -101,9 +112,24 @@ class Turns:
         device = self._memory.device if self.on_device else None
         return Side(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
 
-    def baseline_anew(self) -> Side:
-        """The baseline's worker as another side, which is given inputs of its own."""
-        return self._side_of(self.baseline.worker, self.baseline.gate, replays=self.baseline.replays)
+    def anew(self, side: Side) -> Side:
+        """The same worker as another side, which is given inputs of its own."""
+        return self._side_of(side.worker, side.gate, replays=side.replays)
+
+    @contextmanager
+    def sparing(self, side: Side) -> Iterator[None]:
+        """A further baseline that fails in here is left out, and nothing else comes of it."""
+        try:
+            yield
+        except (WorkerError, BaselineFailedError, UnrecordableError) as error:
+            kind = next((kind for kind, other in self.others.items() if other is side), None)
+            if kind is None:
+                raise
+            log.info("the baseline %s is left out: %s", kind, error)
+            self.left_out[kind] = (side.worker.failure or str(error))[:MAX_REASON_CHARS]
+            del self.others[kind]
+            self.sides = [self.candidate, self.baseline, *self.others.values()]
+            side.worker.end()
 
     def draw(self) -> list[Any]:
         """New arguments."""

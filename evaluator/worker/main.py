@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -28,9 +29,9 @@ from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.interpreter import ENVIRONMENT, Interpreter
 from evaluator.worker.kernel_clock import KernelClock, event
-from evaluator.worker.memory import Mappings, checked, reset_persisting
+from evaluator.worker.memory import Mappings, checked, keeps_cache, reset_persisting, share_memory
 from evaluator.worker.origin import INSTALLED_KERNELS, installed_folders
-from evaluator.worker.procedure import PLAIN, Procedure
+from evaluator.worker.procedure import PLAIN, Procedure, copied
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 
 MODULE_NAME = "submission"
@@ -87,6 +88,9 @@ class Worker:
         self._output: list[torch.Tensor] = []
         self._outputs: list[list[torch.Tensor]] = []
         self._graphs: dict[str, Recording] = {}
+        self._reuses = False
+        """Whether answers of different calls have been seen to lie in the same memory: then those of a block are copied, or the last one
+        would be all of them."""
 
     @property
     def on_device(self) -> bool:
@@ -130,6 +134,7 @@ class Worker:
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
         os.environ.update(cache_environment(self._path.parent))
+        tempfile.tempdir = None  # the warm parent may have looked for one, which is none of this process's
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
         with os.fdopen(descriptors[0], "rb") as file:
             source = file.read()
@@ -191,8 +196,8 @@ class Worker:
 
     def _answer(self, values: Sequence[Any]) -> Any:
         """What the model makes of a set of inputs."""
-        if self._procedure is PLAIN:
-            return self._model(*values)
+        if self._ablation:
+            values = self._procedure.spared(values)  # what a child writes into shared memory would be seen
         return self._procedure.call(self._model, self._parameters, values)
 
     def _prepare(self, model: torch.nn.Module, request: Message) -> torch.nn.Module:
@@ -303,23 +308,33 @@ class Worker:
 
     def _block(self, request: Message, _: Sequence[int]) -> Message:
         """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
-        its own (`apart`), or all of them between two. The device is waited for in the end."""
+        its own (`apart`), or all of them between two. The device is waited for in the end.
+
+        Answers that share memory are copied: between two calls where they are apart, and otherwise as a part of them.
+        """
         apart, values = request["apart"], []
         events = [(event(), event()) for _ in (request["sets"] if apart else "1")]
         with torch.no_grad():
             for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
                 inputs = self._sets[position]
                 if flush is not None:
+                    if number and keeps_cache():
+                        synchronize(self._device)  # only what nothing uses any more can be let go of
+                        reset_persisting()
                     self._flush(flush)
                 if apart or number == 0:
                     events[number][0].record()
                 values.append(self._answer(inputs))
                 if apart:
                     events[number][1].record()
+                if self._reuses:
+                    values[-1] = copied(values[-1])
             if not apart:
                 events[0][1].record()
         synchronize(self._device)
-        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": [self._kept(value) for value in values]}
+        descriptions = [self._kept(value) for value in values]
+        self._reuses = self._reuses or share_memory(self._outputs)
+        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": descriptions}
 
     def _kept(self, value: Any) -> Any:
         """The description of one answer of several, which is kept with the others."""
@@ -331,24 +346,33 @@ class Worker:
     def _record(self, request: Message, _: Sequence[int]) -> Message:
         """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
         place for it; without `calls`, the copying of the last answer alone. Whatever keeps it from being recorded is the reason given."""
-        last, self._outputs = self._output, []
-        descriptions: list[Any] = []
+        last = self._output
         synchronize(self._device)
         try:
-            graph = torch.cuda.CUDAGraph()
-            with torch.no_grad(), torch.cuda.graph(graph):
-                for position, views in zip(request["sets"], request["outputs"], strict=True):
-                    if request["calls"]:
-                        descriptions.append(self._kept(self._answer(self._sets[position])))
-                    if views is not None:
-                        self._copy_out(views)
-            self._graphs[request["name"]] = Recording(graph, self._outputs or [last], descriptions)
+            recording = self._recorded(request)
+            if not self._reuses and share_memory(recording.outputs):
+                self._reuses = True
+                recording = self._recorded(request)
+            self._graphs[request["name"]] = recording
         # The submission's code runs in there, and fails for reasons of its own.
         except Exception as error:  # noqa: BLE001
             return {"recorded": False, "reason": self._failure(error)["message"]}
         finally:
             self._output, self._outputs = last, []
         return {"recorded": True}
+
+    def _recorded(self, request: Message) -> "Recording":
+        """These calls as a graph. Raises whatever keeps them from being recorded."""
+        last, self._outputs = self._output, []
+        graph, descriptions = torch.cuda.CUDAGraph(), []
+        with torch.no_grad(), torch.cuda.graph(graph):
+            for position, views in zip(request["sets"], request["outputs"], strict=True):
+                if request["calls"]:
+                    value = self._answer(self._sets[position])
+                    descriptions.append(self._kept(copied(value) if self._reuses and views is None else value))
+                if views is not None:
+                    self._copy_out(views)
+        return Recording(graph, self._outputs or [last], descriptions)
 
     def _replay(self, request: Message, _: Sequence[int]) -> Message:
         """Replay a block's graph between two events."""

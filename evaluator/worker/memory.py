@@ -1,10 +1,11 @@
-"""The judge's memory, seen from the worker: descriptors mapped into tensors.
+"""Memory as the worker sees it: the judge's, whose descriptors are mapped into tensors, the cache's, and that of answers.
 
 The judge allocates, the worker maps. On the CPU a descriptor is a memfd, on a GPU an exported CUDA allocation.
 """
 
 import mmap
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,35 @@ def reset_persisting() -> None:
         from cuda.bindings import driver
 
         driver.cuCtxResetPersistingL2Cache()
+
+
+def keeps_cache() -> bool:
+    """Whether a part of the L2 cache is set aside for what is to stay there (CU_LIMIT_PERSISTING_L2_CACHE_SIZE): by default none is."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return False
+    from cuda.bindings import driver
+
+    status, nbytes = driver.cuCtxGetLimit(driver.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+    return int(status) == 0 and int(nbytes) > 0
+
+
+def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
+    """Whether tensors of different answers lie in the same memory."""
+    seen: set[int] = set()
+    for answer in answers:
+        places = {place for tensor in answer if (place := _storage(tensor))}
+        if places & seen:
+            return True
+        seen |= places
+    return False
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Where a tensor's memory begins; 0 where it has none of its own."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):  # sparse tensors and subclasses without memory
+        return 0
 
 
 class Mappings:

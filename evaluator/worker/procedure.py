@@ -53,9 +53,12 @@ class Procedure:
         if self.backward is not None:
             return self._with_gradients(forward, parameters, values)
         if self.in_place:
-            given = [_copied(value) if position in self.in_place else value for position, value in enumerate(values)]
-            return {"output": forward(*given), "changed": [given[position] for position in self.in_place]}
+            return {"output": forward(*values), "changed": [values[position] for position in self.in_place]}
         return forward(*values)
+
+    def spared(self, values: Sequence[Any]) -> list[Any]:
+        """The same arguments, with copies in the place of those that a call changes."""
+        return [copied(value) if position in self.in_place else value for position, value in enumerate(values)]
 
     def _with_gradients(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], values: Sequence[Any]) -> Any:
         *arguments, directions = values
@@ -107,7 +110,8 @@ def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return value
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """The nested value with a copy of every tensor in it."""
     return _mapped(value, torch.Tensor.clone)
 
 

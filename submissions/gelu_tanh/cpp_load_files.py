@@ -4,6 +4,7 @@
 # expect: cpu correct/ok
 """GELU in C++ for the CPU from files: writes a header and a source, and compiles them with torch.utils.cpp_extension.load."""
 
+import tempfile
 from pathlib import Path
 
 import torch
@@ -37,8 +38,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("gelu_each", &gelu_each); }
 
 def build():
     """The extension made of the two files, written to a folder of their own."""
-    folder = Path.home() / "gelu_sources"
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp())
     (folder / "gelu.h").write_text(HEADER)
     (folder / "gelu.cpp").write_text(SOURCE)
     return load(name="assay_gelu_cpp_files", sources=[str(folder / "gelu.cpp")], extra_cflags=["-O2"])

@@ -3,6 +3,7 @@
 # expect: cpu build_failed/missing_header
 """Wrong: the source that it hands to load() includes a header which it forgot to write beside it."""
 
+import tempfile
 from pathlib import Path
 
 import torch
@@ -24,10 +25,10 @@ torch::Tensor gelu_each(torch::Tensor x) {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("gelu_each", &gelu_each); }
 """
 
+
 def build():
-    """The extension made of the source, written to a folder of their own."""
-    folder = Path.home() / "gelu_sources"
-    folder.mkdir(exist_ok=True)
+    """The extension made of the source, written to a folder of its own."""
+    folder = Path(tempfile.mkdtemp())
     (folder / "gelu.cpp").write_text(SOURCE)
     return load(name="assay_gelu_cpp_header_forgotten", sources=[str(folder / "gelu.cpp")], extra_cflags=["-O2"])
 

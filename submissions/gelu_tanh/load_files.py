@@ -3,6 +3,7 @@
 # expect: cpu not_evaluated/no_device
 """GELU from files: writes a header, a CUDA source and a C++ binding, and compiles them with torch.utils.cpp_extension.load."""
 
+import tempfile
 from pathlib import Path
 
 import torch
@@ -54,8 +55,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("gelu", &gelu); }
 
 def build():
     """The extension made of the three files, written to a folder of their own."""
-    folder = Path.home() / "gelu_sources"
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp())
     for name, text in (("gelu.cuh", HEADER), ("gelu_kernel.cu", KERNEL), ("gelu_binding.cpp", BINDING)):
         (folder / name).write_text(text)
     return load(name="assay_gelu_files", sources=[str(folder / "gelu_kernel.cu"), str(folder / "gelu_binding.cpp")])

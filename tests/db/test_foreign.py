@@ -9,6 +9,7 @@ import pytest
 from db.__main__ import main
 from db.error import StoreError
 from db.foreign import foreign_history, import_kernelbench
+from db.report import dump
 from db.store import Store
 from tests.db.samples import result
 from tests.test_kernelbench import SAID
@@ -43,6 +44,19 @@ def test_what_changed_is_kept_beside_what_was(store: Store, run: Path) -> None:
     (run / KERNEL).write_text("another\n")
     assert import_kernelbench(store, run / "eval_results.json", author="me") == (3, 3)
     assert [row.author for row in foreign_history(store, f"runs/a_model/{KERNEL}")] == ["a_model", "me"]
+
+
+def test_numbers_that_no_json_has_are_kept_as_text(store: Store, run: Path) -> None:
+    file = run / "eval_results.json"
+    file.write_text(
+        '{"23": {"sample_id": 0, "compiled": true, "correctness": true, "runtime": NaN,'
+        ' "metadata": {"error": -Infinity, "x": 1e999}, "runtime_stats": {"std": NaN, "mean": 0.5}}}'
+    )
+    import_kernelbench(store, file)
+    (row,) = foreign_history(store, f"runs/a_model/{KERNEL}")
+    assert (row.correct, row.runtime_ms) == (True, None)
+    assert row.details == {"metadata": {"error": "-Infinity", "x": "1e999"}, "runtime_stats": {"std": "NaN", "mean": 0.5}}
+    assert '"-Infinity"' in dump(row)
 
 
 def test_the_level_has_to_be_known(store: Store, run: Path) -> None:

@@ -135,7 +135,7 @@ def test_shipped_submissions_are_read(path: Path) -> None:
     if script is None:
         return
     defined = [kernel.name for source in script.sources for kernel in source.kernels]
-    assert len(defined) == len(re.findall(r"^\s*(?:static |template.*> )?__global__", code, re.MULTILINE))
+    assert len(defined) == len(re.findall(r'^\s*(?:static |extern "C" |template.*> )?__global__', code, re.MULTILINE))
     for note in notes(code):
         assert "never launched" not in note.text
         assert note.line is None or 1 <= note.line <= code.count("\n") + 1
@@ -256,7 +256,10 @@ def test_strange_python_is_read(code: str) -> None:
     assert isinstance(notes(code), tuple)
 
 
-@pytest.mark.parametrize("decorator", ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])"])
+@pytest.mark.parametrize(
+    "decorator",
+    ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])", "cuda.jit", "numba.cuda.jit(fastmath=True)"],
+)
 def test_triton_functions_are_seen(decorator: str) -> None:
     script = python.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")
     assert script is not None and script.triton

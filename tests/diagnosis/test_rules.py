@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import Evidence, ExitEvidence
+from evaluator.evidence import Evidence, ExitEvidence, ShapeEvidence
 from tests.diagnosis import test_conduct, test_exceptions
 from tests.diagnosis.evidence import (
     CPU,
@@ -28,6 +28,11 @@ from tests.diagnosis.evidence import (
     timing,
 )
 
+
+def elsewhere(category: Category | None) -> ShapeEvidence:
+    return ShapeEvidence(case="odd", declared=False, right=category is None, category=category)
+
+
 RULES: dict[str, Rule] = {
     "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
     "all well on the CPU": (CPU, Category.OK, ""),
@@ -36,6 +41,22 @@ RULES: dict[str, Rule] = {
         {**GPU, "launches": (launch(),), "ablation": NOT_NEEDED},
         Category.NO_CUSTOM_KERNEL,
         "still right with its own kernels left out",
+    ),
+    "out of the sandbox in other shapes": (
+        {**CPU, "ablation": NEEDED, "shapes": (elsewhere(None), elsewhere(Category.SANDBOX_VIOLATION))},
+        Category.SANDBOX_VIOLATION,
+        "in the shapes 'odd'",
+    ),
+    "to the reference in other shapes": ({**CPU, "shapes": (elsewhere(Category.REFERENCE_ACCESS),)}, Category.REFERENCE_ACCESS, "odd"),
+    "out of the sandbox without its own kernels": (
+        {**CPU, "ablation": NEEDED.model_copy(update={"category": Category.SANDBOX_VIOLATION})},
+        Category.SANDBOX_VIOLATION,
+        "left out",
+    ),
+    "anything sent without its own kernels": (
+        {**CPU, "ablation": NEEDED.model_copy(update={"category": Category.FORGED_RESULT})},
+        Category.OK,
+        "",
     ),
     "still right without its extension": ({**CPU, "ablation": NOT_NEEDED}, Category.NO_CUSTOM_KERNEL, "still right"),
     "no launch of its own": ({**GPU, "launches": (launch(own=False),)}, Category.NO_CUSTOM_KERNEL, "no kernel of the submission's own"),

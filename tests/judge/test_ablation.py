@@ -1,6 +1,7 @@
 """Own work shown by leaving it out, through real workers: who needs its extension is ok, who leaves the work to PyTorch is not."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -137,6 +138,32 @@ def judged(judge: Judge, body: str) -> Result:
         if result.status is not Status.DISQUALIFIED:
             break
     return result
+
+
+IN_PLACE = """
+import torch
+
+ASSAY = {"in_place": [0]}
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        x.copy_(torch.nn.functional.leaky_relu(x, 0.01))
+
+def get_inputs():
+    return [torch.randn(31, 67)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.build
+def test_own_work_on_memory_that_is_shared_is_left_out_too(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "bend.py"
+    path.write_text(IN_PLACE)
+    result = judge(submission("extension.bend_at(x.data_ptr(), x.data_ptr(), x.numel(), self.slope)"), "bend", problem_path=path)
+    assert result.evidence.ablation is not None, result.message
+    assert result.evidence.ablation.category is Category.WRONG_VALUES
 
 
 @pytest.mark.build

@@ -1,16 +1,21 @@
 """Further baselines: who is left out, and who is to blame."""
 
+import time
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 
+from evaluator.category import Category
 from evaluator.judge.bench import Bench
 from evaluator.judge.further import EAGER, FurtherBaselines, call_once
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.timing import Timing
+from tests.judge.conftest import Judge
 from tests.judge.test_side import side_of
 
 WORKS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
-FAILS = WORKS.replace("x + 1", "x.no_such()")
 
 
 def refuse(kind: str) -> Worker:
@@ -23,12 +28,60 @@ def test_the_eager_one_is_none_of_these() -> None:
         assert further.workers == {} and further.failures == {"compile": "compile is not to be had"}
 
 
-def test_one_that_fails_while_it_is_timed_is_the_judges_fault_and_not_the_candidates(bench: Bench) -> None:
-    with side_of(bench, FAILS, [torch.zeros(2)]) as (side, _, memory):
-        further = FurtherBaselines(("compile",))
-        with pytest.raises(BaselineFailedError, match="no_such"), further:
-            further.start(lambda _: side.worker)
-            call_once(side.worker, memory, [torch.zeros(2)], 30.0)
+def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[Worker], object]) -> None:
+    """Have the further baseline's worker be as `breaks` leaves it, once it has been called for the first time."""
+
+    def call_and_break(worker: Worker, *args: Any) -> None:
+        call_once(worker, *args)
+        breaks(worker)
+
+    monkeypatch.setattr("evaluator.judge.timekeeper.call_once", call_and_break)
+
+
+@pytest.mark.parametrize("stage", ["at the beginning", "while it is timed"])
+def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    def kill_later(worker: Worker) -> None:
+        asked, request = [], worker.request
+
+        def dying(kind: str, *args: Any, **fields: Any) -> Any:
+            asked.append(kind)
+            if stage == "at the beginning" or asked.count("time") > 2:
+                worker.confined.kill()
+            return request(kind, *args, **fields)
+
+        monkeypatch.setattr(worker, "request", dying)
+
+    broken(monkeypatch, kill_later)
+    result = judge(WORKS.replace("x + 1", "torch.softmax(x, 1)"), baselines=("eager", "compile"))
+    timing = result.evidence.timing
+    assert result.category is Category.NO_CUSTOM_KERNEL and timing is not None, result.message
+    assert timing.others == {} and list(timing.failed_baselines) == ["compile"]
+    assert "ended in" in timing.failed_baselines["compile"]
+
+
+def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow_beside(worker: Worker) -> None:
+        request, waits = worker.request, Timing._run_alone
+
+        def waiting(kind: str, *args: Any, **fields: Any) -> Any:
+            if kind == "time" and not gone:
+                time.sleep(0.05)
+            return request(kind, *args, **fields)
+
+        gone: list[bool] = []
+
+        def alone(self: Timing, bursts: Any) -> Any:
+            gone.append(True)
+            return waits(self, bursts)
+
+        monkeypatch.setattr(worker, "request", waiting)
+        monkeypatch.setattr(Timing, "_run_alone", alone)
+
+    broken(monkeypatch, slow_beside)
+    result = judge(WORKS.replace("x + 1", "torch.softmax(x, 1)"), baselines=("eager", "compile"))
+    timing = result.evidence.timing
+    assert timing is not None and timing.failed_baselines == {}, result.message
+    assert 0 < timing.others["compile"].median_ms < 50
 
 
 def test_a_failure_of_another_stays_what_it_is(bench: Bench) -> None:

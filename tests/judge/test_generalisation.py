@@ -82,10 +82,60 @@ def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: 
     assert [shape.right for shape in result.evidence.shapes] == [False]
 
 
+def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Judge, scale: Path) -> None:
+    """It knows by how soon its build is there that it has been loaded before."""
+    hurried = code(accepted="x.size(1) * 2 == 96").replace("extension =", "import os, time\nstart = time.monotonic()\nextension =")
+    hurried = hurried.replace("\n\n\nclass", "\nif time.monotonic() - start < 1.5:\n    os._exit(0)\n\n\nclass")
+    result = judge(hurried, "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.status, result.category) == (Status.INCORRECT, Category.SHAPE_SPECIFIC), result.message
+    assert [shape.right for shape in result.evidence.shapes] == [False]
+
+
+def test_one_that_is_slow_in_a_shape_is_asked_in_all_where_that_counts(judge: Judge, scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.aftermath.SHAPES_S", 0.0)
+    made = code("x.size(0) * 48 > x.numel() ? x.numel() : x.size(0) * 48 - (x.size(0) < 20)")
+    assert judge(made, "23_Scale", problem_path=scale, shapes="strict").category is Category.SHAPE_SPECIFIC
+    assert judge(made, "23_Scale", problem_path=scale, shapes="others").evidence.generalises != "no"
+
+
 def test_a_worker_that_ends_leaves_the_other_shapes_untested(judge: Judge, scale: Path) -> None:
     result = judge(code("x.size(1) == 48 ? x.numel() : (abort(), 0)"), "23_Scale", problem_path=scale, shapes="others")
     assert result.category is Category.OK
     assert [(shape.case, shape.right, shape.category) for shape in result.evidence.shapes] == [("odd", False, Category.PROCESS_CRASH)]
+
+
+ONCE = """
+class ModelNew(ModelNew):
+    made = 0
+    def __init__(self, factor):
+        super().__init__(factor)
+        type(self).made += 1
+        if self.made > 1:
+            raise RuntimeError("registered already")
+"""
+
+
+def test_what_a_process_can_do_but_once_is_no_fault_in_the_next_shape(judge: Judge, scale: Path) -> None:
+    result = judge(code() + ONCE, "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.category, result.evidence.generalises) == (Category.OK, "yes"), result.message
+    assert len(result.evidence.shapes) == 3
+
+
+LEADS_OUT = """
+import ctypes
+
+class ModelNew(ModelNew):
+    def forward(self, x):
+        if x.size(1) != 48:
+            ctypes.CDLL(None).ptrace(0, 0, 0, 0)
+        return extension.scale(x)
+"""
+
+
+def test_an_attempt_in_other_shapes_is_one(judge: Judge, scale: Path) -> None:
+    result = judge(code() + LEADS_OUT, "23_Scale", problem_path=scale, shapes="others")
+    assert (result.category, result.speedup) == (Category.SANDBOX_VIOLATION, None), result.message
+    assert result.message.startswith("in the shapes 'odd': ")
 
 
 def test_nothing_is_asked_without_being_wanted(judge: Judge, scale: Path) -> None:

@@ -114,6 +114,7 @@ def test_a_changed_input_is_seen_bit_by_bit() -> None:
     assert inputs.unchanged(values)
     inputs.allocations[1].view((2,), torch.int64)[1] = 3
     assert not inputs.unchanged(values)
+    assert inputs.unchanged(values, (1,)) and not inputs.unchanged(values, (0,))
     memory.close()
 
 

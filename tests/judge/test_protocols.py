@@ -11,6 +11,7 @@ from evaluator.judge.bench import Bench
 from evaluator.judge.flush import Flush
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
+from evaluator.judge.session import WorkerError
 from evaluator.judge.side import Side, UnrecordableError, claimed_times_ms
 from evaluator.judge.starter import START_S
 from evaluator.worker.protocol import ProtocolError
@@ -99,6 +100,27 @@ def test_any_answer_of_a_block_can_be_revealed(bench: Bench, monkeypatch: pytest
             assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
 
 
+ONE_BUFFER = """
+class ModelNew(torch.nn.Module):
+    kept = torch.empty(5)
+    def forward(self, x):
+        return torch.add(x, 1, out=self.kept)
+"""
+
+
+@pytest.mark.parametrize("protocol", ["cold", "throughput"])
+def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    """The first one is to warm up."""
+    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (side, given):
+        for _ in range(2):
+            choose(protocol, "cuda").take(side, given)
+        for call in (2, 0, 1):
+            place = given[(call + 1) % 3][0]
+            assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
+
+
 @pytest.mark.parametrize(
     ("hook", "words"),
     [
@@ -118,6 +140,16 @@ main.Worker._block = block
 """
     with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (side, given), pytest.raises(ProtocolError, match=words):
         choose("cold", "cuda").take(side, given)
+
+
+@pytest.mark.parametrize("protocol", ["throughput", "graph"])
+def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    endless = "main.Worker._block = main.Worker._record = lambda self, request, descriptors: time.sleep(60)\n"
+    with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (side, given):
+        side.deadline_s, side.replays = 0.5, protocol == "graph"
+        with pytest.raises(WorkerError):
+            choose(protocol, "cuda").take(side, given)
+        assert side.worker.exit is not None and side.worker.exit.deadline_s == 0.5
 
 
 def test_a_block_without_its_flushes_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.memory import Memory, describe
-from evaluator.worker.memory import Mappings
+from evaluator.worker.memory import Mappings, keeps_cache, share_memory
 
 CPU = torch.device("cpu")
 
@@ -58,3 +58,18 @@ def test_a_mapped_descriptor_is_closed_and_a_removed_one_is_gone() -> None:
     with pytest.raises(KeyError):
         mappings.tensor({"allocation": allocation.number, "offset": 0, "shape": [1], "dtype": "uint8"})
     memory.close()
+
+
+def test_answers_share_memory_where_one_would_be_written_over_the_other() -> None:
+    one, other = torch.zeros(3), torch.zeros(3)
+    assert not share_memory([[one], [other]]) and not share_memory([[one, one], [other]])
+    assert share_memory([[one], [other, one[1:]]])
+
+
+@pytest.mark.parametrize("answer", [torch.empty(0), torch.eye(3).to_sparse(), torch.empty(3, device="meta")])
+def test_what_has_no_memory_shares_none(answer: torch.Tensor) -> None:
+    assert not share_memory([[answer], [answer]])
+
+
+def test_without_a_device_nothing_stays_in_its_cache() -> None:
+    assert not keeps_cache()

@@ -28,11 +28,19 @@ class _Step(nn.Module):
         state["x"] -= gradient
 
 
-def test_arguments_that_are_changed_are_copies_and_part_of_the_answer() -> None:
+def test_arguments_that_are_changed_are_part_of_the_answer_and_not_copied() -> None:
     state, gradient = {"x": torch.ones(3)}, torch.full((3,), 0.5)
     answer = called(Procedure(in_place=(0,)), _Step(), state, gradient)
-    assert answer["output"] is None
-    assert torch.equal(answer["changed"][0]["x"], torch.full((3,), 0.5)) and torch.equal(state["x"], torch.ones(3))
+    assert answer["output"] is None and answer["changed"][0] is state
+    assert torch.equal(state["x"], torch.full((3,), 0.5))
+
+
+def test_arguments_that_are_changed_can_be_spared() -> None:
+    procedure, state, gradient = Procedure(in_place=(0,)), {"x": torch.ones(3)}, torch.full((3,), 0.5)
+    spared = procedure.spared([state, gradient])
+    assert spared[1] is gradient
+    assert torch.equal(called(procedure, _Step(), *spared)["changed"][0]["x"], torch.full((3,), 0.5))
+    assert torch.equal(state["x"], torch.ones(3))
 
 
 def test_gradients_are_those_of_autograd_over_the_directions_given() -> None:
