@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from command import exits
-from command.checks import check_cores, check_options, check_protocol, find_sanitizer, problem_meant
+from command.checks import check_options, check_protocol, problem_meant
 from command.options import level_of, parser
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
     from evaluator.devices import DeviceError
+    from evaluator.engine.engine import EngineError
     from evaluator.problem import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from evaluator.sanitizer.tools import SanitizerMissingError
@@ -64,6 +65,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
         ProblemError,
         StoreError,
         DeviceError,
+        EngineError,
         SandboxUnavailable,
         NativeBuildError,
         SanitizerMissingError,
@@ -75,9 +77,9 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
 def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     """Judge what the options name; returns the exit code. Raises UsageError and the errors of what it uses."""
     from command.outputs import Outputs
+    from command.places import find_place
     from command.session import Session
     from db.store import Store
-    from evaluator.devices import choose_all
     from evaluator.engine.problems import ProblemReader
     from evaluator.problem import discover
     from evaluator.submission import find
@@ -87,13 +89,11 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     if options.problem:
         options.problem = problem_meant(options.problem, known)
     submissions = find(options.paths, options.every_block, options.problem, options.author, known)
-    devices, stands_in = choose_all(options.device)
-    check_protocol(options.protocol, devices[0])
-    check_cores(options.cores, devices[0])
-    sanitizer = find_sanitizer(options.sanitize, devices[0]) if options.sanitize else None
+    place = find_place(options, early)
+    check_protocol(options.protocol, place.devices[0])
     with Store.open(options.db) as store, Outputs(options) as outputs, ProblemReader(known, options.dtype) as problems:
         store.start_run(sys.argv, submissions.expected)
-        return Session(options, store, outputs, devices, stands_in, problems, sanitizer, early).judge(submissions)
+        return Session(options, store, outputs, place, problems).judge(submissions)
 
 
 if __name__ == "__main__":

@@ -57,10 +57,18 @@ class Bench:
             new.write_text(json.dumps(self.report, indent=1), encoding="utf-8")
             new.replace(target)
 
-    def ours(self, part: dict[str, Any], name: str, paths: Sequence[Path], cache: Path, env: dict[str, str] | None = None) -> PipelineRun:
-        """Run the command line over `paths` and note it in `part`. Raises RunFailedError."""
+    def ours(
+        self,
+        part: dict[str, Any],
+        name: str,
+        paths: Sequence[Path],
+        cache: Path,
+        env: dict[str, str] | None = None,
+        more: Sequence[str] = (),
+    ) -> PipelineRun:
+        """Run the command line over `paths`, with `more` options, and note it in `part`. Raises RunFailedError."""
         self.tell(f"{name}: pipeline.py")
-        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind]
+        arguments = [*map(str, paths), "--every-block", "--device", self.device.kind, *more]
         for option in ("problem", "case", "jobs"):
             if (value := getattr(self.options, option)) is not None:
                 arguments += [f"--{option}", str(value)]

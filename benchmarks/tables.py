@@ -70,6 +70,8 @@ def _devices(part: Plain, targets: Targets) -> Table:
             table.add_row(label, f"{run['wall_s']:.1f}", str(len(run["busy"]["devices"])), f"{run['busy']['share']:.0%}")
     if "ratio" in part:
         table.add_row("one / all", f"{part['ratio']:.2f}", "", f"target {targets['devices', 'ratio']}")
+    if "differing" in part:
+        table.add_row("verdicts that differ", ", ".join(part["differing"]) or "none")
     return table
 
 

@@ -2,13 +2,16 @@
 
     python -m benchmarks.throughput --part seeds --responses DIR [--json FILE]
     python -m benchmarks.throughput --part variants [--variants N] [--yardsticks N]
-    python -m benchmarks.throughput --part devices [--variants N]
+    python -m benchmarks.throughput --part devices [--variants N] [--engine ray]
     python -m benchmarks.throughput --part cpu [--limit N]
 
 The yardstick is benchmarks.stock_protocol, one submission after the other, cold: each with an empty folder of builds of its own; warm: with
 what was built there the first time. It judges all, or --yardsticks of them, drawn at random, which are then scaled to all. Ours is
 `pipeline.py` with an empty ASSAY_CACHE and a new database, then with another new database and the cache as it was left. Beforehand torch is
 imported once, so that neither pays for reading it from the disk. Submissions that are rejected unread cost the yardstick nothing here.
+
+With --engine ray, `devices` is the Ray engine on all GPUs of the machine against the local one on the first. Verdicts that differ between
+the runs are listed.
 
 --part may be repeated. With --builds DIR `variants` leaves there what it has built, and `devices` finds there what it needs. After --budget
 seconds no further yardstick begins, and a run of ours is interrupted. The yardstick runs submissions
@@ -106,14 +109,19 @@ def measure_devices(bench: Bench) -> None:
         bench.ours(part, "builds", paths, cache)
     visible = {"one": "0", "all": ",".join(map(str, range(count)))}
     walls: dict[str, list[float]] = {"one": [], "all": []}
+    verdicts: dict[str, set[str]] = {}
     for number, which in enumerate(("all", "one", "one", "all")):
-        run = bench.ours(part, f"{which} {number}", paths, cache, {"CUDA_VISIBLE_DEVICES": visible[which]})
+        more = ("--engine", bench.options.engine) if which == "all" else ()
+        run = bench.ours(part, f"{which} {number}", paths, cache, {"CUDA_VISIBLE_DEVICES": visible[which]}, more)
         used = len(busy(run.results).devices)
         if not run.complete:
             return
         if used != len(visible[which].split(",")):
             raise RunFailedError(f"{used} GPUs judged where {visible[which]} were to")
         walls[which].append(run.wall_s)
+        for result in run.results:
+            verdicts.setdefault(bench.short(result.submission), set()).add(result.category)
+        part["differing"] = [f"{name}: {' or '.join(sorted(found))}" for name, found in verdicts.items() if len(found) > 1]
         if all(walls.values()):
             part["ratio"] = sum(walls["one"]) / len(walls["one"]) / (sum(walls["all"]) / len(walls["all"]))
             bench.write()
@@ -236,6 +244,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("auto", "cuda", "cpu"), default="auto", help="default: %(default)s")
     add("--case", metavar="NAME", help="set of shapes; by default full on a GPU, small on a CPU")
     add("--jobs", type=int, metavar="N", help="judges side by side, as for pipeline.py")
+    add("--engine", choices=("local", "ray"), default="local", help="for devices: what judges on all of them (default: %(default)s)")
     add("--builds", metavar="DIR", help="the cache of builds, kept (default: a temporary one)")
     add("--seed", type=int, default=0, metavar="N", help="of the variants and of the draw (default %(default)s)")
     add("--json", metavar="FILE", help="write the figures there, as they come")

@@ -18,8 +18,10 @@ FEEDBACK_FORMATS = ("markdown",)
 
 def check_options(options: argparse.Namespace) -> None:
     """Raises UsageError for what the options alone show to be wrong."""
-    if options.engine == "ray":
-        raise UsageError("--engine ray is not part of this version; leave it out to judge on this machine")
+    if options.engine != "ray" and (options.ray_address or options.device_kind):
+        raise UsageError("--ray-address and --device-kind are for --engine ray")
+    if options.engine == "ray" and options.cores:
+        raise UsageError("--cores is for the CPU of this machine, and --engine ray judges on others; leave it out there")
     if not 0 < options.timeout <= MAX_TIMEOUT_S:
         raise UsageError(f"--timeout is a number of seconds above 0 and at most {MAX_TIMEOUT_S:g}")
     if options.feedback and options.feedback[0] not in FEEDBACK_FORMATS:
@@ -60,6 +62,11 @@ def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":
     """Raises UsageError, SanitizerMissingError."""
     from evaluator.sanitizer.tools import find
 
+    require_gpu_for_sanitizer(device)
+    return find(wish)
+
+
+def require_gpu_for_sanitizer(device: "Device") -> None:
+    """Raises UsageError."""
     if device.kind != "cuda":
         raise UsageError("--sanitize needs an NVIDIA GPU, and this run judges on the CPU; leave it out there")
-    return find(wish)

@@ -82,7 +82,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="KINDS",
         help="what submissions are timed beside: eager, and perhaps compile (torch.compile), with a comma between them (default: eager)",
     )
-    add("--engine", choices=("local", "ray"), default="local", help="where evaluations run (default: %(default)s)")
+    add("--engine", choices=("local", "ray"), default="local", help="where evaluations run: on this machine, or on a Ray cluster")
+    add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one that runs here, or a new one)")
+    add("--device-kind", metavar="NAME", help="of the cluster's devices those with this in their name")
     add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     add(
         "--sanitize",

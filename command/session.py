@@ -6,24 +6,20 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from command import exits
-from command.options import level_of
 
 if TYPE_CHECKING:
     from command.outputs import Outputs
+    from command.places import Place
     from db.rows import EvaluationKey
     from db.store import Store
-    from evaluator.devices import Device
-    from evaluator.engine.local import LocalEngine
-    from evaluator.engine.options import EngineOptions
+    from evaluator.engine.engine import Engine
     from evaluator.engine.problems import ProblemReader
-    from evaluator.engine.warm import EarlyStart
     from evaluator.judge.bench import Job
     from evaluator.result import Result
-    from evaluator.sanitizer.tools import Sanitizer
     from evaluator.submission import Found, Submission
 
 
@@ -34,12 +30,8 @@ class Session:
     options: argparse.Namespace
     store: "Store"
     outputs: "Outputs"
-    devices: tuple["Device", ...]
-    """Of one model, or the processor alone."""
-    stands_in: bool
+    place: "Place"
     problems: "ProblemReader"
-    sanitizer: "Sanitizer | None" = None
-    early: "EarlyStart | None" = None
     skipped: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -47,7 +39,7 @@ class Session:
         from evaluator.display import Display
         from evaluator.interrupts import Interrupts
 
-        self.device = self.devices[0]
+        self.device = self.place.devices[0]
         self.display = Display(to_stderr=self.outputs.take_standard_output)
         self._interrupts = Interrupts()
         self._keeping = threading.Lock()
@@ -55,13 +47,11 @@ class Session:
 
     def judge(self, submissions: "Found") -> int:
         """Judge all that is not judged yet; returns the exit code."""
-        from evaluator.engine.local import LocalEngine
-
         if self.store.recovered:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
-        if self.stands_in:
+        if self.place.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
-        with LocalEngine(self._engine_options(), self.early) as engine, self._interrupts:
+        with self.place.engine(self.store) as engine, self._interrupts:
             try:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
@@ -71,7 +61,7 @@ class Session:
             return exits.INTERRUPTED
         return exits.SOME_NOT_EVALUATED if self.counts["not_evaluated"] else exits.ALL_EVALUATED
 
-    def _judge_with(self, engine: "LocalEngine", submissions: "Found") -> bool:
+    def _judge_with(self, engine: "Engine", submissions: "Found") -> bool:
         """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
         from evaluator.reading import emptied, read_ahead
 
@@ -84,16 +74,15 @@ class Session:
             first = next(jobs, None)
             return first is not None and self._run_engine(engine, itertools.chain([first], jobs))
 
-    def _run_engine(self, engine: "LocalEngine", jobs: Iterator["Job"]) -> bool:
+    def _run_engine(self, engine: "Engine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
         from evaluator.category import Category
-        from evaluator.engine.local import unjudged
+        from evaluator.engine.engine import unjudged
 
         self.display.say("Starting the judges …")
         try:
             engine.start()
-            names = ", ".join(device.spec for device in self.devices)
-            self.display.say(f"{names} ({self.device.name}), sandbox: {engine.sandbox_level}")
+            self.display.say(f"{self.place.names}, sandbox: {engine.sandbox_level}")
             for arrival in engine.run_together(jobs, self.display.stage):
                 # Once taken they are in flight no longer, so that each has to have its row before the run may end.
                 with self._interrupts.held():
@@ -182,11 +171,3 @@ class Session:
                 self.counts[entry.result.status] += 1
                 self.outputs.tell(number, entry.result, source, first_line)
                 self.display.result(number, entry.result)
-
-    def _engine_options(self) -> "EngineOptions":
-        from db.calibrations import newest
-        from evaluator.engine.options import of_this_machine
-
-        calibrations = newest(self.store, [device.unique_id for device in self.devices])
-        found = of_this_machine(self.devices, self.stands_in, self.options.jobs, level_of(self.options), calibrations)
-        return replace(found, sanitizer=self.sanitizer, cores=self.options.cores)

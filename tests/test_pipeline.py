@@ -172,7 +172,10 @@ def test_a_problem_that_does_not_import_is_named_with_its_line(bench: Bench) -> 
         (("--timeout", "0"), "--timeout"),
         (("--timeout", "inf"), "--timeout"),
         (("--timeout", "nan"), "--timeout"),
-        (("--engine", "ray"), "--engine ray"),
+        (("--device-kind", "H200"), "--engine ray"),
+        (("--engine", "ray", "--cores", "0"), "--cores"),
+        (("--engine", "ray", "--ray-address", "127.0.0.1:1"), "no Ray cluster to be had at 127.0.0.1:1"),
+        (("--engine", "ray", "--ray-address", "ray://127.0.0.1:1"), "HOST:PORT"),
         (("--device", "cpu", "--protocol", "graph"), "--protocol: there is no protocol 'graph' for a device of kind cpu; there is cpu"),
         (("--device", "cpu", "--cores", "99999"), "--cores: this process may not run on 99999"),
         (("--db", "mysql://host/results"), "not supported"),
@@ -182,6 +185,13 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
     bench.write("double/right.py", submission())
     assert says in refused(bench.run("double", *arguments))
     assert not bench.database.exists() or bench.rows() == []
+
+
+def test_what_is_missing_for_a_cluster_is_named(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    bench.write("without/ray/__init__.py", "raise ImportError('none here')")
+    found = bench.run("double", "--engine", "ray", PYTHONPATH=f"{bench.root / 'without'}:{PROJECT}")
+    assert "--engine ray needs Ray (none here): pip install" in refused(found)
 
 
 def test_what_is_no_list_of_cores_is_refused(bench: Bench) -> None:

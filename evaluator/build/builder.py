@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,10 @@ NOT_CACHED = (Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUC
 _LOCK_GRACE_S = 1800.0
 """How much longer than a build takes its key may be held: its compilers may have to wait for slots."""
 
+Elsewhere = Callable[[BuildRequest, str], Entry | None]
+"""Has a request built by another machine, which has to come to the same key; None where no other can do it. The evidence says how long the
+build took, without what it waited for."""
+
 log = logging.getLogger(__name__)
 
 
@@ -65,13 +69,15 @@ class Builder:
         *,
         stock_only: bool = False,
         slots: Slots | None = None,
+        elsewhere: Elsewhere | None = None,
         cores: tuple[int, ...] = (),
     ) -> None:
         """Compilers run confined by `zygote`; without one they run plainly. `timeout_s` is for a whole build, and once more for what is
         tried in a faster way than the stock one, unless `stock_only` forbids it. Compilers wait for a slot, where there are `slots`, and
-        confined ones are kept to `cores`, where there are any."""
+        confined ones are kept to `cores`, where there are any. What the cache lacks is asked for `elsewhere` first."""
         self._cache = cache
         self._slots = slots
+        self._elsewhere = elsewhere
         self._toolchain = toolchain
         self._timeout_s = timeout_s
         self._runner: Runner = plain_runner
@@ -92,7 +98,10 @@ class Builder:
             entry = self._cache.load(key)
             cached = entry is not None
             if entry is None:
-                asked = time.monotonic()
+                # Without the lock: it may be built on this machine, by another process with the same cache.
+                entry, waited_s = self._ask_elsewhere(common, key)
+            if entry is None:
+                asked = time.monotonic() - waited_s
                 with self._cache.lock(key, 2 * self._timeout_s + _LOCK_GRACE_S):
                     waited_s = time.monotonic() - asked
                     entry = self._cache.load(key)
@@ -137,6 +146,19 @@ class Builder:
             self._cache.store(key, entry)
         except OSError:
             log.warning("build %s could not be cached", key, exc_info=True)
+
+    def _ask_elsewhere(self, request: BuildRequest, key: str) -> tuple[Entry | None, float]:
+        """What was made elsewhere, which is kept here too, or None; and the seconds spent waiting."""
+        if self._elsewhere is None:
+            return None, 0.0
+        asked = time.monotonic()
+        entry = self._elsewhere(request, key)
+        asking_s = time.monotonic() - asked
+        if entry is None or entry.evidence.key != key:
+            return None, asking_s
+        if self._cache.load(key) is None:
+            self._keep(key, entry)
+        return entry, max(asking_s - entry.evidence.duration_s, 0.0)
 
     def _compile(self, request: BuildRequest, key: str) -> tuple[Entry, float]:
         """What is to be kept, and the seconds spent waiting for slots."""

@@ -7,13 +7,15 @@ import resource
 import signal
 import sys
 import tempfile
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
 
-from evaluator.build.builder import Builder
-from evaluator.build.cache import Cache
+from evaluator.build.builder import Builder, Elsewhere
+from evaluator.build.cache import Cache, Entry
+from evaluator.build.request import BuildRequest
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.devices import cpu_count
@@ -32,7 +34,8 @@ log = logging.getLogger(__name__)
 
 
 def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
-    """Answer jobs until the engine hangs up. Sends ("stage", name) while a job runs, then ("result", JSON)."""
+    """Answer jobs until the engine hangs up. Sends ("stage", name) while a job runs, and ("build", (request, key)), which
+    it waits for the answer to; then ("result", JSON)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
     # The engine's server process is our parent: when the engine is killed it ends, and nothing of ours may stay behind.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -41,7 +44,7 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     torch.set_num_threads(cpu_count())
     apply_settings()
     os.environ["CUDA_VISIBLE_DEVICES"] = options.device.visible
-    bench = make_bench(options, zygote)
+    bench = make_bench(options, zygote, partial(_ask, pipe) if options.asks_elsewhere else None)
     pipe.send(("ready", ""))
     while True:
         try:
@@ -52,13 +55,19 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
         pipe.send(("result", result.model_dump_json()))
 
 
+def _ask(pipe: Connection, request: BuildRequest, key: str) -> Entry | None:
+    pipe.send(("build", (request, key)))
+    answer: Entry | None = pipe.recv()
+    return answer
+
+
 def _allow_descriptors() -> None:
     """Every tensor that a worker maps is a descriptor here: with many outputs in many sets, more than a process has by default."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
+def make_bench(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | None = None) -> Bench:
     """The bench of one judge on this machine."""
     toolchain = Toolchain.find(options.device.capability)
     slots = Slots(options.cache_root / "slots", options.build_slots, options.slot_bytes) if options.build_slots else None
@@ -69,6 +78,7 @@ def make_bench(options: EngineOptions, zygote: Zygote) -> Bench:
         None if zygote.level is Level.NONE else zygote,
         options.build_timeout_s,
         slots=slots,
+        elsewhere=elsewhere,
         cores=remaining(options.cores),
     )
     environment = describe_environment(options.device, toolchain, max(len(cores), 1))

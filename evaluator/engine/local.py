@@ -10,20 +10,22 @@ import logging
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from evaluator.build.builder import Elsewhere
 from evaluator.category import Category
+from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
-from evaluator.evidence import Evidence
 from evaluator.judge.bench import Job
 from evaluator.judge.presence import announce
-from evaluator.result import Result, now
+from evaluator.result import Result
 from evaluator.sandbox import Zygote
 
 IN_FLIGHT_PER_JUDGE = 4
@@ -31,9 +33,6 @@ IN_FLIGHT_PER_JUDGE = 4
 ATTEMPTS = 2
 """How often a job is tried where it is the machine that fails."""
 log = logging.getLogger(__name__)
-
-Progress = Callable[[Job, str], None]
-"""Told of each stage that a job enters, from several threads."""
 
 
 class JudgeLostError(Exception):
@@ -65,26 +64,32 @@ class _Judge:
         """Wait until it can take a job. Raises JudgeLostError."""
         self._receive()
 
-    def judge(self, job: Job, progress: Progress) -> Result:
+    def judge(self, job: Job, progress: Progress, elsewhere: Elsewhere | None) -> Result:
         """Raises JudgeLostError."""
-        try:
-            self._pipe.send(job)
-        except OSError as error:
-            raise JudgeLostError(str(error)) from error
+        self._send(job)
         while True:
             kind, content = self._receive()
             if kind == "result":
                 return Result.model_validate_json(content)
-            progress(job, content)
+            if kind == "build":
+                self._send(elsewhere(*content) if elsewhere else None)
+            else:
+                progress(job, content)
 
     def close(self) -> None:
         self._process.kill()
         self._process.join(5)
         self._pipe.close()
 
-    def _receive(self) -> tuple[str, str]:
+    def _send(self, what: Any) -> None:
         try:
-            message: tuple[str, str] = self._pipe.recv()
+            self._pipe.send(what)
+        except OSError as error:
+            raise JudgeLostError(str(error)) from error
+
+    def _receive(self) -> tuple[str, Any]:
+        try:
+            message: tuple[str, Any] = self._pipe.recv()
         except (EOFError, OSError) as error:
             self._process.join(5)
             raise JudgeLostError(f"the judge process ended with exit code {self._process.exitcode}") from error
@@ -97,9 +102,10 @@ class LocalEngine:
     Judges are kept from one `run` to the next. Runs may overlap; each has as many judges as the options say.
     """
 
-    def __init__(self, options: EngineOptions, early: EarlyStart | None = None) -> None:
-        """`early`: where the warm parents have been started before, for the same device, cache and level."""
-        self._options, self._early = options, early
+    def __init__(self, options: EngineOptions, early: EarlyStart | None = None, elsewhere: Elsewhere | None = None) -> None:
+        """`early`: where the warm parents have been started before, for the same device, cache and level. `elsewhere` is asked for builds
+        that the cache lacks, from several threads."""
+        self._options, self._early, self._elsewhere = replace(options, asks_elsewhere=elsewhere is not None), early, elsewhere
         self._context = multiprocessing.get_context("forkserver")
         self._judges: list[_Judge] = []
         self._idle: list[_Judge] = []
@@ -145,6 +151,20 @@ class LocalEngine:
         """As `run`, but yields what has come since the last time together."""
         yield from self._arrivals(jobs, progress, MAX_TOGETHER)
 
+    def judge(self, job: Job, progress: Progress) -> Result:
+        """Judge one job in the caller's thread, by an idle judge of the first device or a new one. How many judge at once is theirs to say.
+
+        Raises SandboxUnavailable, and JudgeLostError where the engine is closed.
+        """
+        options = self._options.of_judge(0)
+        judge = self._idle_judge(options)
+        try:
+            result, judge = self._judge(judge, job, progress, options)
+        finally:
+            self._rest(judge)
+        self._require_open()
+        return result
+
     def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
         run = Run(jobs, IN_FLIGHT_PER_JUDGE * self._options.judges)
         with self._lock:
@@ -171,10 +191,7 @@ class LocalEngine:
                 self._zygote.close()
 
     def _work(self, run: Run, progress: Progress, options: EngineOptions) -> None:
-        with self._lock:
-            judge = next((idle for idle in self._idle if idle.device == options.device), None)
-            if judge is not None:
-                self._idle.remove(judge)
+        judge = self._idle_judge(options)
         try:
             while not self._closed and (drawn := run.draw()) is not None:
                 number, job = drawn
@@ -189,6 +206,13 @@ class LocalEngine:
             self._rest(judge)
             run.fail(None)
 
+    def _idle_judge(self, options: EngineOptions) -> _Judge | None:
+        with self._lock:
+            judge = next((idle for idle in self._idle if idle.device == options.device), None)
+            if judge is not None:
+                self._idle.remove(judge)
+            return judge
+
     def _judge(self, judge: _Judge | None, job: Job, progress: Progress, options: EngineOptions) -> tuple[Result, _Judge | None]:
         """Judge one job, once more where the machine fails, by another judge: the failure may be this one's, as when its CUDA context is
         lost, and would then be that of every job to come. Returns the judge to go on with."""
@@ -197,7 +221,7 @@ class LocalEngine:
         for _ in range(ATTEMPTS):
             try:
                 judge = self._live_judge(judge, options)
-                result = judge.judge(job, progress)
+                result = judge.judge(job, progress, self._elsewhere)
             except JudgeLostError as error:
                 log.warning("%s: %s", job.submission, error)
                 result = unjudged(job, Category.INFRASTRUCTURE_ERROR, str(error), options.device.spec, time.monotonic() - start)
@@ -265,24 +289,3 @@ class LocalEngine:
     def _require_open(self) -> None:
         if self._closed:
             raise JudgeLostError("the engine has been closed")
-
-
-def unjudged(job: Job, category: Category, message: str, device: str, duration_s: float = 0.0) -> Result:
-    """The result of a job that no judge answered."""
-    return Result(
-        submission=job.submission,
-        block=job.block,
-        author=job.author,
-        sample_id=job.sample_id,
-        problem=job.problem,
-        case=job.case,
-        precision=job.precision,
-        device=device,
-        status=category.status,
-        category=category,
-        message=message,
-        source_sha256=job.source_sha256,
-        started_at=now(),
-        duration_s=duration_s,
-        evidence=Evidence(),
-    )

@@ -39,6 +39,9 @@ class EngineOptions:
     sanitizer: Sanitizer | None = None
     """What submissions are to be sanitized with; None where that was not asked for."""
 
+    asks_elsewhere: bool = False
+    """Judges ask the engine for builds that the cache lacks, before they build them here."""
+
     @property
     def devices(self) -> tuple[Device, ...]:
         return (self.device, *self.more_devices)

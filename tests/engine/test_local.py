@@ -15,16 +15,31 @@ import psutil
 import pytest
 
 from evaluator.category import Category, Status
-from evaluator.engine.local import JudgeLostError, LocalEngine, unjudged
+from evaluator.engine.engine import Engine, unjudged
+from evaluator.engine.local import JudgeLostError, LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.bench import Job
 from evaluator.judge.lock import DeviceLock
 from evaluator.problem import SHIPPED
 from evaluator.result import Result
+from tests.engine.contract import (  # noqa: F401 - tests of every engine
+    QUICK,
+    SLOW,
+    in_a_thread,
+    once_in,
+    run,
+    test_a_failure_of_the_machine_is_no_fault_of_the_submission,
+    test_a_progress_that_raises_is_heard_of,
+    test_a_run_that_is_broken_off_draws_no_more,
+    test_a_submission_that_kills_its_worker_costs_only_itself,
+    test_an_iterator_that_raises_is_heard_of,
+    test_every_job_has_its_result_and_its_stages,
+    test_no_jobs_no_results,
+    test_no_more_are_drawn_than_the_judges_and_the_reader_can_do_with,
+    test_runs_may_overlap,
+    unheard,
+)
 from tests.judge.conftest import make_job, own_cpu
-
-QUICK = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)[:, 1:]\n"
-SLOW = "import time\n" + QUICK.replace("        return", "        time.sleep(1)\n        return")
 
 
 def options(folder: Path, judges: int) -> EngineOptions:
@@ -36,47 +51,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
     with LocalEngine(options(tmp_path_factory.mktemp("cache"), 2)) as engine:
         engine.start()
         yield engine
-
-
-def unheard(job: Job, stage: str) -> None:
-    return
-
-
-def run(engine: LocalEngine, codes: list[str], at_stage: Callable[[Job, str], None] = unheard) -> dict[str, Result]:
-    jobs = [make_job(code, name=f"{number}.py") for number, code in enumerate(codes)]
-    found = list(engine.run(iter(jobs), at_stage))
-    assert len(found) == len(jobs)
-    assert all(result.submission == job.submission and result.source_sha256 == job.source_sha256 for job, result in found)
-    assert not [job for job in jobs if job in engine.in_flight]
-    return {job.submission: result for job, result in found}
-
-
-def test_every_job_has_its_result_and_its_stages(engine: LocalEngine) -> None:
-    stages: dict[str, list[str]] = {}
-    wrong = QUICK.replace("[:, 1:]", " * 2")
-    crash = QUICK.replace("return", "import os; os._exit(1)\n        return")
-    results = run(engine, [QUICK, wrong, crash, "import no_such"], lambda job, stage: stages.setdefault(job.submission, []).append(stage))
-    assert [results[f"{number}.py"].category for number in range(4)] == [
-        Category.WRONG_SHAPE,
-        Category.WRONG_VALUES,
-        Category.EARLY_EXIT,
-        Category.IMPORT_ERROR,
-    ]
-    assert stages["0.py"] == ["start", "load", "construct", "rounds"]
-    assert stages["3.py"] == ["start", "load"]
-    assert {result.evidence.sandbox for result in results.values()} == {engine.sandbox_level}
-
-
-def once_in(stage: str, action: Callable[[], None], job: str = "0.py", times: int = 1) -> Callable[[Job, str], None]:
-    """Do it when that job enters the stage, so many times."""
-    left = [times]
-
-    def progress(entered: Job, name: str) -> None:
-        if entered.submission == job and name == stage and left[0] > 0:
-            left[0] -= 1
-            action()
-
-    return progress
 
 
 def kill_judges(engine: LocalEngine) -> None:
@@ -136,31 +110,6 @@ def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_
     assert found[-1].evidence.stages_s["wait"] > 0
 
 
-def test_a_submission_that_kills_its_worker_costs_only_itself(engine: LocalEngine) -> None:
-    killer = QUICK.replace("return", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)\n        return")
-    judges = {judge._process.pid for judge in engine._judges}
-    results = run(engine, [killer, QUICK, killer, QUICK])
-    assert [results[f"{number}.py"].category for number in range(4)] == [Category.PROCESS_CRASH, Category.WRONG_SHAPE] * 2
-    assert {judge._process.pid for judge in engine._judges} >= judges
-
-
-def test_an_iterator_that_raises_is_heard_of(engine: LocalEngine) -> None:
-    def jobs() -> Iterator[Job]:
-        yield make_job(QUICK)
-        raise OSError("the folder is gone")
-
-    with pytest.raises(OSError, match="the folder is gone"):
-        list(engine.run(jobs(), unheard))
-    deadline = time.monotonic() + 30
-    while engine.in_flight and time.monotonic() < deadline:
-        time.sleep(0.05)  # the other thread ends what it has begun
-    assert engine.in_flight == []
-
-
-def test_no_jobs_no_results(engine: LocalEngine) -> None:
-    assert run(engine, []) == {}
-
-
 def ours() -> set[psutil.Process]:
     """All that descends from us, but for what multiprocessing keeps until the interpreter ends."""
     kept = {multiprocessing.forkserver._forkserver._forkserver_pid, multiprocessing.resource_tracker._resource_tracker._pid}  # type: ignore[attr-defined]
@@ -180,13 +129,11 @@ def left_of(processes: set[psutil.Process]) -> list[psutil.Process]:
 def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None:
     before = ours()
     reached = threading.Event()
-    found: list[tuple[Job, Result]] = []
     with LocalEngine(options(tmp_path, 1)) as engine:
         engine.start()
         # Longer than the test: what ends it is the closing.
         jobs = [make_job(SLOW.replace("sleep(1)", "sleep(300)"), timeout_s=600.0), make_job(QUICK, name="never.py")]
-        thread = threading.Thread(target=lambda: found.extend(engine.run(iter(jobs), once_in("rounds", reached.set, "test.py"))))
-        thread.start()
+        thread, found = in_a_thread(engine, jobs, once_in("rounds", reached.set, "test.py"))
         assert reached.wait(60)
         started = ours() - before
         assert len(started) >= 3  # the judge, the zygote, the worker with its supervisor
@@ -227,6 +174,27 @@ def test_a_closed_engine_starts_nothing(tmp_path: Path) -> None:
     assert ours() - before == set()
 
 
+def test_runs_that_overlap_leave_no_more_judges_than_one_needs(engine: LocalEngine) -> None:
+    outer = engine.run(iter([make_job(QUICK, name=name) for name in "abc"]), unheard)
+    next(outer)
+    run(engine, [QUICK, QUICK])
+    assert len(list(outer)) == 2
+    assert len(engine._judges) <= 4
+    run(engine, [QUICK])
+    assert len(engine._idle) <= 2
+
+
+def test_a_submission_that_kills_its_worker_leaves_the_judges(engine: LocalEngine) -> None:
+    judges = {judge._process.pid for judge in engine._judges}
+    run(engine, [QUICK.replace("return", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)\n        return")] * 2)
+    assert {judge._process.pid for judge in engine._judges} >= judges
+
+
+def test_a_local_engine_is_an_engine(engine: LocalEngine) -> None:
+    same: Engine = engine
+    assert same.in_flight == []
+
+
 def test_judges_are_kept_from_run_to_run(engine: LocalEngine) -> None:
     run(engine, [QUICK] * 2)
     judges = list(engine._judges)
@@ -238,18 +206,6 @@ def test_judges_are_kept_from_run_to_run(engine: LocalEngine) -> None:
     assert len(engine._judges) <= 2
 
 
-def test_runs_may_overlap(engine: LocalEngine) -> None:
-    outer = engine.run(iter([make_job(QUICK, name=name) for name in "abc"]), unheard)
-    first = next(outer)
-    inner = run(engine, [QUICK, QUICK])
-    rest = list(outer)
-    assert sorted(job.submission for job, _ in [first, *rest]) == ["a", "b", "c"]
-    assert {result.category for result in inner.values()} == {Category.WRONG_SHAPE}
-    assert len(engine._judges) <= 4
-    run(engine, [QUICK])
-    assert len(engine._idle) <= 2
-
-
 def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEngine, caplog: pytest.LogCaptureFixture) -> None:
     run(engine, [QUICK] * 2)
     for judge in engine._judges:
@@ -258,29 +214,6 @@ def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEn
     results = run(engine, [QUICK] * 2)
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
     assert caplog.records == []
-
-
-def test_a_run_that_is_broken_off_draws_no_more(engine: LocalEngine) -> None:
-    drawn: list[str] = []
-
-    def jobs() -> Iterator[Job]:
-        for number in range(50):
-            drawn.append(f"{number}.py")
-            yield make_job(QUICK, name=drawn[-1])
-
-    broken = engine.run(jobs(), unheard)
-    next(broken)
-    broken.close()
-    results = run(engine, [QUICK, QUICK])
-    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
-    assert len(drawn) < 8
-
-
-def test_a_progress_that_raises_is_heard_of_and_its_judge_is_not_used_again(engine: LocalEngine) -> None:
-    with pytest.raises(ZeroDivisionError):
-        list(engine.run(iter([make_job(QUICK, name="0.py")]), once_in("load", lambda: print(1 // 0))))
-    results = run(engine, [QUICK, QUICK, QUICK])
-    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
 
 
 def test_a_job_that_nobody_judged_has_a_result_of_its_own() -> None:

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from evaluator.category import Category
-from evaluator.engine.local import unjudged
+from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
 from evaluator.judge.bench import Job
 from evaluator.result import Result

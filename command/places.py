@@ -1,0 +1,114 @@
+"""Where a run's submissions are judged: on this machine, or on a cluster."""
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from command.checks import check_cores, find_sanitizer, require_gpu_for_sanitizer
+from command.exits import UsageError
+from command.options import level_of
+
+if TYPE_CHECKING:
+    from db.store import Store
+    from evaluator.devices import Device
+    from evaluator.engine.engine import Engine
+    from evaluator.engine.ray.cluster import Choice
+    from evaluator.engine.warm import EarlyStart
+
+
+class Place(Protocol):
+    """One of them."""
+
+    @property
+    def devices(self) -> "tuple[Device, ...]":
+        """Of one model, or processors alone."""
+        ...
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether processors stand in for GPUs that are not there."""
+        ...
+
+    @property
+    def names(self) -> str:
+        """Of the devices, for people."""
+        ...
+
+    def engine(self, store: "Store") -> "Engine":
+        """What judges there; `store` has what is known of the devices."""
+        ...
+
+
+def find_place(options: argparse.Namespace, early: "EarlyStart | None") -> Place:
+    """The place that the options name. Raises UsageError, DeviceError, SanitizerMissingError and EngineError."""
+    return Cluster(options) if options.engine == "ray" else ThisMachine(options, early)
+
+
+class ThisMachine:
+    """Its GPUs of one model, or its processor."""
+
+    def __init__(self, options: argparse.Namespace, early: "EarlyStart | None") -> None:
+        """Raises UsageError, DeviceError, SanitizerMissingError. `early`: the warm parents, where they have been started."""
+        from evaluator.devices import choose_all
+
+        self._options, self._early = options, early
+        self.devices, self.stands_in = choose_all(options.device)
+        check_cores(options.cores, self.devices[0])
+        self._sanitizer = find_sanitizer(options.sanitize, self.devices[0]) if options.sanitize else None
+
+    @property
+    def names(self) -> str:
+        """As of a place."""
+        return f"{', '.join(device.spec for device in self.devices)} ({self.devices[0].name})"
+
+    def engine(self, store: "Store") -> "Engine":
+        """As of a place."""
+        from db.calibrations import newest
+        from evaluator.engine.local import LocalEngine
+        from evaluator.engine.options import of_this_machine
+
+        calibrations = newest(store, [device.unique_id for device in self.devices])
+        found = of_this_machine(self.devices, self.stands_in, self._options.jobs, level_of(self._options), calibrations)
+        return LocalEngine(replace(found, sanitizer=self._sanitizer, cores=self._options.cores), self._early)
+
+
+class Cluster:
+    """The devices of one model of a Ray cluster, which this process joins; the engine leaves it."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Raises UsageError, DeviceError, and EngineError where the cluster can't do what is asked for."""
+        try:
+            from evaluator.engine.ray import cluster
+        except ImportError as error:
+            raise UsageError(f"--engine ray needs Ray ({error}): pip install -c constraints.txt '.[ray]'") from error
+
+        self._options = options
+        cluster.join(options.ray_address)
+        self._choice: Choice = cluster.choose(cluster.nodes(), options.device, options.device_kind)
+        self.devices, self.stands_in = self._choice.devices, self._choice.stands_in
+        if options.sanitize:
+            require_gpu_for_sanitizer(self.devices[0])
+
+    @property
+    def names(self) -> str:
+        """As of a place."""
+        count, machines = len(self.devices), len(self._choice.nodes)
+        return f"{count} × {self.devices[0].name} on {machines} machine{'' if machines == 1 else 's'}"
+
+    def engine(self, store: "Store") -> "Engine":
+        """As of a place."""
+        from db.calibrations import newest
+        from evaluator.engine.ray.engine import RayEngine
+        from evaluator.engine.ray.host import HostOptions
+
+        host_options = HostOptions(
+            device_name=self.devices[0].name,
+            on_gpu=self.devices[0].kind == "cuda",
+            stands_in=self.stands_in,
+            software=self._choice.software,
+            judges=self._options.jobs,
+            level=level_of(self._options),
+            calibrations=newest(store, [device.unique_id for device in self.devices]),
+            sanitize=self._options.sanitize,
+        )
+        return RayEngine(self._choice, host_options)

@@ -1,0 +1,159 @@
+"""Builds, for judges on any machine of the cluster: Ray places each where processors and memory are free, and its object store takes what
+was built to whoever asks for the same."""
+
+import logging
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import ray
+from ray.exceptions import RayError
+
+from evaluator.build.builder import DEFAULT_TIMEOUT_S, NOT_CACHED, Builder, BuildOutcome
+from evaluator.build.cache import Cache, Entry, default_root
+from evaluator.build.native import NativeBuildError
+from evaluator.build.request import BuildRequest
+from evaluator.build.toolchain import Capability, Toolchain
+from evaluator.category import Category
+from evaluator.sandbox import Level, SandboxUnavailable, Zygote
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+CPUS = 1
+BUILDER_CPUS, BUILDER_MEMORY = 2, 3
+"""A machine that builds has so many times what one build takes at the least: the rest may be hosts'."""
+MEMORY_BYTES = {False: 2 << 30, True: 3 << 30}
+"""Of a build, without CUDA and with it: what g++ and nvcc take with all of PyTorch's headers."""
+MAX_KEPT = 1024
+"""Builds that are remembered, a megabyte or two each. Machines keep theirs in their cache folders besides."""
+WAIT_S = 2 * DEFAULT_TIMEOUT_S + 600.0
+"""For a build elsewhere, in which it may have to wait for its turn; after that it is made where it is needed."""
+_ANSWERS_WITHIN_S = 60.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a build must be made for, and under."""
+
+    capability: Capability | None
+    level: Level | None
+    """That compilers are confined at; None for the best that each machine gives."""
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a machine answers."""
+
+    node: str
+    entry: Entry | None
+    """None where this machine can't make it: its toolchain is another, or it has failed on its own account."""
+
+
+class Artefacts:
+    """The directory of a run: which builds there are or are under way. An actor; what it knows by a key is where to fetch the answer."""
+
+    def __init__(self, unfit: Iterable[str], terms: Terms) -> None:
+        """`unfit`: identifiers of nodes that can't compile what this run needs."""
+        self._unfit, self._terms = set(unfit), terms
+        self._answers: OrderedDict[str, ray.ObjectRef[Made]] = OrderedDict()
+
+    def find(self, key: str, request: BuildRequest) -> "list[ray.ObjectRef[Made]]":
+        """A reference to the answer, which may still be in the making; none where no machine is left that could make it."""
+        if key in self._answers:
+            self._answers.move_to_end(key)
+            return [self._answers[key]]
+        builders = {
+            node["NodeID"]
+            for node in ray.nodes()  # type: ignore[no-untyped-call]
+            if node["Alive"] and _has_room(node["Resources"], request) and node["NodeID"] not in self._unfit
+        }
+        if not builders:
+            return []
+        make = ray.remote(build).options(
+            num_cpus=CPUS,
+            memory=MEMORY_BYTES[request.uses_cuda],
+            label_selector={"ray.io/node-id": f"in({','.join(sorted(builders))})"},
+            scheduling_strategy="SPREAD",
+        )
+        self._answers[key] = make.remote(request, key, self._terms)
+        if len(self._answers) > MAX_KEPT:
+            self._answers.popitem(last=False)
+        return [self._answers[key]]
+
+    def forget(self, key: str, unfit: str | None) -> None:
+        """The answer is of no use. `unfit`: the node that can't make it, and is asked no more."""
+        self._answers.pop(key, None)
+        if unfit is not None:
+            self._unfit.add(unfit)
+
+
+class BuildsElsewhere:
+    """Asks the directory, for the judges of one machine; what can't be had there is None, and built here."""
+
+    def __init__(self, artefacts: "ActorHandle[Artefacts]") -> None:
+        self._artefacts = artefacts
+
+    def __call__(self, request: BuildRequest, key: str) -> Entry | None:
+        deadline = time.monotonic() + WAIT_S
+        try:
+            while True:
+                found: list[ray.ObjectRef[Made]] = ray.get(self._artefacts.find.remote(key, request), timeout=_ANSWERS_WITHIN_S)
+                if not found:
+                    return None
+                made = ray.get(found[0], timeout=max(deadline - time.monotonic(), 0.0))
+                if made.entry is None:
+                    log.warning("node %s can't build for this one", made.node[:12])
+                    ray.get(self._artefacts.forget.remote(key, made.node), timeout=_ANSWERS_WITHIN_S)
+                    continue
+                if made.entry.evidence.category in NOT_CACHED:
+                    self._artefacts.forget.remote(key, None)
+                return made.entry
+        except RayError as error:  # that of a timeout is one of them
+            log.warning("build %s could not be had elsewhere: %s", key[:12], str(error).splitlines()[0])
+            self._artefacts.forget.remote(key, None)
+            return None
+
+
+def build(request: BuildRequest, key: str, terms: Terms) -> Made:
+    """Build it on this machine, or take it from its cache. A Ray task."""
+    node = ray.get_runtime_context().get_node_id()
+    try:
+        toolchain, builder = _builder(terms)
+    except (SandboxUnavailable, NativeBuildError, OSError) as error:
+        log.warning("nothing can be built here: %s", error)
+        return Made(node, None)
+    if request.key(toolchain) != key:
+        return Made(node, None)
+    return Made(node, _entry(builder.build(request)))
+
+
+@cache
+def _builder(terms: Terms) -> tuple[Toolchain, Builder]:
+    """Once in each of Ray's processes; how many of them build at once is Ray's affair."""
+    toolchain = Toolchain.find(terms.capability)
+    zygote = None if terms.level is Level.NONE else Zygote.start(modules=(), level=terms.level)
+    return toolchain, Builder(Cache(default_root()), toolchain, zygote, terms.timeout_s)
+
+
+def _has_room(resources: dict[str, float], request: BuildRequest) -> bool:
+    """Whether a machine has room for a build beside its hosts, once no other is in the way."""
+    needed = MEMORY_BYTES[request.uses_cuda]
+    return resources.get("CPU", 0.0) >= BUILDER_CPUS * CPUS and resources.get("memory", 0.0) >= BUILDER_MEMORY * needed
+
+
+def _entry(outcome: BuildOutcome) -> Entry | None:
+    evidence = outcome.evidence
+    if evidence.category is Category.INFRASTRUCTURE_ERROR:
+        return None
+    if outcome.object_fd is None:
+        return Entry(evidence, None)
+    with os.fdopen(outcome.object_fd, "rb") as file:
+        return Entry(evidence, file.read())

@@ -1,0 +1,255 @@
+"""The Ray engine: hosts on the cluster's devices, placed by Ray, which judge what this process draws; results come as they are there.
+
+There is a thread here for each judge there: it takes a job, gives it to its host, and hears of its stages until the result comes. So
+no more is in flight than judges can judge, plus what waits to be stored.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import ray
+
+from evaluator.engine.capacity import CORES_PER_GPU
+from evaluator.engine.engine import Progress
+from evaluator.engine.local import IN_FLIGHT_PER_JUDGE
+from evaluator.engine.ray.builds import Artefacts, Terms
+from evaluator.engine.ray.cluster import Choice, ClusterError, leave
+from evaluator.engine.ray.host import Host, HostOptions, Refusal
+from evaluator.engine.ray.seat import HostLostError, HostStartError, LiveHost, Seat, kill
+from evaluator.engine.ray.work import Loss, Work
+from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
+from evaluator.judge.bench import Job
+from evaluator.result import Result, now
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+TELL_AFTER_S = 30.0
+"""When nothing judges yet, and Ray may be waiting for a machine."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What Ray reserves of a machine for each host; what is left is for builds."""
+
+    cpus: float
+    gpus: int
+    memory_bytes: int
+    most_on_a_machine: int
+    """Hosts that one machine may have."""
+
+    @staticmethod
+    def of(choice: Choice) -> "Shares":
+        """The same for all, by the least machine: half of it, shared by its GPUs, and of processors no more than a GPU's judge needs.
+
+        Without GPUs it is more than half of the memory, so that Ray has no room for a second host on the same machine.
+        """
+        if choice.device.kind == "cpu":
+            cpus, memory = (min(node.cpus for node in choice.nodes) / 2, min(node.memory_bytes for node in choice.nodes) * 3 // 5)
+            return Shares(_quantity(cpus), 0, memory, 1)
+        cpus = min(CORES_PER_GPU, *(node.cpus / (2 * node.gpu_count) for node in choice.nodes))
+        memory = min(node.memory_bytes // (2 * node.gpu_count) for node in choice.nodes)
+        return Shares(_quantity(cpus), 1, memory, max(node.gpu_count for node in choice.nodes))
+
+
+def _quantity(cpus: float) -> float:
+    """As Ray takes it: a whole number, from one on."""
+    return float(int(cpus)) if cpus >= 1 else round(cpus, 2)
+
+
+class RayEngine:
+    """Judges jobs on the cluster that this process has joined. Use as a context manager; leaving it ends the hosts and leaves the cluster.
+
+    Hosts are kept from one `run` to the next; those that are lost are replaced when Ray has room for them.
+    """
+
+    def __init__(self, choice: Choice, options: HostOptions) -> None:
+        """`options` says the same as the choice of device and software."""
+        self._choice, self._options = choice, options
+        self._shares = Shares.of(choice)
+        self._seats = [Seat(number, self._request_host, self._refused) for number in range(len(choice.devices))]
+        self._artefacts: ActorHandle[Any] | None = None
+        self._unfit: dict[str, str] = {node.id: "it has no such device" for node in choice.others}
+        """Nodes that no host should be on, and why."""
+        self._lock = threading.Lock()
+        self._closed = False
+        self._works: list[Work] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def hosts(self) -> list[LiveHost]:
+        """Those that can judge now."""
+        return [seat.host for seat in self._seats if seat.host is not None]
+
+    @property
+    def sandbox_level(self) -> str:
+        """Of the hosts that can judge now."""
+        return ", ".join(sorted({host.facts.level for host in self.hosts}))
+
+    @property
+    def in_flight(self) -> list[Job]:
+        """Jobs that were drawn and whose result has not been taken; after a run that was broken off, those that it leaves without one."""
+        with self._lock:
+            return [job for work in self._works for job in work.run.in_flight()]
+
+    def start(self) -> None:
+        """Ask for all hosts; returns when the first can judge. Raises ClusterError where none can be started, or the engine is closed."""
+        asked, told = time.monotonic(), False
+        while not self.hosts:
+            if self._closed:
+                raise ClusterError("the engine has been closed")
+            for seat in self._seats:
+                self._poll(seat)
+            if all(seat.error for seat in self._seats):
+                raise ClusterError(f"no host could be started: {self._seats[0].error}")
+            if all(node.id in self._unfit for node in self._choice.nodes):
+                reasons = "; ".join(f"{node.label}: {self._unfit[node.id]}" for node in self._choice.nodes)
+                raise ClusterError(f"no machine of the cluster can judge: {reasons}")
+            if not told and time.monotonic() - asked > TELL_AFTER_S:
+                told = True
+                log.warning("no host can judge yet: Ray may be waiting for a machine with %s to be free", self._choice.device.name)
+
+    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
+        """As `Engine` says."""
+        for arrival in self._arrivals(jobs, progress, 1):
+            yield from arrival.take()
+
+    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
+        """As `Engine` says."""
+        yield from self._arrivals(jobs, progress, MAX_TOGETHER)
+
+    def close(self) -> None:
+        """End the hosts, and leave the cluster."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        for seat in self._seats:
+            seat.close()
+        if self._artefacts is not None:
+            kill(self._artefacts)
+        for work in self._works:
+            work.wake()
+        leave()
+
+    def _poll(self, seat: Seat) -> None:
+        with contextlib.suppress(HostStartError):  # it is kept, and told when no seat is left
+            seat.poll(0.5 / len(self._seats))
+
+    def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
+        if self._closed:
+            return
+        judges = max((host.facts.judges for host in self.hosts), default=1)
+        work = Work(Run(jobs, IN_FLIGHT_PER_JUDGE * judges * len(self._seats)), self._choice.device.spec)
+        with self._lock:
+            self._works = [*(each for each in self._works if not each.run.over), work]
+        threads = [
+            threading.Thread(target=self._serve, args=(seat, work, progress), name=f"seat-{seat.number}", daemon=True)
+            for seat in self._seats
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            threading.Thread(target=self._see_to_the_end, args=(threads, work), name="seats", daemon=True).start()
+            yield from work.run.arrivals(1, most)
+        finally:
+            work.end()
+
+    def _see_to_the_end(self, threads: list[threading.Thread], work: Work) -> None:
+        for thread in threads:
+            thread.join()
+        if not work.over and not self._closed:
+            work.run.fail(ClusterError(f"no host is left to judge what remains: {self._seats[0].error}"))
+        work.run.fail(None)
+
+    def _serve(self, seat: Seat, work: Work, progress: Progress) -> None:
+        """Have the hosts of one seat judge, one after the other where they are lost."""
+        try:
+            while (host := seat.await_host(lambda: self._closed or work.over)) is not None:
+                work.join(host)
+                threads = [
+                    threading.Thread(target=self._judge, args=(host, work, progress), name=f"seat-{seat.number}-{number}", daemon=True)
+                    for number in range(host.facts.judges)
+                ]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                work.leave(host)
+                if not host.lost:
+                    return
+        except HostStartError as error:
+            log.warning("a host is missing from now on: %s", error)
+        # Whatever broke this thread has to reach the caller: a missing result would hang it.
+        except BaseException as error:  # noqa: BLE001
+            if not self._closed:
+                work.run.fail(error)
+
+    def _judge(self, host: LiveHost, work: Work, progress: Progress) -> None:
+        """Judge with one judge of a host until nothing is left, or the host is lost."""
+        try:
+            while not self._closed and (piece := work.take(host)) is not None:
+                try:
+                    with host.room(piece.alone):
+                        if host.lost:
+                            work.put_back(piece)
+                            return
+                        result = host.judge(piece.job, progress)
+                except HostLostError as error:
+                    if self._closed:
+                        return
+                    log.warning("%s: %s was lost: %s", piece.job.submission, host.name, error)
+                    work.leave(host)
+                    if error.blames:
+                        work.lost(piece, Loss(host.name, now(), str(error)))
+                    else:
+                        work.put_back(piece)
+                    return
+                work.judged(piece, host, result)
+        # As above.
+        except BaseException as error:  # noqa: BLE001
+            if not self._closed:
+                work.run.fail(error)
+
+    def _request_host(self) -> "ActorHandle[Any]":
+        shares = self._shares
+        host = ray.remote(Host).options(
+            num_cpus=shares.cpus,
+            num_gpus=shares.gpus,
+            memory=shares.memory_bytes,
+            # Not a choice among those that are known: others may join, and say for themselves whether they will do.
+            label_selector={"ray.io/node-id": f"!in({','.join(self._unfit)})"} if self._unfit else None,
+            scheduling_strategy="DEFAULT" if shares.gpus else "SPREAD",
+            max_restarts=0,
+        )
+        handle: ActorHandle[Any] = host.remote(self._options, shares.most_on_a_machine, self._shared_builds())  # type: ignore[assignment]
+        return handle
+
+    def _refused(self, refusal: Refusal) -> None:
+        log.warning("%s can't judge: %s", refusal.label, refusal.reason)
+        self._unfit[refusal.node] = refusal.reason
+
+    def _shared_builds(self) -> "ActorHandle[Any] | None":
+        """The directory of builds; a machine that is alone has its cache folder."""
+        if self._choice.machines < 2:
+            return None
+        with self._lock:
+            if self._artefacts is None:
+                terms = Terms(self._choice.device.capability, self._options.level)
+                unfit = [node.id for node in self._choice.others if node.software != self._choice.software]
+                directory: Any = ray.remote(Artefacts).options(num_cpus=0, max_restarts=-1)
+                self._artefacts = directory.remote(unfit, terms)
+            return self._artefacts

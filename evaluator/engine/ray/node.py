@@ -1,0 +1,92 @@
+"""What a machine of the cluster says of itself, before anything is judged on it."""
+
+import hashlib
+import platform
+import socket
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evaluator import devices
+from evaluator.devices import Device
+from evaluator.result import EVALUATOR_VERSION
+
+_CODE = ("evaluator/**/*.py", "evaluator/**/*.c", "evaluator/**/*.cu", "evaluator/**/*.h", "reference/*.py")
+
+
+class SoftwareError(Exception):
+    """A machine has another evaluator or another PyTorch."""
+
+
+@dataclass(frozen=True)
+class Software:
+    """What two machines must have alike for their verdicts to be the same."""
+
+    evaluator: str
+    code_sha256: str
+    """Of the files that judge, and of the shipped problems."""
+    torch: str | None
+    """As it was installed, as in 2.13.0+cu130."""
+
+    @staticmethod
+    def here() -> "Software":
+        """Of this process's machine; nothing is imported for it."""
+        return Software(EVALUATOR_VERSION, _code_sha256(Path(__file__).resolve().parents[3]), _torch())
+
+    def differs_from(self, other: "Software", same_build: bool = True) -> str | None:
+        """What is not the same, for people, or None. Without `same_build`, PyTorch may be another build of the same release."""
+        if self.torch is None:
+            return "it has no PyTorch"
+        if self.evaluator != other.evaluator:
+            return f"its evaluator is {self.evaluator}, not {other.evaluator}"
+        if self.code_sha256 != other.code_sha256:
+            return f"its evaluator calls itself {self.evaluator} too, but its files are others"
+        if self.torch != other.torch and (same_build or _release(self.torch) != _release(other.torch or "")):
+            return f"its PyTorch is {self.torch}, not {other.torch}"
+        return None
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine."""
+
+    id: str
+    """Ray's, in hexadecimal."""
+    address: str
+    name: str
+    software: Software
+    processor: Device
+    gpus: tuple[Device, ...]
+    """That CUDA shows; none of them where Ray has no GPU of this machine to give."""
+    cpus: float = 0.0
+    """That Ray has to give, as `gpu_count` and the memory."""
+    gpu_count: int = 0
+    memory_bytes: int = 0
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.name} ({self.address}, node {self.id[:12]})"
+
+
+def look_around(node_id: str, address: str) -> Node:
+    """What the machine is that this process runs on."""
+    return Node(node_id, address, platform.node() or socket.gethostname(), Software.here(), devices.cpu(), tuple(devices.gpus()))
+
+
+def _release(torch: str) -> str:
+    return torch.partition("+")[0]
+
+
+def _torch() -> str | None:
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return None
+
+
+def _code_sha256(root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in _CODE for path in root.glob(pattern)}):
+        digest.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,177 @@
+"""A seat: the driver's end of one host. It asks Ray for a host, gives it jobs, and asks for another when it is lost."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import ray
+from ray.exceptions import RayActorError, RayError
+
+from evaluator.engine.engine import Progress
+from evaluator.engine.ray.host import HostFacts, Refusal, order_for
+from evaluator.judge.bench import Job
+from evaluator.result import Result
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+MAX_STARTS = 3
+"""Hosts of one seat that may be lost one after the other before any of them could judge."""
+_POLL_S = 0.5
+
+log = logging.getLogger(__name__)
+
+
+class HostLostError(Exception):
+    """A host ended, or can't be reached any more."""
+
+    def __init__(self, reason: str, blames: bool) -> None:
+        """`blames`: whether what it was judging may have to do with it."""
+        super().__init__(reason)
+        self.blames = blames
+
+
+class HostStartError(Exception):
+    """A seat has no host, and will have none; the cause is what the host said."""
+
+
+class LiveHost:
+    """A host that can judge."""
+
+    def __init__(self, handle: "ActorHandle[Any]", facts: HostFacts) -> None:
+        self.facts, self.lost = facts, False
+        self._handle = handle
+        self._changed = threading.Condition()
+        self._judging, self._alone, self._waiting = 0, False, 0
+
+    @property
+    def name(self) -> str:
+        """Unlike any other's of the run."""
+        return f"{self.facts.label}, process {self.facts.pid}"
+
+    @contextlib.contextmanager
+    def room(self, alone: bool) -> Iterator[None]:
+        """Judge beside others, or with nothing else on the host; who wants that is next."""
+        with self._changed:
+            self._waiting += alone
+            self._changed.wait_for(lambda: self.lost or (not self._alone and not (self._judging if alone else self._waiting)))
+            self._waiting -= alone
+            self._judging += 1
+            self._alone = alone
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._judging -= 1
+                self._alone = False
+                self._changed.notify_all()
+
+    def judge(self, job: Job, progress: Progress) -> Result:
+        """Raises HostLostError."""
+        begun = False
+        try:
+            answers: Any = self._handle.judge.options(num_returns="streaming").remote(order_for(job))
+            for answer in answers:
+                kind, content = ray.get(answer)
+                begun = True
+                if kind == "result":
+                    return Result.model_validate_json(content)
+                progress(job, content)
+        except RayError as error:
+            self.end()
+            preempted = isinstance(error, RayActorError) and error.preempted
+            raise HostLostError(_first_line(error), blames=begun and not preempted) from error
+        self.end()
+        raise HostLostError("it ended its answer without a result", blames=begun)
+
+    def end(self) -> None:
+        """Have the process killed; whoever waits for room in it hears that it is lost."""
+        with self._changed:
+            self.lost = True
+            self._changed.notify_all()
+        kill(self._handle)
+
+
+class Seat:
+    """Has one host at a time, from when it is first asked for."""
+
+    def __init__(self, number: int, request: Callable[[], "ActorHandle[Any]"], refused: Callable[[Refusal], None]) -> None:
+        """`request` asks Ray for a host; `refused` is told of machines that no further one should be on."""
+        self.number, self._request, self._refused = number, request, refused
+        self._lock = threading.Lock()
+        self._handle: ActorHandle[Any] | None = None
+        self._beginning: Any = None
+        self._host: LiveHost | None = None
+        self._starts = 0
+        self.error: HostStartError | None = None
+
+    @property
+    def host(self) -> LiveHost | None:
+        """The one that it has, where it can judge."""
+        return self._host if self._host is not None and not self._host.lost else None
+
+    def poll(self, timeout_s: float = 0.0) -> LiveHost | None:
+        """The host, once it can judge, and one is asked for where there is none. Raises HostStartError where none will come."""
+        with self._lock:
+            if self.error is not None:
+                raise self.error
+            if self.host is not None:
+                return self.host
+            if self._beginning is None:
+                self._handle = self._request()
+                self._beginning = self._handle.begin.remote()
+            ready, _ = ray.wait([self._beginning], timeout=timeout_s)
+            if ready:
+                self._begun()
+            return self.host
+
+    def await_host(self, stop: Callable[[], bool]) -> LiveHost | None:
+        """As `poll`, for as long as it takes; None where it is to stop."""
+        while not stop():
+            if (host := self.poll(_POLL_S)) is not None:
+                return host
+        return None
+
+    def close(self) -> None:
+        """End the host, or its start."""
+        if self._host is not None:
+            self._host.end()
+        if self._handle is not None:
+            kill(self._handle)
+
+    def _begun(self) -> None:
+        handle, beginning, self._beginning = self._handle, self._beginning, None
+        assert handle is not None
+        self._handle = self._host = None
+        try:
+            answer: HostFacts | Refusal = ray.get(beginning)
+        except RayError as error:
+            kill(handle)
+            self._starts += 1
+            log.warning("a host could not be started: %s", _last_line(error))
+            if not isinstance(error, RayActorError) or self._starts >= MAX_STARTS:
+                self.error = HostStartError(_last_line(error))
+                raise self.error from error
+            return
+        if isinstance(answer, Refusal):
+            kill(handle)
+            self._refused(answer)
+        else:
+            self._host, self._starts = LiveHost(handle, answer), 0
+
+
+def kill(handle: "ActorHandle[Any]") -> None:
+    """End an actor's process, where it still runs."""
+    with contextlib.suppress(RayError, ValueError, RuntimeError):  # it is gone, or this process has left the cluster
+        ray.kill(handle)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:500]
+
+
+def _last_line(error: Exception) -> str:
+    """Where a host has raised something, what it was comes last."""
+    return str(error).strip().split("\n")[-1][:500]

@@ -1,0 +1,309 @@
+"""The Ray engine on a cluster of several nodes: the same verdicts as on one machine, whichever host or node is lost on the way.
+
+All that needs a cluster is in this file, so that there is one at a time.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import ray
+
+from evaluator.build.cache import Cache
+from evaluator.build.request import BuildRequest, SourceFile
+from evaluator.build.toolchain import Toolchain
+from evaluator.category import Category, Status
+from evaluator.devices import cpu_name
+from evaluator.engine.engine import Engine
+from evaluator.engine.local import LocalEngine
+from evaluator.engine.options import EngineOptions
+from evaluator.engine.ray.builds import Artefacts, BuildsElsewhere, Terms
+from evaluator.engine.ray.cluster import ClusterError
+from evaluator.engine.ray.engine import RayEngine
+from evaluator.engine.ray.seat import LiveHost
+from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures
+from tests.command_line import RUN_S, Bench, submission
+from tests.engine.contract import (  # noqa: F401 - tests of every engine
+    QUICK,
+    SLOW,
+    in_a_thread,
+    once_in,
+    run,
+    test_a_failure_of_the_machine_is_no_fault_of_the_submission,
+    test_a_progress_that_raises_is_heard_of,
+    test_a_run_that_is_broken_off_draws_no_more,
+    test_a_submission_that_kills_its_worker_costs_only_itself,
+    test_an_iterator_that_raises_is_heard_of,
+    test_every_job_has_its_result_and_its_stages,
+    test_no_jobs_no_results,
+    test_no_more_are_drawn_than_the_judges_and_the_reader_can_do_with,
+    test_runs_may_overlap,
+    unheard,
+)
+from tests.engine.ray_cluster import SmallCluster, options_for
+from tests.judge.conftest import make_job, own_cpu
+
+EXTENSION = """\
+import torch
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = "torch::Tensor own(torch::Tensor x) {{ return torch::softmax(x, 1).slice(1, 1); }}"
+own = load_inline("{name}", SOURCE, functions=["own"], extra_cflags=["-O3", "-fopenmp"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return own.own(x)
+"""
+GONE_WITHIN_S = 20.0
+SUBMISSIONS = 4
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory, prepared: Path) -> Iterator[SmallCluster]:  # noqa: F811
+    with SmallCluster(tmp_path_factory.mktemp("ray"), lambda cache: copy_of(prepared, cache)) as made:
+        for _ in range(2):
+            made.add()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def engine(small: SmallCluster) -> Iterator[RayEngine]:
+    choice = small.joined()
+    with RayEngine(choice, options_for(choice)) as engine:
+        engine.start()
+        yield engine
+
+
+def both(engine: RayEngine) -> list[LiveHost]:
+    """Its hosts, once there are two."""
+    deadline = time.monotonic() + 120
+    while len(engine.hosts) < 2 and time.monotonic() < deadline:
+        engine._poll(engine._seats[0])
+        engine._poll(engine._seats[1])
+    assert len(engine.hosts) == 2
+    return engine.hosts
+
+
+def busy(engine: RayEngine) -> list[LiveHost]:
+    return [host for host in engine.hosts if host._judging]
+
+
+def kill_busy(engine: RayEngine) -> None:
+    for host in busy(engine):
+        os.kill(host.facts.pid, signal.SIGKILL)
+
+
+def test_a_ray_engine_is_an_engine_and_judges_on_each_node(engine: RayEngine, small: SmallCluster) -> None:
+    same: Engine = engine
+    assert same.in_flight == []
+    assert {host.facts.node for host in both(engine)} == set(small.nodes)
+
+
+def test_verdicts_are_those_of_the_local_engine(engine: RayEngine, tmp_path: Path) -> None:
+    codes = [
+        QUICK,
+        QUICK.replace("[:, 1:]", ""),
+        QUICK.replace("[:, 1:]", ".half()"),
+        QUICK.replace("return", "raise ValueError('no')\n        return"),
+        QUICK.replace("return", "while True: pass\n        return"),
+        "class ModelNew(",
+    ]
+
+    def verdicts(engine: Engine) -> list[tuple[str, str, str, str]]:
+        jobs = [make_job(code, name=f"{number}.py", timeout_s=3.0) for number, code in enumerate(codes)]
+        results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+        found = [results[f"{number}.py"] for number in range(len(codes))]
+        return [(result.status, result.category, result.message, result.hint) for result in found]
+
+    with LocalEngine(EngineOptions(device=own_cpu(), stands_in=False, judges=2, cache_root=tmp_path)) as local:
+        local.start()
+        expected = verdicts(local)
+    assert [category for _, category, _, _ in expected].count(Category.NO_CUSTOM_KERNEL) == 1
+    assert verdicts(engine) == expected
+
+
+def test_what_one_judge_has_built_serves_the_other(engine: RayEngine, small: SmallCluster) -> None:
+    both(engine)
+    codes = [EXTENSION.format(name=name) for name in ("one", "other", "third")]
+    results = run(engine, codes)
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}, [result.message for result in results.values()]
+    builds = [results[f"{number}.py"].evidence.builds for number in range(3)]
+    assert [each[0].name for each in builds] == ["one", "other", "third"]
+    assert len({each[0].attempts for each in builds}) == 1  # one build, to the millisecond
+    assert all("queue" in result.evidence.stages_s or result.evidence.builds[0].cached for result in results.values())
+
+
+def test_a_build_is_made_on_some_node_for_whoever_asks(engine: RayEngine, small: SmallCluster, machine: Toolchain) -> None:  # noqa: F811
+    request = BuildRequest(
+        name="plain", sources=(SourceFile(name="plain.cpp", text='extern "C" int one() { return 1; }\n'),)
+    ).under_common_name()
+    broken = request.model_copy(update={"sources": (SourceFile(name="plain.cpp", text="int one( { return 1; }\n"),)})
+    directory: Any = ray.remote(Artefacts).options(num_cpus=0).remote((), Terms(None, None))
+    ask = BuildsElsewhere(directory)
+    entry = ask(request, request.key(machine))
+    assert entry is not None and entry.evidence.ok and entry.shared_object is not None and entry.shared_object.startswith(b"\x7fELF")
+    assert ask(request, request.key(machine)) == entry
+    assert [Cache(small.cache_of(node)).load(request.key(machine)) is not None for node in small.nodes].count(True) == 1
+    failed = ask(broken, broken.key(machine))
+    assert failed is not None and failed.evidence.category is Category.CPP_COMPILE_ERROR and failed.shared_object is None
+    # Another toolchain's key is nothing that a node here could answer for.
+    assert ask(request, "0" * 64) is None
+    ray.kill(directory)
+    wait_for(lambda: ask(request, request.key(machine)) is None)
+
+
+def test_a_host_that_is_lost_costs_no_result(engine: RayEngine) -> None:
+    before = {host.name for host in both(engine)}
+    results = run(engine, [SLOW, QUICK, QUICK], once_in("rounds", lambda: kill_busy(engine)))
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}, [result.message for result in results.values()]
+    assert len(before - {host.name for host in both(engine)}) >= 1
+
+
+def test_a_host_that_was_lost_between_two_runs_is_no_fault_of_anybody(engine: RayEngine) -> None:
+    os.kill(both(engine)[0].facts.pid, signal.SIGKILL)
+    results = run(engine, [QUICK] * 4)
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
+
+
+def test_a_submission_that_takes_three_hosts_down_is_judged_no_more(engine: RayEngine) -> None:
+    both(engine)
+    taken: list[str] = []
+
+    def kill_its_host() -> None:
+        _, seat, _ = threading.current_thread().name.split("-")  # that of the judge who tells of the stage
+        host = engine._seats[int(seat)].host
+        assert host is not None
+        taken.append(host.name)
+        os.kill(host.facts.pid, signal.SIGKILL)
+
+    results = run(engine, [SLOW, QUICK, QUICK], once_in("rounds", kill_its_host, times=10))
+    given_up = results["0.py"]
+    assert (given_up.status, given_up.category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
+    assert given_up.message.startswith("3 hosts were lost while they judged it")
+    lines = given_up.evidence.detail.splitlines()
+    assert [line.split(", lost at ")[0] for line in lines] == taken and len(set(taken)) == 3
+    assert {results[name].category for name in ("1.py", "2.py")} == {Category.WRONG_SHAPE}
+
+
+def test_a_node_that_is_lost_costs_no_result_and_another_takes_its_place(engine: RayEngine, small: SmallCluster) -> None:
+    both(engine)
+    lost: list[str] = []
+
+    def cut_the_power() -> None:
+        lost.extend(host.facts.node for host in busy(engine)[:1])
+        small.remove(lost[0])
+
+    results = run(engine, [SLOW, SLOW, QUICK, QUICK], once_in("rounds", cut_the_power))
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}, [result.message for result in results.values()]
+    joined = small.add()
+    assert {host.facts.node for host in both(engine)} == set(small.nodes)
+    assert joined in small.nodes and lost[0] not in small.nodes
+
+
+def left_of(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run after a while."""
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while (left := [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.05)
+    return left
+
+
+def test_closing_while_it_works_leaves_no_process_behind(small: SmallCluster, engine: RayEngine) -> None:
+    hosts = [psutil.Process(host.facts.pid) for host in both(engine)]
+    endless = make_job(SLOW.replace("sleep(1)", "sleep(300)"), timeout_s=600.0)
+    started: list[psutil.Process] = []
+    thread, found = in_a_thread(engine, [endless], once_in("rounds", lambda: started.extend(below(hosts)), "test.py"))
+    wait_for(lambda: bool(started))
+    assert len(started) >= 4  # warm parents, a judge, the worker with its supervisor
+    engine.close()
+    thread.join(20)
+    assert not thread.is_alive() and found == []
+    assert [job.submission for job in engine.in_flight] == ["test.py"]
+    assert left_of(hosts + started) == []
+
+
+def test_a_closed_engine_starts_nothing(engine: RayEngine) -> None:
+    engine.close()
+    assert list(engine.run(iter([make_job(QUICK)]), unheard)) == []
+    with pytest.raises(ClusterError, match="closed"):
+        engine.start()
+
+
+def test_a_machine_with_other_software_is_not_judged_on(small: SmallCluster) -> None:
+    choice = small.joined()
+    options = replace(options_for(choice), software=replace(choice.software, torch="1.0.0"))
+    with (
+        RayEngine(choice, options) as engine,
+        pytest.raises(ClusterError, match=r"no machine of the cluster can judge: .*PyTorch is .*, not 1\.0\.0"),
+    ):
+        engine.start()
+
+
+# The command line
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path)
+    for number in range(SUBMISSIONS):
+        made.write(f"double/s{number}.py", submission(before=f"time.sleep(0.01)  # {number}"))
+    return made
+
+
+def on(small: SmallCluster) -> list[str]:
+    return ["double", "--engine", "ray", "--ray-address", small.address, "--jobs", "1", "--json", "-"]
+
+
+def hosts_of_anybody() -> set[psutil.Process]:
+    return {process for process in psutil.process_iter(["cmdline"]) if "ray::Host" in " ".join(process.info["cmdline"] or ())}
+
+
+def test_an_interrupted_run_leaves_its_rows_and_no_process_and_the_next_one_goes_on(small: SmallCluster, bench: Bench) -> None:
+    before = hosts_of_anybody()
+    with bench.start(*on(small)) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        started = hosts_of_anybody() - before
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        stdout, stderr = process.communicate(timeout=RUN_S)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    records = [first, *map(json.loads, stdout.splitlines())]
+    assert [record["category"] for record in records].count("interrupted") >= 1
+    assert Counter(name for name, _, _ in bench.rows()) == {record["submission"]: 1 for record in records}
+    assert started and left_of([*started, *below([each for each in started if each.is_running()])]) == []
+    finished = bench.run(*on(small))
+    assert finished.code == 0, finished.stderr
+    assert first["submission"] not in {record["submission"] for record in finished.records}
+    assert "on 2 machines, sandbox: " in finished.stderr
+    assert Counter(bench.rows()) == {(f"double/s{number}.py", None, "no_custom_kernel"): 1 for number in range(SUBMISSIONS)}
+
+
+def test_a_device_that_the_cluster_lacks_is_told_with_what_it_has(small: SmallCluster, bench: Bench) -> None:
+    found = bench.run(*on(small), "--device-kind", "B300")
+    assert found.code == 2
+    assert f"no device with 'B300' in its name; it has 2 × {cpu_name()}" in found.stderr
+    assert not bench.database.exists() or bench.rows() == []
+
+
+def below(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [child for process in processes for child in process.children(recursive=True)]
+
+
+def wait_for(condition: Callable[[], bool], within_s: float = 90.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
