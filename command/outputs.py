@@ -76,12 +76,11 @@ class Outputs:
         """Write the result of that evaluation. Raises UsageError where it can't be."""
         if not (self._json or self._feedback):
             return
-        from evaluator.diagnosis.feedback import feedback
+        from evaluator.diagnosis.feedback import feedback, record
 
         told = feedback(result, source, first_line)
         if self._json:
-            record = {"id": number, **result.summary(), "line": told.line, "feedback": told.text}
-            self._json.write(json.dumps(record, ensure_ascii=False, allow_nan=False))
+            self._json.write(json.dumps(record(number, result, told), ensure_ascii=False, allow_nan=False))
         if self._feedback:
             title = f"{number}: {result.submission}" + (f", block {result.block}" if result.block else "")
             self._feedback.write(told.markdown(title))

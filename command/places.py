@@ -1,6 +1,7 @@
 """Where a run's submissions are judged: on this machine, or on a cluster."""
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from command.checks import check_cores, find_sanitizer, require_gpu_for_sanitizer
@@ -63,26 +64,12 @@ class ThisMachine:
     def engine(self, store: "Store") -> "Engine":
         """As of a place."""
         from db.calibrations import newest
-        from evaluator.build.cache import default_root
-        from evaluator.engine.capacity import of_this_machine
         from evaluator.engine.local import LocalEngine
-        from evaluator.engine.options import EngineOptions
+        from evaluator.engine.options import of_this_machine
 
-        fits = of_this_machine(self.devices, self._options.jobs)
-        engine_options = EngineOptions(
-            device=self.devices[0],
-            more_devices=self.devices[1:],
-            stands_in=self.stands_in,
-            judges=fits.judges,
-            cache_root=default_root(),
-            level=level_of(self._options),
-            build_slots=fits.build_slots,
-            slot_bytes=fits.slot_bytes,
-            calibrations=newest(store, [device.unique_id for device in self.devices]),
-            sanitizer=self._sanitizer,
-            cores=self._options.cores,
-        )
-        return LocalEngine(engine_options, self._early)
+        calibrations = newest(store, [device.unique_id for device in self.devices])
+        found = of_this_machine(self.devices, self.stands_in, self._options.jobs, level_of(self._options), calibrations)
+        return LocalEngine(replace(found, sanitizer=self._sanitizer, cores=self._options.cores), self._early)
 
 
 class Cluster:

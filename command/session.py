@@ -106,6 +106,7 @@ class Session:
 
     def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
         """What has to be judged; what is rejected or judged already is dealt with on the way."""
+        from evaluator.engine.jobs import rejected
         from evaluator.reading import batches
 
         count = 0
@@ -117,8 +118,8 @@ class Session:
             due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
             self.skipped += len(batch) - len(due)
             self.display.skip(len(batch) - len(due))
-            rejected = [submission for submission, _ in due if submission.rejection is not None]
-            self._keep([(_rejected(submission), submission.code, submission.first_line) for submission in rejected])
+            unfit = [submission for submission, _ in due if submission.rejection is not None]
+            self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
         self.store.expect(count - self.skipped)
@@ -141,27 +142,17 @@ class Session:
         )
 
     def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
-        from evaluator.judge.bench import Job
+        from evaluator.engine.jobs import Wishes, make_job
 
         assert submission.problem is not None
-        return Job(
-            submission=submission.name,
-            block=submission.block,
-            author=submission.author,
-            sample_id=submission.sample_id,
-            code=submission.code,
-            source_sha256=submission.source_sha256,
-            problem=submission.problem,
-            problem_path=self.problems.get(submission.problem).path,
-            case=key.case,
-            note=submission.note,
+        wishes = Wishes(
             timeout_s=self.options.timeout,
             precision=self.options.dtype,
             shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
-            first_line=submission.first_line,
             protocol=self.options.protocol,
             baselines=self.options.baseline,
         )
+        return make_job(submission, self.problems.get(submission.problem), key.case, wishes)
 
     def _case(self, problem: str) -> str:
         case: str | None = self.options.case
@@ -169,40 +160,14 @@ class Session:
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""
-        from db.rows import storable_result
-        from db.store import Entry
+        from db.record import Entry
 
         entries = []
         for result, source, first_line in found:
             problem = self.problems.get(result.problem) if result.problem else None
-            if first_line != 1:
-                evidence = result.evidence.model_copy(update={"first_line": first_line})
-                result = result.model_copy(update={"evidence": evidence})
-            entries.append(Entry(storable_result(result), source, problem.source if problem else None))
+            entries.append(Entry.of(result, source, first_line, problem.source if problem else None))
         with self._keeping:
             for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):
                 self.counts[entry.result.status] += 1
                 self.outputs.tell(number, entry.result, source, first_line)
                 self.display.result(number, entry.result)
-
-
-def _rejected(submission: "Submission") -> "Result":
-    from evaluator.category import CATEGORIES
-    from evaluator.result import Result, now
-
-    rejection = submission.rejection
-    assert rejection is not None
-    return Result(
-        submission=submission.name,
-        block=submission.block,
-        author=submission.author,
-        sample_id=submission.sample_id,
-        problem=submission.problem,
-        status=rejection.category.status,
-        category=rejection.category,
-        message=rejection.message,
-        hint=CATEGORIES[rejection.category].hint,
-        source_sha256=submission.source_sha256,
-        started_at=now(),
-        duration_s=0.0,
-    )

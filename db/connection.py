@@ -13,6 +13,8 @@ BUSY_TIMEOUT_S = 30.0
 """How long one process waits for another's write."""
 CONNECT_TIMEOUT_S = 10
 """How long a server may take to answer."""
+BESIDE = "beside"
+"""Value of the option `write` for what touches no evaluations, so that it need not wait for those who store some."""
 _WRITERS_LOCK = 0x417373617900
 """Key of the advisory lock that PostgreSQL's writers hold one after another; any number would do."""
 
@@ -20,7 +22,8 @@ _WRITERS_LOCK = 0x417373617900
 def make_engine(address: Address) -> Engine:
     """An engine whose transactions can be trusted: durable, foreign keys on, one writer at a time. Nothing is connected yet.
 
-    With the execution option `write`, a transaction waits for its turn when it begins. Raises StoreError where the driver is missing.
+    With the execution option `write`, a transaction waits for its turn when it begins; where that is BESIDE, only as far as the database
+    itself asks for it. Raises StoreError where the driver is missing.
     """
     if address.path is not None:
         engine = create_engine(address.url, connect_args={"timeout": BUSY_TIMEOUT_S})
@@ -51,9 +54,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _begin_postgresql(connection: Connection) -> None:
     """Writers go one by one here too: what follows from the evaluations of a submission is derived from all of them."""
-    if connection.get_execution_options().get("write"):
+    write = connection.get_execution_options().get("write")
+    if write:
         connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S:.0f}s'"))
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS_LOCK})
+        if write != BESIDE:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS_LOCK})
     else:
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 

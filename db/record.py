@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from db.error import StoreError
+from db.rows import storable_result
 from evaluator.result import Result
 
 
@@ -33,6 +34,14 @@ class Entry:
     problem_source: str | None = None
     command: Command | None = None
     """Where it is not the store's own run."""
+
+    @classmethod
+    def of(cls, result: Result, source: str, first_line: int, problem_source: str | None) -> Self:
+        """What is to be stored of a result of `source`, which begins on that line of what was handed in."""
+        if first_line != 1:
+            evidence = result.evidence.model_copy(update={"first_line": first_line})
+            result = result.model_copy(update={"evidence": evidence})
+        return cls(storable_result(result), source, problem_source)
 
     def to_line(self) -> str:
         """The fields of the result, and `source`, `problem_source` and `run`; without a newline."""

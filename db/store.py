@@ -6,7 +6,7 @@ its disk is full or it is gone, is kept in a spool file (`db.spool`) and importe
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from db import DEFAULT_URL, reading, rows, spool
 from db.address import Address
-from db.connection import cause, is_outage, make_engine, way_out
+from db.connection import BESIDE, cause, is_outage, make_engine, way_out
 from db.dimensions import Dimensions, upsert
 from db.error import StoreError
 from db.models import CategoryRow, EvaluationRow, RunRow
@@ -48,6 +48,7 @@ class Store:
     def __init__(self, engine: Engine, address: Address, read_only: bool) -> None:
         self._engine = engine
         self._writer = engine.execution_options(write=True)
+        self._beside = engine.execution_options(write=BESIDE)
         self._address = address
         self._read_only = read_only
         self._run_id: int | None = None
@@ -125,19 +126,22 @@ class Store:
             raise StoreError(f"{self.name} can't be read: {cause(error)}. {way_out(error)}") from error
 
     @contextmanager
-    def change(self) -> Iterator[Connection]:
-        """A connection whose changes are stored all together, or none where the body raises. Raises StoreError."""
+    def change(self, *, beside: bool = False) -> Iterator[Connection]:
+        """A connection whose changes are stored all together, or none where the body raises. Raises StoreError.
+
+        beside: no evaluation is changed, so that those who store some need not be waited for.
+        """
         try:
-            with self._write() as connection:
+            with self._write(beside) as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise self._unwritable(error) from error
 
     @contextmanager
-    def _write(self) -> Iterator[Connection]:
+    def _write(self, beside: bool = False) -> Iterator[Connection]:
         if self._read_only:
             raise StoreError(f"{self.name} was opened for reading only.")
-        with self._writer.begin() as connection:
+        with (self._beside if beside else self._writer).begin() as connection:
             yield connection
 
     def _unwritable(self, error: SQLAlchemyError) -> StoreError:
@@ -177,33 +181,44 @@ class Store:
         """
         return self.save_all([Entry(result, source, problem_source)])[0]
 
-    def save_all(self, entries: Iterable[Entry]) -> list[int]:
-        """As `save`, all in one transaction: what costs most, waiting for the disk, is paid once. Returns the ids in the order given."""
+    def save_all(self, entries: Iterable[Entry], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
+        """As `save`, all in one transaction: what costs most, waiting for the disk, is paid once. Returns the ids in the order given.
+
+        also: what else belongs to the transaction, called with its connection and the ids; what it raises takes all back. With it nothing
+        is kept in a spool file, which would have half of the transaction only.
+        """
         items = [_storable(entry) for entry in entries]
         if not items:
             return []
         try:
-            return self._save_prepared([Prepared.of(item, self._environments) for item in items])
+            return self._save_prepared([Prepared.of(item, self._environments) for item in items], also)
         except SQLAlchemyError as error:
             failure = self._unwritable(error)
-            if not is_outage(error):
+            if also is not None or not is_outage(error):
                 raise failure from error
             raise self._spooled(items, failure) from error
 
-    def _save_prepared(self, items: Sequence[Prepared]) -> list[int]:
+    def _save_prepared(self, items: Sequence[Prepared], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
         """Raises SQLAlchemyError."""
+
+        def transaction() -> list[int]:
+            with self._write() as connection:
+                numbers = write(connection, items, self._run_id, self._dimensions)
+                if also is not None:
+                    also(connection, numbers)
+            return numbers
+
         with self._saving:
             remembered = bool(self._dimensions)
             try:
-                with self._write() as connection:
-                    numbers = write(connection, items, self._run_id, self._dimensions)
-            except IntegrityError:
-                self._dimensions.forget()
-                if not remembered:
-                    raise
-                # Somebody may have removed what this store remembers.
-                with self._write() as connection:
-                    numbers = write(connection, items, self._run_id, self._dimensions)
+                try:
+                    numbers = transaction()
+                except IntegrityError:
+                    self._dimensions.forget()
+                    if not remembered:
+                        raise
+                    # Somebody may have removed what this store remembers.
+                    numbers = transaction()
             except BaseException:
                 self._dimensions.drop()
                 raise

@@ -23,7 +23,7 @@ from evaluator.manifest import Manifest, Name, load_manifest
 from evaluator.response import MAX_RESPONSE_BYTES, Candidate, read_response
 from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejection, clean, decode, examine
 
-__all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find", "shown"]
+__all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find", "of_text", "shown"]
 
 BUNDLE_SUFFIX = ".jsonl"
 SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
@@ -100,6 +100,27 @@ class Found(Iterator[Submission]):
         return next(self._submissions)
 
 
+def of_text(name: str, text: str, response: bool, problem: str, author: str, sample_id: int | None) -> Submission:
+    """The submission in a text that came without a file: a model's response, of which the final answer counts, or Python.
+
+    problem: a known one. What the text says of its problem and author is not asked.
+    """
+    piece = _Finder().of_texts(text, response)[1][0]
+    return Submission(
+        name=name,
+        path=Path("/", name),
+        block=piece.block,
+        code=piece.code,
+        first_line=piece.first_line,
+        author=author,
+        sample_id=sample_id,
+        problem=problem,
+        rejection=piece.rejection,
+        note=piece.note,
+        raw_sha256=piece.raw_sha256,
+    )
+
+
 def find(
     paths: Sequence[Path],
     every_block: bool = False,
@@ -122,8 +143,10 @@ def find(
 
 
 class _Finder:
-    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue) -> None:
-        self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
+    def __init__(
+        self, every_block: bool = False, problem: str | None = None, author: str | None = None, catalogue: Catalogue | None = None
+    ) -> None:
+        self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue or Catalogue(())
         self.manifests: dict[Path, Manifest | None] = {}
         self.files = 0
         self.bundles = False
@@ -220,11 +243,15 @@ class _Finder:
         raw = line.code if line.code is not None else line.response
         if raw is None:
             return "", [_Piece(rejection=_unreadable("the line has neither code nor response"))]
+        return self.of_texts(raw, line.code is None)
+
+    def of_texts(self, raw: str, response: bool) -> tuple[str, list[_Piece]]:
+        """A text as it is read, and what is in it."""
         try:
             text = clean(raw)
         except ValueError as error:
             return "", [_Piece(rejection=_unreadable(str(error)), raw_sha256=_sha256(raw.encode("utf-8", "surrogatepass")))]
-        return text, [_of_code(text)] if line.code is not None else self.of_response(text)
+        return text, self.of_response(text) if response else [_of_code(text)]
 
     def of_response(self, text: str) -> list[_Piece]:
         data = text.encode()

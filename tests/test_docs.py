@@ -11,8 +11,10 @@ from fastapi.routing import APIRoute
 
 import db.__main__
 import db.part_models
+import db.request_models
 import reference.__main__
 import web.__main__
+import web.service.options
 from command import exits
 from command.options import parser
 from db.models import Base
@@ -27,6 +29,7 @@ from evaluator.source import examine
 from tests.command_line import PROJECT
 from tests.db.samples import result
 from web.app import PARTS
+from web.service import calls, tables
 
 README = PROJECT / "README.md"
 DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -75,6 +78,19 @@ def test_every_option_of_the_problems_commands_is_documented() -> None:
 def test_every_option_of_the_pages_is_documented_and_no_other() -> None:
     text = document("command-line.md").split("## The pages")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)) == options(web.__main__.parser()) - {"--help"}
+
+
+def test_every_option_of_the_service_is_documented_and_no_other() -> None:
+    text = document("command-line.md").split("## The service")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)) == options(web.service.options.parser()) - {"--help"}
+
+
+def test_every_call_of_the_service_is_documented_and_no_other() -> None:
+    routes = [route for part in (calls, tables) for route in part.router.routes if isinstance(route, APIRoute)]
+    existing = {f"{method} {re.sub('public_id', 'id', route.path)}" for route in routes for method in route.methods or ()}
+    rows = re.findall(r"^\| (`(?:GET|POST|DELETE) .*?) \|", document("service.md"), re.MULTILINE)
+    documented = {re.sub(r"\?.*", "", call) for row in rows for call in re.findall(r"`(.*?)`", row)}
+    assert documented - {"GET /openapi.json"} == existing
 
 
 def test_every_page_is_documented_and_no_other() -> None:

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(f"The page needs {error.name}: pip install 'assay-judge[web]'.")
     try:
         token = read_token(options.token_file) if options.token_file else None
-        with Store.open(options.db, read_only=token is None) as store, _listening(options.host, options.port) as listener:
+        with Store.open(options.db, read_only=token is None) as store, listening(options.host, options.port) as listener:
             host, port = listener.getsockname()[:2]
             app = create_app(store, LOOPBACK if options.host in LOOPBACK else None, token)
             config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1)
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """Raises OSError."""
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises OSError."""
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return socket.create_server(address[:2], family=family)
 

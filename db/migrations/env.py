@@ -2,7 +2,7 @@
 
 from alembic import context
 
-import db.part_models  # noqa: F401 - its tables belong to the metadata
+from db import part_models, request_models  # noqa: F401 - their tables belong to the metadata
 from db.models import Base
 
 connection = context.config.attributes["connection"]

@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from evaluator.build.messages import NOT_ITS_OWN, errors
 from evaluator.category import CATEGORIES, Category, Status
@@ -94,6 +95,11 @@ def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
     except Exception:
         log.exception("the feedback on %s is left empty", plain_line(result.submission))
         return Feedback(None, ())
+
+
+def record(number: int, result: Result, told: Feedback) -> dict[str, Any]:
+    """What is told of the evaluation of that number to a program: the JSON record of the command line and of the service."""
+    return {"id": number, **result.summary(), "line": told.line, "feedback": told.text}
 
 
 def _feedback(result: Result, code: str, first_line: int) -> Feedback:

@@ -1,10 +1,13 @@
 """How an engine runs its judges; light enough to be imported before anything heavy starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evaluator.build.cache import default_root
 from evaluator.calibration import Calibration
 from evaluator.devices import Device
+from evaluator.engine import capacity
 from evaluator.engine.warm import recorder_for
 from evaluator.sandbox import Level
 from evaluator.sanitizer.tools import Sanitizer
@@ -46,6 +49,28 @@ class EngineOptions:
     def of_judge(self, number: int) -> "EngineOptions":
         """What the judge of that number, from 0, needs to know: it has one device only."""
         return replace(self, device=self.devices[number % len(self.devices)], more_devices=())
+
+
+def of_this_machine(
+    devices: Sequence[Device],
+    stands_in: bool,
+    judges: int | None,
+    level: Level | None,
+    calibrations: tuple[Calibration, ...],
+) -> EngineOptions:
+    """What an engine may use of the machine, with the user's own cache; judges: None for as many as it carries."""
+    fits = capacity.of_this_machine(devices, judges)
+    return EngineOptions(
+        device=devices[0],
+        more_devices=tuple(devices[1:]),
+        stands_in=stands_in,
+        judges=fits.judges,
+        cache_root=default_root(),
+        level=level,
+        build_slots=fits.build_slots,
+        slot_bytes=fits.slot_bytes,
+        calibrations=calibrations,
+    )
 
 
 def launch_recorder(options: EngineOptions) -> str | None:

@@ -8,6 +8,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,9 +34,9 @@ class _Fault:
 class ProblemReader:
     """Loads problems by name, each when it is first asked for, in a process that is started for the first one. A context manager."""
 
-    def __init__(self, paths: dict[str, Path], precision: PrecisionName | None = None) -> None:
-        """`precision` is what they are judged in; None for their own."""
-        self._paths, self._precision = paths, precision
+    def __init__(self, paths: Mapping[str, Path], precision: PrecisionName | None = None, answer_within_s: float | None = None) -> None:
+        """`precision` is what they are judged in; None for their own. A file that takes longer than `answer_within_s` is not sound."""
+        self._paths, self._precision, self._answer_within_s = paths, precision, answer_within_s
         self._loaded: dict[str, ProblemFacts] = {}
         self._context = multiprocessing.get_context("forkserver")
         self._process: multiprocessing.process.BaseProcess | None = None
@@ -68,6 +69,9 @@ class ProblemReader:
         pipe = self._pipe or self._start()
         try:
             pipe.send((self._paths[name], case))
+            if not pipe.poll(self._answer_within_s):
+                self._end()
+                raise ProblemError(self._paths[name], None, f"importing the file takes less than {self._answer_within_s:g} s")
             answer: ProblemFacts | _Fault = pipe.recv()
         except (EOFError, OSError) as error:
             self._end()  # the next problem is another's business

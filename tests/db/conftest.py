@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import db.part_models  # noqa: F401 - its tables belong to the metadata
+import db.part_models
+import db.request_models  # noqa: F401 - the tables of both belong to the metadata
 from db.models import Base
 from db.store import Store
 from tests.db import server

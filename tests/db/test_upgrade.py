@@ -17,7 +17,8 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-import db.part_models  # noqa: F401 - its tables belong to the metadata
+import db.part_models
+import db.request_models  # noqa: F401 - the tables of both belong to the metadata
 from db.address import Address
 from db.connection import make_engine
 from db.leaderboard import leaderboard

@@ -1,0 +1,110 @@
+"""A service without judges, asked in this process, and a real one as a process of its own."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from db.record import Entry
+from db.requests import Requests
+from db.store import Store
+from evaluator.category import Category
+from evaluator.devices import cpu
+from evaluator.problem import discover
+from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
+from tests.db.samples import result
+from tests.web.service.process import Process
+from web.service.app import create_app
+from web.service.metrics import Metrics
+from web.service.problems import Problems
+from web.service.progress import Progress
+from web.service.state import Bounds, Service
+from web.service.tokens import Scope, make
+
+GOOD = "from torch import nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        return x + x\n"
+
+
+@dataclass
+class Desk:
+    """A service without judges, and somebody who calls it."""
+
+    store: Store
+    service: Service
+    client: TestClient
+    token: str
+    requests: Requests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.requests = Requests(self.store)
+
+    def headers(self, token: str | None = None) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token or self.token}"}
+
+    def submit(self, key: str | None = None, token: str | None = None, **fields: Any) -> Any:
+        """The answer to one submission."""
+        body = {"problem": "softmax", "source": GOOD} | fields
+        headers = self.headers(token) | ({"Idempotency-Key": key} if key else {})
+        return self.client.post("/v1/evaluations", json={name: value for name, value in body.items() if value is not None}, headers=headers)
+
+    def get(self, path: str, token: str | None = None) -> Any:
+        return self.client.get(path, headers=self.headers(token))
+
+    def judge(self, category: Category = Category.OK, owner: str = "another") -> int:
+        """What another process would do: judge the oldest request."""
+        (claim,) = self.requests.claim(owner, 1, 30.0)
+        made = result(category, submission=f"service/{claim.public_id}", author=claim.author, problem=claim.problem, source=GOOD)
+        return self.store.save_all([Entry.of(made, GOOD, 1, None)], also=self.requests.settle(owner, [claim]))[0]
+
+
+@pytest.fixture(scope="session")
+def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with empty tables, which is copied in much less time than one is made."""
+    path = tmp_path_factory.mktemp("ready") / "assay.db"
+    Store.open(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Problems]:
+    """The shipped problems."""
+    made = Problems(discover(), tmp_path_factory.mktemp("references"), cpu())
+    made.load_all()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(url: str, ready_file: Path) -> Iterator[Store]:
+    shutil.copy(ready_file, url.removeprefix("sqlite:///"))
+    with Store.open(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def bounds() -> Bounds:
+    return Bounds(body_bytes=1 << 20, queued=50)
+
+
+@pytest.fixture
+def desk(store: Store, problems: Problems, bounds: Bounds) -> Iterator[Desk]:
+    service = Service(store, problems, Progress(), Metrics(Requests(store)), None, bounds)
+    token = make(store, "ada", [Scope.READ, Scope.SUBMIT])
+    with TestClient(create_app(service), raise_server_exceptions=False) as client:
+        yield Desk(store, service, client, token)
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A service that judges on the CPU."""
+    with Process(tmp_path_factory.mktemp("service")) as running:
+        yield running
+
+
+@pytest.fixture
+def tokens(store: Store) -> Callable[..., str]:
+    """Makes tokens."""
+    return lambda author, *scopes, **limits: make(store, author, scopes, **limits)

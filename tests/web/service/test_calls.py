@@ -1,0 +1,326 @@
+"""The calls, each in its good and its bad forms, against a service without judges."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evaluator.category import Category
+from tests.web.service.conftest import GOOD, Desk
+from web.service import calls
+from web.service.state import Bounds
+from web.service.tokens import Scope
+
+
+def code_of(answer: Any) -> tuple[int, str]:
+    assert set(answer.json()) == {"error"} and set(answer.json()["error"]) == {"code", "message", "details"}, answer.text
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+def test_a_submission_is_accepted_waits_and_has_its_result(desk: Desk) -> None:
+    answer = desk.submit(sample_id=7)
+    told = answer.json()
+    assert answer.status_code == 202
+    assert answer.headers["location"] == f"/v1/evaluations/{told['id']}"
+    assert (told["state"], told["problem"], told["sample_id"], told["attempts"], told["result"]) == ("queued", "softmax", 7, 0, None)
+    number = desk.judge()
+    done = desk.get(answer.headers["location"]).json()
+    assert (done["state"], done["attempts"], done["id"]) == ("done", 1, told["id"])
+    assert done["result"]["id"] == number
+    assert (done["result"]["category"], done["result"]["author"], done["result"]["problem"]) == ("ok", "ada", "softmax")
+    assert done["result"]["speedup"] > 0 and done["result"]["feedback"].startswith("verdict: correct/ok")
+    assert done["finished_at"] >= done["accepted_at"]
+
+
+def test_waiting_ends_with_the_verdict_of_another_process(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    judging = threading.Timer(0.5, desk.judge)
+    judging.start()
+    start = time.monotonic()
+    answer = desk.get(f"/v1/evaluations/{public_id}?wait=30").json()
+    assert answer["state"] == "done"
+    assert time.monotonic() - start < 20
+
+
+def test_waiting_ends_when_its_time_is_over(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    start = time.monotonic()
+    assert desk.get(f"/v1/evaluations/{public_id}?wait=0.3").json()["state"] == "queued"
+    assert 0.25 < time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize("wait", ["-1", "61", "soon", "nan"])
+def test_an_impossible_wait_is_refused(desk: Desk, wait: str) -> None:
+    public_id = desk.submit().json()["id"]
+    assert code_of(desk.get(f"/v1/evaluations/{public_id}?wait={wait}")) == (422, "invalid")
+
+
+@pytest.mark.parametrize("public_id", ["0" * 32, "x", "0" * 33, "%00", "é"])
+def test_what_is_not_there_is_not_found_or_no_id(desk: Desk, public_id: str) -> None:
+    expected = (404, "not_found") if public_id == "0" * 32 else (422, "invalid")
+    assert code_of(desk.get(f"/v1/evaluations/{public_id}")) == expected
+    assert code_of(desk.client.delete(f"/v1/evaluations/{public_id}", headers=desk.headers())) == expected
+    assert code_of(desk.get(f"/v1/evaluations/{public_id}/events")) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"source": None}, "invalid"),
+        ({"response": "text"}, "invalid"),
+        ({"problem": None}, "invalid"),
+        ({"problem": "sotfmax"}, "unknown_problem"),
+        ({"problem": "soft\nmax"}, "invalid"),
+        ({"options": {"case": "medium"}}, "unknown_case"),
+        ({"options": {"protocol": "cold"}}, "bad_option"),
+        ({"options": {"protocol": "warm"}}, "bad_option"),
+        ({"options": {"dtype": "int8"}}, "invalid"),
+        ({"options": {"timeout_s": 0}}, "invalid"),
+        ({"options": {"timeout_s": 1e9}}, "invalid"),
+        ({"options": {"tiemout_s": 1}}, "invalid"),
+        ({"options": {"baselines": ["compiled"]}}, "invalid"),
+        ({"options": {"shapes": "all"}}, "invalid"),
+        ({"sample_id": -1}, "invalid"),
+        ({"sample_id": 1 << 63}, "invalid"),
+        ({"source": 5}, "invalid"),
+        ({"author": "bob"}, "invalid"),
+        ({"idempotency_key": ""}, "invalid"),
+        ({"idempotency_key": "with space"}, "invalid"),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused_and_say_where(desk: Desk, fields: dict[str, Any], code: str) -> None:
+    answer = desk.submit(**fields)
+    assert code_of(answer) == (422, code)
+    assert desk.requests.depth()["queued"] == 0
+    if code == "unknown_problem":
+        assert "softmax" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"problem": "softmax", "source": NaN}', b"\xff\xfe", b"[" * 100_000, b'{"source": "\\ud800"}']
+)
+def test_bodies_that_are_not_what_is_asked_for_are_refused(desk: Desk, body: bytes) -> None:
+    for path in ("/v1/evaluations", "/v1/evaluations:batch", "/v1/evaluations:poll"):
+        answer = desk.client.post(path, content=body, headers=desk.headers() | {"Content-Type": "application/json"})
+        assert code_of(answer) == (422, "invalid")
+
+
+def test_only_json_is_taken(desk: Desk) -> None:
+    answer = desk.client.post("/v1/evaluations", content=b"problem=softmax", headers=desk.headers())
+    assert code_of(answer) == (415, "unsupported_media_type")
+
+
+def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(desk: Desk) -> None:
+    large = json.dumps({"problem": "softmax", "source": "x" * (1 << 20)}).encode()
+    headers = desk.headers() | {"Content-Type": "application/json"}
+    assert code_of(desk.client.post("/v1/evaluations", content=large, headers=headers)) == (413, "too_large")
+    assert code_of(desk.client.post("/v1/evaluations", content=iter([large[:1000], large[1000:]]), headers=headers)) == (413, "too_large")
+
+
+def test_addresses_and_methods_that_are_not_there(desk: Desk) -> None:
+    assert code_of(desk.get("/v2/evaluations")) == (404, "not_found")
+    assert code_of(desk.client.put("/v1/evaluations", headers=desk.headers())) == (405, "method_not_allowed")
+
+
+def test_an_idempotency_key_is_one_evaluation(desk: Desk) -> None:
+    first, again = desk.submit("k"), desk.submit("k")
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert first.json()["id"] == again.json()["id"]
+    assert "idempotency-replayed" not in first.headers and again.headers["idempotency-replayed"] == "true"
+    assert desk.submit(idempotency_key="k").json()["id"] == first.json()["id"]
+    assert code_of(desk.submit("k", source=GOOD + "\n")) == (409, "idempotency_conflict")
+    assert code_of(desk.submit("k", idempotency_key="l")) == (422, "invalid")
+    desk.judge()
+    late = desk.submit("k")
+    assert (late.status_code, late.json()["state"], late.json()["result"]["category"]) == (200, "done", "ok")
+    assert desk.requests.depth()["queued"] == 0
+
+
+def test_defaults_written_out_are_the_same_content(desk: Desk) -> None:
+    first = desk.submit("k")
+    assert desk.submit("k", options={"timeout_s": 60.0, "baselines": ["eager"]}).json()["id"] == first.json()["id"]
+    assert desk.submit("k", options={"timeout_s": 61.0}).status_code == 409
+
+
+def batch(desk: Desk, *items: Any, token: str | None = None) -> Any:
+    return desk.client.post("/v1/evaluations:batch", json={"items": items}, headers=desk.headers(token))
+
+
+def test_a_batch_is_answered_item_by_item(desk: Desk) -> None:
+    good = {"problem": "softmax", "source": GOOD}
+    answer = batch(
+        desk,
+        good,
+        {"problem": "nothing", "source": GOOD},
+        good | {"idempotency_key": "k"},
+        5,
+        good | {"idempotency_key": "k"},
+        good | {"sample_id": 1, "idempotency_key": "k"},
+    )
+    items = answer.json()["items"]
+    assert answer.status_code == 202
+    assert [item["status"] for item in items] == [202, 422, 202, 422, 200, 409]
+    assert items[2]["evaluation"]["id"] == items[4]["evaluation"]["id"]
+    assert [item["error"] and item["error"]["code"] for item in items] == [
+        *(None, "unknown_problem", None, "invalid", None, "idempotency_conflict"),
+    ]
+    assert desk.requests.depth()["queued"] == 2
+
+
+def test_a_batch_that_does_not_fit_is_refused_whole(desk: Desk, tokens: Callable[..., str]) -> None:
+    good = {"problem": "softmax", "source": GOOD}
+    limited = tokens("eve", Scope.SUBMIT, per_day=3)
+    refused = batch(desk, *[good] * 4, token=limited)
+    assert code_of(refused) == (429, "quota_exceeded")
+    assert 0 < int(refused.headers["retry-after"]) <= 86400
+    assert batch(desk, *[good] * 3, token=limited).status_code == 202
+    full = batch(desk, *[good] * 48)
+    assert code_of(full) == (429, "queue_full") and int(full.headers["retry-after"]) > 0
+    assert desk.requests.depth()["queued"] == 3
+
+
+@pytest.mark.parametrize("count", [0, 1001])
+def test_a_batch_has_something_in_it_and_not_too_much(desk: Desk, count: int) -> None:
+    assert code_of(batch(desk, *[1] * count)) == (422, "invalid")
+
+
+def test_a_poll_tells_of_those_that_have_ended(desk: Desk) -> None:
+    first, second, third = (desk.submit().json()["id"] for _ in range(3))
+    desk.judge()
+    desk.client.delete(f"/v1/evaluations/{second}", headers=desk.headers())
+    body = {"ids": [first, second, third, "f" * 32, first]}
+    answer = desk.client.post("/v1/evaluations:poll", json=body, headers=desk.headers()).json()
+    assert {each["id"]: each["state"] for each in answer["ended"]} == {first: "done", second: "cancelled"}
+    assert (answer["pending"], answer["unknown"]) == (1, ["f" * 32])
+
+
+def test_a_poll_waits_for_the_first(desk: Desk) -> None:
+    ids = [desk.submit().json()["id"] for _ in range(2)]
+    threading.Timer(0.5, desk.judge).start()
+    answer = desk.client.post("/v1/evaluations:poll", json={"ids": ids, "wait": 30}, headers=desk.headers()).json()
+    assert [each["id"] for each in answer["ended"]] == [ids[0]]
+    assert answer["pending"] == 1
+
+
+def test_cancelling(desk: Desk) -> None:
+    queued, done = desk.submit().json()["id"], None
+    cancelled = desk.client.delete(f"/v1/evaluations/{queued}", headers=desk.headers())
+    assert (cancelled.status_code, cancelled.json()["state"], cancelled.json()["result"]) == (200, "cancelled", None)
+    assert desk.client.delete(f"/v1/evaluations/{queued}", headers=desk.headers()).status_code == 200
+    done = desk.submit().json()["id"]
+    desk.judge()
+    assert code_of(desk.client.delete(f"/v1/evaluations/{done}", headers=desk.headers())) == (409, "already_done")
+    assert desk.requests.claim("one", 5, 30.0) == []
+
+
+def stream(desk: Desk, public_id: str) -> list[tuple[str, dict[str, Any]]]:
+    answer = desk.get(f"/v1/evaluations/{public_id}/events")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [part.split("\n") for part in answer.text.strip().split("\n\n") if part.startswith("event")]
+    return [(lines[0].removeprefix("event: "), json.loads(lines[1].removeprefix("data: "))) for lines in events]
+
+
+def test_the_events_of_what_is_judged_elsewhere(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    (claim,) = desk.requests.claim("another", 1, 30.0)
+
+    def go_on() -> None:
+        time.sleep(0.3)
+        desk.requests.renew("another", 30.0, {public_id: "build"})
+        time.sleep(2.5)
+        desk.requests.give_back("another", [claim], begun=True)
+        desk.judge(Category.WRONG_VALUES)
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    events = stream(desk, public_id)
+    thread.join()
+    assert events[0] == ("state", {"state": "claimed"})
+    assert ("stage", {"stage": "build"}) in events
+    assert events[-1][0] == "done" and events[-1][1]["result"]["category"] == "wrong_values"
+
+
+def test_the_events_of_what_has_ended_are_its_end(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    desk.client.delete(f"/v1/evaluations/{public_id}", headers=desk.headers())
+    ((name, data),) = stream(desk, public_id)
+    assert (name, data["id"]) == ("cancelled", public_id)
+
+
+def test_the_events_of_what_is_judged_here_have_every_stage(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    (claim,) = desk.requests.claim("another", 1, 30.0)
+    desk.service.progress.begin(public_id)
+    for stage in ("start", "load", "rounds"):
+        desk.service.progress.enter(public_id, stage)
+    desk.requests.give_back("another", [claim])
+    desk.requests.claim("another", 1, 30.0)
+
+    def end() -> None:
+        time.sleep(1.0)
+        desk.requests.cancel(public_id)
+        desk.service.progress.end(public_id)
+
+    threading.Thread(target=end).start()
+    assert [name for name, _ in stream(desk, public_id)] == ["state", "stage", "stage", "stage", "cancelled"]
+
+
+@pytest.mark.parametrize("bounds", [Bounds(streams=0)])
+def test_too_many_streams_are_refused_and_polls_answer_at_once(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    assert code_of(desk.get(f"/v1/evaluations/{public_id}/events")) == (503, "unavailable")
+    start = time.monotonic()
+    assert desk.get(f"/v1/evaluations/{public_id}?wait=30").json()["state"] == "queued"
+    assert time.monotonic() - start < 20
+
+
+def test_what_is_quiet_says_that_it_lives(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "BEAT_S", 0.1)
+    public_id = desk.submit().json()["id"]
+    threading.Timer(1.0, lambda: desk.requests.cancel(public_id)).start()
+    assert ": nothing new\n\n" in desk.get(f"/v1/evaluations/{public_id}/events").text
+
+
+def test_problems_and_leaderboard(desk: Desk) -> None:
+    desk.submit()
+    desk.judge()
+    names = {each["name"]: each for each in desk.get("/v1/problems").json()["problems"]}
+    assert "softmax" in names and names["softmax"]["default_case"] == "small"
+    rows = desk.get("/v1/leaderboard?problem=softmax").json()["rows"]
+    assert [(row["rank"], row["author"], row["problem"]) for row in rows] == [(1, "ada", "softmax")]
+    assert desk.get("/v1/leaderboard?author=nobody").json() == {"rows": []}
+    assert code_of(desk.get("/v1/leaderboard?top=0")) == (422, "invalid")
+
+
+def test_health_and_figures(desk: Desk, tokens: Callable[..., str]) -> None:
+    desk.submit()
+    assert desk.client.get("/healthz").json() == {"status": "ok"}
+    assert desk.client.get("/readyz").json() == {"status": "ok"}
+    assert code_of(desk.get("/metrics")) == (403, "forbidden")
+    text = desk.get("/metrics", tokens("monitor", Scope.METRICS)).text
+    assert 'assay_queue_requests{state="queued"} 1.0' in text
+    assert "assay_accepted_total 1.0" in text
+    assert 'assay_call_seconds_count{call="submit",status="202"} 1.0' in text
+
+
+def test_a_stopping_service_takes_nothing_and_still_answers(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    desk.service.stopping = True
+    refused = desk.submit()
+    assert code_of(refused) == (503, "shutting_down") and int(refused.headers["retry-after"]) > 0
+    assert code_of(desk.client.get("/readyz")) == (503, "shutting_down")
+    assert desk.client.get("/healthz").status_code == 200
+    assert desk.get(f"/v1/evaluations/{public_id}").json()["state"] == "queued"
+
+
+def test_a_database_that_is_gone_is_told_without_its_address(desk: Desk) -> None:
+    public_id = desk.submit().json()["id"]
+    with desk.store.change() as connection:
+        connection.exec_driver_sql("ALTER TABLE requests RENAME TO elsewhere")
+    for answer in (desk.submit(), desk.get(f"/v1/evaluations/{public_id}"), desk.client.get("/readyz")):
+        assert code_of(answer) == (503, "unavailable")
+        assert int(answer.headers["retry-after"]) > 0
+        assert "assay.db" not in answer.text and "requests" not in answer.text

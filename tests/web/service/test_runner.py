@@ -1,0 +1,109 @@
+"""What becomes of claims that can't be judged, on the machine's account."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from db.request_models import RequestRow
+from db.requests import Claim, Requests
+from evaluator.engine.local import LocalEngine
+from evaluator.sandbox import SandboxUnavailable
+from tests.web.service.conftest import Desk
+from web.service import runner as module
+from web.service.metrics import Metrics
+from web.service.reading import Reading, ReadingError, Text
+from web.service.runner import ATTEMPTS, Runner
+
+OWNER = "one"
+
+
+def no_engine() -> LocalEngine:
+    raise SandboxUnavailable("this machine gives no sandbox")
+
+
+@pytest.fixture
+def runner(desk: Desk) -> Iterator[Runner]:
+    made = Runner(desk.store, no_engine, desk.service.problems, desk.service.progress, Metrics(Requests(desk.store)), OWNER, 30.0)
+    yield made
+    made.close(0.0)
+
+
+def claimed(desk: Desk, attempts: int = 1) -> Claim:
+    """A request that has been claimed so often."""
+    desk.submit()
+    with desk.store.change() as connection:
+        connection.execute(update(RequestRow).where(RequestRow.state == "queued").values(attempts=attempts - 1))
+    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+    desk.service.progress.begin(claim.public_id)
+    return claim
+
+
+def end_of(desk: Desk, claim: Claim) -> dict[str, Any]:
+    answer: dict[str, Any] = desk.get(f"/v1/evaluations/{claim.public_id}").json()
+    return answer
+
+
+def test_what_ended_its_service_too_often_is_given_up_with_the_reason(desk: Desk, runner: Runner) -> None:
+    claim = claimed(desk, ATTEMPTS + 1)
+    assert runner._job(claim) is None
+    result = end_of(desk, claim)["result"]
+    assert (result["status"], result["category"]) == ("not_evaluated", "infrastructure_error")
+    assert f"begun {ATTEMPTS} times" in result["message"]
+
+
+@pytest.mark.parametrize(("attempts", "state"), [(1, "queued"), (ATTEMPTS, "done")])
+def test_a_problem_that_is_no_longer_there_is_tried_again_and_then_given_up(desk: Desk, runner: Runner, attempts: int, state: str) -> None:
+    claim = claimed(desk, attempts)
+    gone = Claim(claim.id, claim.public_id, claim.author, "gone", None, None, claim.body, claim.attempts)
+    assert runner._job(gone) is None
+    found = end_of(desk, claim)
+    assert (found["state"], found["attempts"]) == (state, attempts)
+    assert claim.public_id not in desk.service.progress.present()
+    if state == "done":
+        assert "no such problem" in found["result"]["message"]
+
+
+def test_options_of_another_version_cost_no_more_than_their_request(desk: Desk, runner: Runner) -> None:
+    claim = claimed(desk, ATTEMPTS)
+    odd = Claim(
+        claim.id, claim.public_id, claim.author, claim.problem, None, None, '{"source": "x", "options": {"old": 1}}', claim.attempts
+    )
+    assert runner._job(odd) is None
+    assert end_of(desk, claim)["result"]["category"] == "infrastructure_error"
+
+
+def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: Runner) -> None:
+    desk.submit(source="VALUE = 1\n")
+    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+    assert runner._job(claim) is None
+    assert end_of(desk, claim)["result"]["category"] == "missing_model_new"
+
+
+def test_judges_that_can_not_be_started_are_told_of_and_keep_no_claim(desk: Desk, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    claim = claimed(desk)
+    desk.service.runner = runner
+    runner.start()
+    deadline = time.monotonic() + 30
+    while desk.client.get("/healthz").status_code != 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert "no sandbox" in desk.client.get("/readyz").json()["error"]["message"]
+    assert end_of(desk, claim)["state"] == "queued"
+
+
+def test_the_process_that_reads_is_replaced_when_it_dies_and_given_up_when_it_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, text = Reading(), Text("x", "class ModelNew: ...", False, "softmax", "ada", None)
+    assert reading.read(text).rejection is None
+    assert reading._process is not None
+    reading._process.kill()
+    reading._process.join(10)
+    assert reading.read(text).rejection is None
+    monkeypatch.setattr("web.service.reading.READ_WITHIN_S", 0.0)
+    with pytest.raises(ReadingError, match="more than 0 s"):
+        reading.read(text)
+    assert reading._process is None
+    reading.close()

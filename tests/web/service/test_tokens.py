@@ -1,0 +1,129 @@
+"""Who may do what."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from db.request_models import TokenRow
+from db.store import Store
+from tests.web.service.conftest import GOOD, Desk
+from web.service import tokens as module
+from web.service.__main__ import main
+from web.service.tokens import Scope, Tokens, every, make, revoke
+
+
+def test_a_token_is_stored_as_a_hash_and_found_again(store: Store) -> None:
+    token = make(store, "ada", [Scope.READ], 5, 60)
+    with store.read() as connection:
+        (row,) = connection.execute(select(TokenRow.__table__)).all()
+    assert token.split("_")[2] not in " ".join(map(str, row))
+    grant = Tokens(store).grant(f"Bearer {token}")
+    assert grant is not None
+    assert (grant.author, grant.scopes, grant.per_day, grant.per_minute) == ("ada", frozenset({"read"}), 5, 60)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t[:0], lambda t: t[:-1], lambda t: t[:-1] + ("x" if t[-1] != "x" else "y"), lambda t: t.upper(), lambda t: t + "x"]
+)
+def test_what_is_not_quite_the_token_is_none(store: Store, change: Callable[[str], str]) -> None:
+    token, tokens = make(store, "ada", [Scope.READ]), Tokens(store)
+    assert tokens.grant(f"Bearer {token}") is not None
+    for authorization in (f"Bearer {change(token)}", f"Basic {token}", token):
+        assert tokens.grant(authorization) is None
+        assert tokens.remembered(authorization) is None
+
+
+def test_a_revoked_token_is_forgotten_soon(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    authorization, tokens = f"Bearer {make(store, 'ada', [Scope.READ])}", Tokens(store)
+    tokens.grant(authorization)
+    assert tokens.remembered(authorization) is not None
+    assert revoke(store, every(store)[0].public_id)
+    assert not revoke(store, every(store)[0].public_id)
+    monkeypatch.setattr(module, "REMEMBERED_S", 0.0)
+    assert tokens.remembered(authorization) is None
+    assert tokens.grant(authorization) is None
+
+
+def test_without_a_token_nothing_is_answered_and_no_body_is_read(desk: Desk) -> None:
+    body = {"problem": "softmax", "source": GOOD}
+    for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Bearer " + "x" * 10_000}):
+        for answer in (
+            desk.client.post("/v1/evaluations", json=body, headers=headers),
+            desk.client.post("/v1/evaluations", content=b"{" * 100, headers=headers),
+            desk.client.get("/v1/problems", headers=headers),
+            desk.client.get("/metrics", headers=headers),
+        ):
+            assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
+            assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_each_call_takes_its_scope(desk: Desk, tokens: Callable[..., str]) -> None:
+    public_id = desk.submit().json()["id"]
+    reader, submitter = tokens("ada", Scope.READ), tokens("ada", Scope.SUBMIT)
+    assert desk.submit(token=reader).status_code == 403
+    assert desk.client.delete(f"/v1/evaluations/{public_id}", headers=desk.headers(reader)).status_code == 403
+    for path in (f"/v1/evaluations/{public_id}", f"/v1/evaluations/{public_id}/events", "/v1/problems", "/v1/leaderboard"):
+        assert desk.get(path, submitter).status_code == 403
+    assert desk.get(f"/v1/evaluations/{public_id}", reader).status_code == 200
+    assert desk.client.delete(f"/v1/evaluations/{public_id}", headers=desk.headers(submitter)).status_code == 200
+
+
+def test_others_evaluations_are_not_there_but_for_an_administrator(desk: Desk, tokens: Callable[..., str]) -> None:
+    public_id = desk.submit("k").json()["id"]
+    bob, admin = tokens("bob", Scope.READ, Scope.SUBMIT), tokens("root", Scope.READ, Scope.SUBMIT, Scope.ADMIN)
+    path = f"/v1/evaluations/{public_id}"
+    assert [desk.get(path, bob).status_code, desk.get(f"{path}/events", bob).status_code] == [404, 404]
+    assert desk.client.delete(path, headers=desk.headers(bob)).status_code == 404
+    polled = desk.client.post("/v1/evaluations:poll", json={"ids": [public_id]}, headers=desk.headers(bob)).json()
+    assert polled["unknown"] == [public_id]
+    assert desk.submit("k", token=bob).json()["id"] != public_id
+    assert desk.get(path, admin).status_code == 200
+    assert desk.client.delete(path, headers=desk.headers(admin)).status_code == 200
+
+
+def test_the_author_is_the_tokens_whatever_the_code_says(desk: Desk) -> None:
+    desk.submit(source="# author: eve\n" + GOOD)
+    (claim,) = desk.requests.claim("one", 1, 30.0)
+    assert claim.author == "ada"
+
+
+def test_a_quota_holds_for_all_tokens_of_an_author(desk: Desk, tokens: Callable[..., str]) -> None:
+    one, two = (tokens("eve", Scope.SUBMIT, per_day=2) for _ in range(2))
+    assert [desk.submit(token=token).status_code for token in (one, two, one)] == [202, 202, 429]
+
+
+def test_a_rate_is_counted_by_the_call(desk: Desk, tokens: Callable[..., str]) -> None:
+    limited = tokens("eve", Scope.READ, per_minute=2)
+    assert [desk.get("/v1/leaderboard", limited).status_code for _ in range(3)] == [200, 200, 429]
+    answer = desk.get("/v1/leaderboard", limited)
+    assert answer.json()["error"]["code"] == "rate_limited"
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+
+
+def test_a_problem_that_comes_along_takes_a_scope_that_no_other_includes(desk: Desk, tokens: Callable[..., str]) -> None:
+    everything = tokens("root", *(scope for scope in Scope if scope is not Scope.REFERENCE))
+    answer = desk.submit(problem=None, reference={"source": "class Model: ..."}, token=everything)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+
+
+def test_tokens_are_made_listed_and_revoked_by_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = f"sqlite:///{tmp_path / 'x.db'}"
+    assert main(["--db", db, "token", "new", "--author", "ada", "--scope", "read,reference", "--quota", "10/day", "--rate", "6/min"]) == 0
+    made = capsys.readouterr()
+    assert "any code" in made.err
+    public_id = made.out.split("_")[1]
+    assert main(["--db", db, "token", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert public_id in listed and "10/day" in listed and "6/min" in listed and made.out.strip().split("_")[2] not in listed
+    assert main(["--db", db, "token", "revoke", public_id]) == 0
+    assert main(["--db", db, "token", "revoke", public_id]) == 2
+    assert main(["--db", db, "token", "list"]) == 0
+    assert "revoked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--scope", "everything"], ["--quota", "10/week"], ["--rate", "0"]])
+def test_tokens_that_make_no_sense_are_not_made(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--db", f"sqlite:///{tmp_path / 'x.db'}", "token", "new", "--author", "ada", *words])

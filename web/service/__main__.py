@@ -1,0 +1,90 @@
+"""`python -m web.service`: takes submissions over HTTP and judges them; `python -m web.service token …`: who may hand them in."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from db.store import Store
+
+EXIT_USAGE = 2
+MISSING = "The service needs {name}: pip install 'assay-judge[service]'."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serves until it is stopped, or looks after tokens. Returns the exit code: 0, or 2 where it can't be done."""
+    from db.error import StoreError
+    from db.store import Store
+    from evaluator.build.native import NativeBuildError
+    from evaluator.devices import DeviceError
+    from evaluator.problem import ProblemError
+    from evaluator.sandbox import SandboxUnavailable
+    from web.service.options import parser
+
+    options = parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    try:
+        with Store.open(options.db) as store:
+            return _token(store, options) if options.command else _serve(store, options)
+    except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError) as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return 0
+
+
+def _serve(store: "Store", options: argparse.Namespace) -> int:
+    from evaluator.plain import plain_line
+    from web.__main__ import listening
+
+    try:
+        from web.service.server import serve
+    except ImportError as error:
+        return _refuse(MISSING.format(name=error.name))
+    try:
+        listener = listening(options.host, options.port)
+    except OSError as error:
+        return _refuse(f"{options.host}, port {options.port}, can't be listened on: {error.strerror or error}. Name others.")
+    with listener:
+        host, port = listener.getsockname()[:2]
+        address = f"[{host}]" if ":" in host else host
+        _say(plain_line(f"{store.name} takes submissions at http://{address}:{port}/ until Ctrl-C"))
+        store.start_run(["python", "-m", "web.service"])
+        serve(options, store, listener)
+    return 0
+
+
+def _token(store: "Store", options: argparse.Namespace) -> int:
+    from evaluator.plain import plain_line
+    from web.service import tokens
+
+    if options.action == "new":
+        if tokens.Scope.REFERENCE in options.scope:
+            sys.stderr.write("Whoever has this token can run any code on this machine as the service's user.\n")
+        _say(tokens.make(store, options.author, options.scope, options.quota, options.rate))
+        return 0
+    if options.action == "revoke":
+        return 0 if tokens.revoke(store, options.id) else _refuse(f"There is no token {options.id} that is not revoked.")
+    for each in tokens.every(store):
+        quota = "any number" if each.per_day is None else f"{each.per_day}/day"
+        rate = "any number" if each.per_minute is None else f"{each.per_minute}/min"
+        ended = f"revoked {each.revoked_at:%Y-%m-%d %H:%M}" if each.revoked_at else "valid"
+        _say(plain_line(f"{each.public_id}  {each.author}  {each.scopes}  {quota}  {rate}  {each.created_at:%Y-%m-%d %H:%M}  {ended}"))
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _refuse(text: str) -> int:
+    from evaluator.plain import plain_line
+
+    sys.stderr.write(plain_line(text) + "\n")
+    return EXIT_USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""What is handed in on its way to the queue: checked, and accepted together with whatever else has come meanwhile.
+
+Being on disk is most of what accepting costs, and costs the same for one and for a hundred: so requests that come while one transaction
+is under way share the next.
+"""
+
+import asyncio
+import hashlib
+import json
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from anyio import to_thread
+from pydantic import ValidationError
+
+from db.acceptance import Accepted, Group, Offer, Outcome, Refusal
+from db.requests import Requests
+from web.service.errors import RefusedError, invalid, retry_after
+from web.service.models import Submit
+from web.service.problems import Inline, Problems
+from web.service.tokens import Grant, Scope
+
+MAX_TOGETHER = 64
+"""Groups in one transaction."""
+MAX_TOGETHER_CHARS = 64 << 20
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    group: Group
+    future: "asyncio.Future[list[Outcome]]"
+
+
+class Intake:
+    """Accepts submissions. Used from the event loop only."""
+
+    def __init__(self, requests: Requests, problems: Problems, limit: int, pause_s: Callable[[], float], wake: Callable[[], None]) -> None:
+        """limit: requests that may wait. pause_s: what to tell those to wait who come when it is reached. wake: called after each
+        transaction that may have brought something to be judged."""
+        self._requests, self._problems, self._limit, self._pause_s, self._wake = requests, problems, limit, pause_s, wake
+        self._waiting: deque[_Waiting] = deque()
+        self._writer: asyncio.Task[None] | None = None
+
+    async def offer(self, grant: Grant, asked: Any) -> Offer:
+        """What is to be accepted of a submission as it came in JSON. Raises RefusedError."""
+        try:
+            submit = asked if isinstance(asked, Submit) else Submit.model_validate(asked)
+        except ValidationError as error:
+            raise invalid(error) from error
+        inline = await self._check(grant, submit)
+        content = submit.model_dump(mode="json", exclude={"idempotency_key", "reference", "problem", "sample_id"}, exclude_defaults=True)
+        name = inline.name if inline else self._problems.named(submit.problem or "")
+        identity = [name, inline.sha256 if inline else None, submit.sample_id, content]
+        return Offer(
+            public_id=uuid.uuid4().hex,
+            idempotency_key=submit.idempotency_key,
+            fingerprint=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
+            problem=name,
+            reference=(inline.sha256, inline.source) if inline else None,
+            sample_id=submit.sample_id,
+            body=json.dumps(content),
+        )
+
+    async def _check(self, grant: Grant, submit: Submit) -> Inline | None:
+        """Raises RefusedError."""
+        if submit.reference is not None:
+            if Scope.REFERENCE not in grant.scopes:
+                text = "A problem that comes with its submission runs as trusted code: that takes the scope reference."
+                raise RefusedError(HTTPStatus.FORBIDDEN, "forbidden", text)
+            inline = Inline.of(submit.reference.source)
+            await to_thread.run_sync(self._problems.check_inline, inline, submit.options)
+            return inline
+        name = self._problems.named(submit.problem or "")
+        check = partial(self._problems.check, name, submit.options)
+        if self._problems.is_ready(name, submit.options):
+            check()
+        else:
+            await to_thread.run_sync(check)
+        return None
+
+    async def accept(self, grant: Grant, offers: Sequence[Offer]) -> list[Outcome]:
+        """What becomes of each; on disk when this returns. Raises StoreError."""
+        future: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(Group(grant.author, grant.per_day, tuple(offers)), future))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+        return await future
+
+    async def _write(self) -> None:
+        while self._waiting:
+            batch, size = [self._waiting.popleft()], 0
+            while self._waiting and len(batch) < MAX_TOGETHER and size < MAX_TOGETHER_CHARS:
+                batch.append(self._waiting.popleft())
+                size += sum(len(offer.body) for offer in batch[-1].group.offers)
+            try:
+                found = await to_thread.run_sync(self._requests.accept, [each.group for each in batch], self._limit)
+            # Whoever waits has to hear of it, whatever it was.
+            except BaseException as error:
+                for each in batch:
+                    if not each.future.done():
+                        each.future.set_exception(error)
+                if not isinstance(error, Exception):
+                    raise
+                continue
+            for each, outcomes in zip(batch, found, strict=True):
+                if not each.future.done():
+                    each.future.set_result(outcomes)
+            self._wake()
+
+    def refusal(self, grant: Grant, why: Refusal) -> RefusedError:
+        """What is said to whoever is refused."""
+        if why is Refusal.CONFLICT:
+            return RefusedError(HTTPStatus.CONFLICT, why, "This idempotency key was used for something else.")
+        if why is Refusal.QUOTA:
+            text = f"The quota of {grant.per_day} submissions a day does not have room for this."
+            return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, why, text, headers=retry_after(_until_tomorrow_s()))
+        text = f"At most {self._limit} requests may wait."
+        return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, why, text, headers=retry_after(self._pause_s()))
+
+
+def accepted(outcomes: Sequence[Outcome]) -> int:
+    """How many of them are new."""
+    return sum(isinstance(outcome, Accepted) and not outcome.replayed for outcome in outcomes)
+
+
+def _until_tomorrow_s() -> float:
+    now = datetime.now(UTC)
+    return ((now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0) - now).total_seconds()

@@ -1,0 +1,49 @@
+"""How much one may send: bytes of a body, and calls in a minute."""
+
+import time
+from http import HTTPStatus
+
+from fastapi import Request
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from web.service.errors import RefusedError, retry_after
+from web.service.tokens import Grant
+
+
+class Rates:
+    """Counts the calls of each token in this process over the last minute."""
+
+    def __init__(self) -> None:
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+
+    def count(self, grant: Grant) -> None:
+        """Raises RefusedError where this call is one too many."""
+        if grant.per_minute is None:
+            return
+        rate = RateLimitItemPerMinute(grant.per_minute)
+        if not self._limiter.hit(rate, grant.public_id):
+            wait_s = self._limiter.get_window_stats(rate, grant.public_id).reset_time - time.time()
+            message = f"This token may make {grant.per_minute} calls a minute."
+            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", message, headers=retry_after(wait_s))
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, of at most so many bytes, which has to be JSON by its type. Raises RefusedError."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Send application/json.")
+    too_large = RefusedError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", f"A body has at most {limit:,} bytes.", headers={"Connection": "close"}
+    )
+    told = request.headers.get("content-length", "0")
+    if told.isdecimal() and int(told) > limit:
+        raise too_large
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > limit:
+            raise too_large
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,159 @@
+"""Where evaluations are, as the threads that judge tell it, and the way for the event loop to wait until something has changed."""
+
+import asyncio
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Collection
+
+from anyio import to_thread
+
+from db.error import StoreError
+from db.requests import Requests
+
+MAX_ENDED = 2000
+"""Evaluations that have ended and whose stages are still known."""
+LOOK_S = 1.0
+"""How often it is looked for what other processes have done."""
+log = logging.getLogger(__name__)
+
+
+class Progress:
+    """The stages of this process's evaluations. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stages: OrderedDict[str, list[str]] = OrderedDict()
+        self._open: set[str] = set()
+        self._watch: Watch | None = None
+
+    def tell(self, watch: "Watch | None") -> None:
+        """Who is to hear of changes."""
+        self._watch = watch
+
+    def begin(self, public_id: str) -> None:
+        """It has been claimed."""
+        with self._lock:
+            self._open.add(public_id)
+            self._stages[public_id] = []
+            while len(self._stages) > MAX_ENDED + len(self._open):
+                self._stages.popitem(last=False)
+        self._changed(public_id)
+
+    def enter(self, public_id: str, stage: str) -> None:
+        """It is in this stage now."""
+        with self._lock:
+            self._stages.setdefault(public_id, []).append(stage)
+        self._changed(public_id)
+
+    def end(self, public_id: str) -> None:
+        """It is this process's no longer."""
+        with self._lock:
+            self._open.discard(public_id)
+        self._changed(public_id)
+
+    def present(self) -> dict[str, str | None]:
+        """All that are this process's, with the stage that each is in, if any."""
+        with self._lock:
+            return {public_id: stages[-1] if (stages := self._stages.get(public_id)) else None for public_id in self._open}
+
+    def stages(self, public_id: str) -> tuple[str, ...]:
+        """All stages that it has entered in this process, since it was last claimed."""
+        with self._lock:
+            return tuple(self._stages.get(public_id, ()))
+
+    def _changed(self, public_id: str) -> None:
+        if (watch := self._watch) is not None:
+            watch.notify(public_id)
+
+
+class Watch:
+    """Lets coroutines wait for changes of requests, be they of this process or of others. Belongs to one event loop."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests, self._loop = requests, asyncio.get_running_loop()
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._seen: dict[str, tuple[str, str | None]] = {}
+        self._closed = False
+        self._looking = asyncio.create_task(self._look())
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody should wait any longer."""
+        return self._closed
+
+    def close(self) -> None:
+        """Wake all who wait, for good."""
+        self._closed = True
+        self._looking.cancel()
+        for public_id in list(self._waiting):
+            self._wake(public_id)
+
+    def notify(self, public_id: str) -> None:
+        """From any thread: something has changed there."""
+        if not self._closed:
+            self._loop.call_soon_threadsafe(self._wake, public_id)
+
+    def listen(self, public_ids: Collection[str]) -> "Listener":
+        """What hears of changes from now on. Use as a context manager."""
+        return Listener(self, public_ids)
+
+    def add(self, public_id: str, event: asyncio.Event) -> None:
+        """Set the event at changes of that request."""
+        self._waiting.setdefault(public_id, set()).add(event)
+
+    def remove(self, public_id: str, event: asyncio.Event) -> None:
+        """The opposite."""
+        events = self._waiting.get(public_id, set())
+        events.discard(event)
+        if not events:
+            self._waiting.pop(public_id, None)
+            self._seen.pop(public_id, None)
+
+    def _wake(self, public_id: str) -> None:
+        for event in self._waiting.get(public_id, ()):
+            event.set()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            waiting = list(self._waiting)
+            if not waiting:
+                continue
+            try:
+                found = await to_thread.run_sync(self._requests.find, waiting)
+            except StoreError as error:
+                log.warning("%s", error)
+                continue
+            for public_id, request in found.items():
+                state = (request.state, request.stage)
+                if public_id in self._waiting and self._seen.get(public_id) != state:
+                    self._seen[public_id] = state
+                    self._wake(public_id)
+
+
+class Listener:
+    """Hears of changes of some requests while it is entered, from the beginning on."""
+
+    def __init__(self, watch: Watch, public_ids: Collection[str]) -> None:
+        self._watch, self._public_ids, self._event = watch, tuple(public_ids), asyncio.Event()
+
+    def __enter__(self) -> "Listener":
+        for public_id in self._public_ids:
+            self._watch.add(public_id, self._event)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for public_id in self._public_ids:
+            self._watch.remove(public_id, self._event)
+
+    async def wait(self, within_s: float) -> bool:
+        """Whether something has changed since it was entered, or since the last time."""
+        if self._watch.closed:
+            return False
+        try:
+            await asyncio.wait_for(self._event.wait(), within_s)
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True

@@ -1,0 +1,90 @@
+"""A service process from its start to its end."""
+
+import argparse
+import os
+import secrets
+import socket
+import threading
+import time
+from types import FrameType
+
+import uvicorn
+
+from db.calibrations import newest
+from db.requests import Requests
+from db.store import Store
+from evaluator.build.cache import default_root
+from evaluator.devices import choose_all
+from evaluator.engine.local import LocalEngine
+from evaluator.engine.options import of_this_machine
+from evaluator.problem import discover
+from web.service.app import create_app
+from web.service.metrics import Metrics
+from web.service.options import level_of
+from web.service.priority import yielding
+from web.service.problems import Problems
+from web.service.progress import Progress
+from web.service.runner import Runner
+from web.service.state import Bounds, Service
+
+CLOSE_WITHIN_S = 5
+
+
+def serve(options: argparse.Namespace, store: Store, listener: socket.socket) -> None:
+    """Serve until a signal says otherwise. Raises DeviceError, ProblemError."""
+    devices, stands_in = choose_all(options.device)
+    problems = Problems(discover(options.reference), default_root() / "references", devices[0])
+    progress = Progress()
+    service = Service(store, problems, progress, Metrics(Requests(store)), None, Bounds(options.max_body << 20, options.queue))
+
+    def engine() -> LocalEngine:
+        calibrations = newest(store, [device.unique_id for device in devices])
+        return LocalEngine(of_this_machine(devices, stands_in, options.jobs, level_of(options), calibrations))
+
+    if not options.accept_only:
+        owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(8)}"
+        service.runner = Runner(store, engine, problems, progress, service.metrics, owner, options.lease)
+        service.runner.start()
+    threading.Thread(target=yielding, args=(problems.load_all,), name="problems", daemon=True).start()
+    config = uvicorn.Config(
+        create_app(service), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=CLOSE_WITHIN_S
+    )
+    try:
+        _Server(config, service, options.grace).run(sockets=[listener])
+    finally:
+        if service.runner is not None:
+            service.runner.close(0.0)
+        problems.close()
+
+
+class _Server(uvicorn.Server):
+    """At the first signal, takes nothing new and finishes what is under way while it goes on to answer; at the second, ends."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, grace_s: float) -> None:
+        super().__init__(config)
+        self._service, self._grace_s = service, grace_s
+        self._end_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called for SIGINT and SIGTERM."""
+        if self._service.stopping:
+            super().handle_exit(sig, frame)
+            return
+        self._service.stopping = True
+        if self._service.runner is not None:
+            self._service.runner.drain()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second; whether to end."""
+        if self._service.stopping and self._is_finished():
+            self._service.watch.close()
+            return True
+        return await super().on_tick(counter)
+
+    def _is_finished(self) -> bool:
+        """Whether nothing is under way any more, or all the time is over that was granted."""
+        now = time.monotonic()
+        if self._end_at is None:
+            self._end_at = now + self._grace_s
+        runner = self._service.runner
+        return runner is None or runner.idle or now >= self._end_at

@@ -1,0 +1,91 @@
+"""The calls that tell of everything else: problems, leaderboard, health, figures."""
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Response
+
+from db.error import StoreError
+from db.leaderboard import leaderboard
+from web.service.calls import answers
+from web.service.errors import RefusedError, retry_after
+from web.service.models import Health, Leaderboard, Name, Problem, Problems, Ranked
+from web.service.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
+from web.service.tokens import Scope
+
+router = APIRouter()
+Filter = Annotated[Name | None, Query()]
+FAILURES = 3
+"""How often in a row the judges may fail to start before the process should be restarted."""
+
+
+@router.get("/v1/problems", summary="The problems that there are", responses=answers(422))
+async def problems(service: ServiceOf, grant: Reader) -> Problems:  # noqa: ARG001 - it is asked for
+    """Those that submissions can name; what they are about is in their files."""
+    found = []
+    for name in service.problems.known:
+        facts = service.problems.loaded(name)
+        if facts is None:
+            found.append(Problem(name=name, sha256=None, cases=[], precision=None, default_case=None))
+        else:
+            default = service.problems.default_case(facts)
+            cases = list(facts.case_names)
+            found.append(Problem(name=name, sha256=facts.sha256, cases=cases, precision=facts.precision, default_case=default))
+    return Problems(problems=found)
+
+
+@router.get("/v1/leaderboard", summary="The ranking by speedup", responses=answers(422))
+async def ranking(
+    service: ServiceOf,
+    grant: Reader,  # noqa: ARG001 - it is asked for
+    problem: Filter = None,
+    author: Filter = None,
+    device: Filter = None,
+    case: Filter = None,
+    precision: Filter = None,
+    protocol: Filter = None,
+    top: Annotated[int, Query(ge=1, le=1000, description="Ranks up to this number on each board.")] = 100,
+) -> Leaderboard:
+    """The best of each author for each problem, set of shapes, device and precision."""
+
+    def rows() -> list[Ranked]:
+        found = leaderboard(service.store, problem, author, device, case, precision, protocol, top=top)
+        return [Ranked.model_validate(asdict(row)) for row in found]
+
+    return Leaderboard(rows=await to_thread.run_sync(rows))
+
+
+@router.get("/healthz", summary="Whether the process should live on", responses={503: answers()[503]})
+async def health(service: ServiceOf) -> Health:
+    """503 where it should be restarted."""
+    if service.runner is not None and service.runner.failures >= FAILURES:
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", service.runner.trouble)
+    return Health(status="ok")
+
+
+@router.get("/readyz", summary="Whether it takes submissions", responses={503: answers()[503]})
+async def ready(service: ServiceOf) -> Health:
+    """503 where it should be sent nothing: while it starts, while it stops, and without its database."""
+    if service.stopping:
+        text = "The service is stopping."
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, headers=retry_after(STOPPING_PAUSE_S))
+    if service.runner is not None and service.runner.trouble:
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", service.runner.trouble, headers=retry_after(STOPPING_PAUSE_S))
+    if not service.problems.all_loaded:
+        text = "The problems are being loaded."
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", text, headers=retry_after(STOPPING_PAUSE_S))
+    await to_thread.run_sync(service.requests.find, ["0" * 32])
+    return Health(status="ok")
+
+
+@router.get("/metrics", summary="Figures for a monitoring system", response_class=Response, responses=answers())
+async def metrics(service: ServiceOf, grant: AnyGrant) -> Response:
+    """In Prometheus' text form."""
+    needs(grant, Scope.METRICS)
+    try:
+        text = await to_thread.run_sync(service.metrics.text)
+    except StoreError as error:
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "The queue can't be counted.") from error
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
