@@ -36,7 +36,7 @@ class Shaping:
     disqualified: float = -1.0
     """All that cheating gets: less than anything else."""
     unranked: float = 0.0
-    """All that a right answer gets that is not ranked: it owes nothing to a kernel of its own, or the problem accepts what takes no work."""
+    """All that a right answer gets that is not ranked: it owes nothing to a kernel of its own, or the problem takes no work."""
     built: float = 0.1
     ran: float = 0.1
     """It came to an answer, though perhaps not the right one."""

@@ -32,10 +32,8 @@ def reward_func(completions: Sequence[Completion], problem: Sequence[str], **_co
     return [reward.value for reward in client().score([text_of(completion) for completion in completions], problem)]
 
 
-def compute_score_batch(
-    data_sources: Sequence[str], solution_strs: Sequence[str], ground_truths: Sequence[str], extra_infos: Sequence[Any], **_options: Any
-) -> list[dict[str, float]]:
-    """For verl: each reward with its parts, which verl writes into its log."""
+def compute_score_batch(solution_strs: Sequence[str], ground_truths: Sequence[str], **_columns: Any) -> list[dict[str, float]]:
+    """For verl, which gives its arguments by their names: each reward with what belongs into the log."""
     rewards = client().score(solution_strs, ground_truths)
     return [
         {"score": reward.value, "correct": float(reward.parts.correct > 0), "speedup": reward.evaluation.speedup or 0.0}
