@@ -19,7 +19,7 @@ from assay_client.shaping import Reward, Shaping, reward
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8400"
-ANSWER_S = 30.0
+ANSWER_S = 60.0
 """How long an answer may take that the service does not hold back."""
 
 

@@ -123,6 +123,7 @@ def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flo
         if len(told.get("items", ())) != len(part):
             raise UnexpectedAnswerError(f"a batch of {len(part)} was not answered with as many items")
         accepted += [_taken(item, len(accepted) + number) for number, item in enumerate(told["items"])]
+        most = min(MAX_ITEMS, 2 * most)
     return accepted
 
 
@@ -143,7 +144,7 @@ def _taken(item: Mapping[str, Any], number: int) -> _Accepted:
     error = item.get("error")
     if error:
         raise refusal(item["status"], error["code"], error["message"], error.get("details", ()), place=f"submission {number}")
-    return _accepted(item["evaluation"])
+    return _accepted(item.get("evaluation") or {})
 
 
 def _accepted(told: Mapping[str, Any]) -> _Accepted:
@@ -198,10 +199,10 @@ def cancel(public_id: str, settings: Settings) -> Flow[Evaluation]:
 def problems(settings: Settings) -> Flow[list[Problem]]:
     """Raises ServiceError."""
     told = yield from exchange(Call("GET", "/v1/problems"), settings.patience)
-    return [Problem.of(each) for each in told["problems"]]
+    return [Problem.of(each) for each in told.get("problems", ())]
 
 
 def leaderboard(filters: Mapping[str, str], settings: Settings) -> Flow[list[Mapping[str, Any]]]:
     """The rows that pass the filters. Raises ServiceError."""
     told = yield from exchange(Call("GET", "/v1/leaderboard", query=filters), settings.patience)
-    return list(told["rows"])
+    return list(told.get("rows", ()))

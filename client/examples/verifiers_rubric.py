@@ -6,7 +6,7 @@
     def load_environment(dataset):  # with columns prompt and info={"problem": NAME}
         return vf.SingleTurnEnv(dataset=dataset, rubric=vf.Rubric(funcs=FUNCS, weights=WEIGHTS))
 
-The first function asks the service; the others read what it left in the rollout's state, and are there to be watched: they weigh nothing.
+The first function is the reward; the others are there to be watched and weigh nothing.
 The service's address and the token come from ASSAY_URL and ASSAY_TOKEN.
 """
 
@@ -17,8 +17,12 @@ from weakref import WeakKeyDictionary
 
 from assay_client import AsyncClient, Reward
 
+Completion = str | Sequence[Mapping[str, Any]]
+Info = Mapping[str, Any]
+State = MutableMapping[str, Any]
+
 KEY = "assay"
-"""Under which a rollout's state holds its reward with all that it rests on."""
+"""Under which a rollout's state holds its reward, with all that it rests on."""
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
 
 
@@ -30,27 +34,27 @@ def client() -> AsyncClient:
     return _clients[loop]
 
 
-async def kernel_reward(
-    completion: str | Sequence[Mapping[str, Any]], info: Mapping[str, Any], state: MutableMapping[str, Any], **_rest: Any
-) -> float:
+async def kernel_reward(completion: Completion, info: Info, state: State, **_rest: Any) -> float:
     """The reward of one rollout. Raises where it can't be judged."""
-    text = completion if isinstance(completion, str) else str(completion[-1]["content"])
-    (reward,) = await client().score([text], info["problem"])
-    state[KEY] = reward
-    return reward.value
+    return (await judged(completion, info, state)).value
 
 
-async def is_correct(state: Mapping[str, Any], **_rest: Any) -> float:
+async def is_correct(completion: Completion, info: Info, state: State, **_rest: Any) -> float:
     """1 for a right answer by a kernel of its own."""
-    return float(_reward(state).parts.correct > 0)
+    return float((await judged(completion, info, state)).parts.correct > 0)
 
 
-async def speedup(state: Mapping[str, Any], **_rest: Any) -> float:
+async def speedup(completion: Completion, info: Info, state: State, **_rest: Any) -> float:
     """Over the reference; 0 where it was not timed."""
-    return _reward(state).evaluation.speedup or 0.0
+    return (await judged(completion, info, state)).evaluation.speedup or 0.0
 
 
-def _reward(state: Mapping[str, Any]) -> Reward:
+async def judged(completion: Completion, info: Info, state: State) -> Reward:
+    """The rollout's reward. A rubric may call its functions side by side: who asks first does not matter, as the service judges the same
+    response once."""
+    if KEY not in state:
+        text = completion if isinstance(completion, str) else str(completion[-1]["content"])
+        (state[KEY],) = await client().score([text], info["problem"])
     reward: Reward = state[KEY]
     return reward
 

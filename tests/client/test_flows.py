@@ -15,6 +15,7 @@ from assay_client import (
     QuotaExceededError,
     Settings,
     Submission,
+    UnexpectedAnswerError,
     UnknownProblemError,
     flows,
 )
@@ -264,3 +265,11 @@ def test_a_key_follows_from_the_content_alone() -> None:
     others = [Submission(response="a", problem="p"), Submission(source="a", problem="q"), Submission(source="a", problem="p", sample_id=1)]
     others += [Submission(source="a", reference="p"), Submission(source="a", problem="p", options=options(1.0))]
     assert len({each.key_in("") for each in [one, *others]}) == 6
+
+
+def test_what_is_not_an_evaluation_is_told_to_be_none() -> None:
+    for answer in ({"items": []}, {"items": [{"status": 202}, {"status": 202, "evaluation": {"id": "a"}}]}):
+        flow = flows.settle(answers(2), SETTINGS)
+        next(flow)
+        with pytest.raises(UnexpectedAnswerError):
+            flow.send(Answer(202, answer))

@@ -144,7 +144,7 @@ def test_the_example_for_trl_and_verl() -> None:
 @pytest.mark.usefixtures("environment")
 def test_the_example_for_verifiers() -> None:
     async def rollout(text: str) -> dict[str, float]:
-        """As a rubric does it: each function gets, by name, what it asks for."""
+        """As a rubric does it: each function gets, by name, what it asks for, side by side with the others."""
         state: dict[str, Any] = {}
         known = {
             "prompt": [],
@@ -153,12 +153,13 @@ def test_the_example_for_verifiers() -> None:
             "info": {"problem": "double"},
             "state": state,
         }
-        found = {}
+        called = []
         for func in verifiers_rubric.FUNCS:
             wanted = inspect.signature(func).parameters
             takes_all = any(each.kind is each.VAR_KEYWORD for each in wanted.values())
-            found[func.__name__] = await func(**(known if takes_all else {name: known[name] for name in wanted}))
-        return found
+            called.append(func(**(known if takes_all else {name: known[name] for name in wanted})))
+        values = await asyncio.gather(*called)
+        return {func.__name__: value for func, value in zip(verifiers_rubric.FUNCS, values, strict=True)}
 
     async def rollouts() -> list[dict[str, float]]:
         found = await asyncio.gather(rollout(WRONG), rollout(BORROWED))
