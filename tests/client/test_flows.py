@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from assay_client import (
@@ -268,8 +268,9 @@ def test_a_key_follows_from_the_content_alone() -> None:
 
 
 def test_what_is_not_an_evaluation_is_told_to_be_none() -> None:
-    for answer in ({"items": []}, {"items": [{"status": 202}, {"status": 202, "evaluation": {"id": "a"}}]}):
+    wrong: list[list[dict[str, Any]]] = [[], [{"status": 202}, {"status": 202, "evaluation": {"id": "a"}}]]
+    for items in wrong:
         flow = flows.settle(answers(2), SETTINGS)
         next(flow)
         with pytest.raises(UnexpectedAnswerError):
-            flow.send(Answer(202, answer))
+            flow.send(Answer(202, {"items": items}))
