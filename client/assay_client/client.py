@@ -1,0 +1,232 @@
+"""The clients: one that blocks, one for asyncio. All that they decide is in the flows."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from assay_client import flows
+from assay_client.errors import AssayError, NotEvaluatedError
+from assay_client.flow import Answer, Call, Flow, Lost, Pause
+from assay_client.flows import Settings
+from assay_client.models import Evaluation, Options, Problem, Submission
+from assay_client.shaping import Reward, Shaping, reward
+
+T = TypeVar("T")
+DEFAULT_URL = "http://127.0.0.1:8400"
+ANSWER_S = 60.0
+"""How long an answer may take that the service does not hold back."""
+
+
+class _Base:
+    """What both clients have in common: the address, the token, and how calls and answers look to httpx."""
+
+    def __init__(self, url: str | None = None, token: str | None = None, settings: Settings | None = None) -> None:
+        """url, token: by default those of the environment variables ASSAY_URL and ASSAY_TOKEN. Raises AssayError without a token, or for
+        an address that is none."""
+        self.url = (url or os.environ.get("ASSAY_URL") or DEFAULT_URL).rstrip("/")
+        self.settings = settings or Settings()
+        token = token or os.environ.get("ASSAY_TOKEN")
+        if not token:
+            raise AssayError("give a token, or set ASSAY_TOKEN; the service's operator makes one: python -m web.service token new")
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise AssayError("that is no token: it has characters that no token has")
+        if not self.url.startswith(("http://", "https://")):
+            raise AssayError(f"an address begins with http:// or https://: {self.url!r}")
+        self._headers = {"Authorization": f"Bearer {token}", "User-Agent": "assay-client"}
+
+    def _kwargs(self, call: Call) -> dict[str, Any]:
+        headers = {**call.headers, **({"Content-Type": "application/json"} if call.body is not None else {})}
+        return {
+            "method": call.method,
+            "url": call.path,
+            "content": None if call.body is None else json.dumps(call.body).encode(),
+            "params": dict(call.query) or None,
+            "headers": headers,
+            "timeout": httpx.Timeout(ANSWER_S + call.wait_s, connect=10.0),
+        }
+
+    def _lost(self, error: httpx.TransportError) -> Lost:
+        return Lost(f"no answer from {self.url} ({type(error).__name__}: {error})")
+
+
+def _answer(response: httpx.Response) -> Answer:
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    return Answer(response.status_code, body, response.headers.get("Retry-After"))
+
+
+def _submissions(
+    responses: Sequence[str], problem: str | Sequence[str], options: Options | None, keys: Sequence[str] | None
+) -> list[Submission]:
+    """Raises ValueError where there are not as many problems or keys as responses."""
+    problems = [problem] * len(responses) if isinstance(problem, str) else problem
+    given = [None] * len(responses) if keys is None else keys
+    rows = zip(responses, problems, given, strict=True)
+    return [Submission(response=response, problem=name, options=options or Options(), key=key) for response, name, key in rows]
+
+
+def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None) -> list[Reward]:
+    """Raises NotEvaluatedError, with the rewards that there are, where one has no verdict."""
+    rewards = [reward(evaluation, shaping) if evaluation.judged else None for evaluation in evaluations]
+    complete = [each for each in rewards if each is not None]
+    if len(complete) < len(rewards):
+        raise NotEvaluatedError([evaluation for evaluation in evaluations if not evaluation.judged], rewards)
+    return complete
+
+
+class Client(_Base):
+    """Calls a judging service, and blocks meanwhile. A context manager; may be used by several threads."""
+
+    def __init__(self, url: str | None = None, token: str | None = None, settings: Settings | None = None) -> None:
+        super().__init__(url, token, settings)
+        self._http = httpx.Client(base_url=self.url, headers=self._headers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def score(
+        self,
+        responses: Sequence[str],
+        problem: str | Sequence[str],
+        *,
+        options: Options | None = None,
+        shaping: Shaping | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> list[Reward]:
+        """The reward of each response, in the order given. problem: one for all, or one for each. keys: idempotency keys, one for each; by
+        default they follow from the content, so that the same response to the same problem is judged once and for all.
+        Raises ServiceError, NotFinishedError, and NotEvaluatedError where one has no verdict after all."""
+        return _rewards(self.evaluate(_submissions(responses, problem, options, keys)), shaping)
+
+    def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
+        """What becomes of each, in the order given; also of those that have no verdict. Raises ServiceError, NotFinishedError."""
+        return self._run(flows.settle(submissions, self.settings))
+
+    def submit(self, submission: Submission) -> Evaluation:
+        """Hand in one, and don't wait for its end. Raises ServiceError."""
+        return self._run(flows.submit(submission, self.settings))
+
+    def get(self, public_id: str, wait_s: float = 0.0) -> Evaluation:
+        """Ask after one, and wait up to so long (60 s at most) for its end. Raises ServiceError."""
+        return self._run(flows.get(public_id, wait_s, self.settings))
+
+    def cancel(self, public_id: str) -> Evaluation:
+        """Raises ServiceError; ConflictError where it is done."""
+        return self._run(flows.cancel(public_id, self.settings))
+
+    def problems(self) -> list[Problem]:
+        """What there is to answer. Raises ServiceError."""
+        return self._run(flows.problems(self.settings))
+
+    def leaderboard(self, **filters: str) -> list[Mapping[str, Any]]:
+        """Rows of the leaderboard. Raises ServiceError."""
+        return self._run(flows.leaderboard(filters, self.settings))
+
+    def _run(self, flow: Flow[T]) -> T:
+        reply: Answer | Lost | None = None
+        while True:
+            try:
+                step = flow.send(reply)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                reply = None
+            else:
+                reply = self._send(step)
+
+    def _send(self, call: Call) -> Answer | Lost:
+        try:
+            return _answer(self._http.request(**self._kwargs(call)))
+        except httpx.TransportError as error:
+            return self._lost(error)
+
+
+class AsyncClient(_Base):
+    """As Client, for asyncio; one for each event loop."""
+
+    def __init__(self, url: str | None = None, token: str | None = None, settings: Settings | None = None) -> None:
+        super().__init__(url, token, settings)
+        self._http = httpx.AsyncClient(base_url=self.url, headers=self._headers)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def score(
+        self,
+        responses: Sequence[str],
+        problem: str | Sequence[str],
+        *,
+        options: Options | None = None,
+        shaping: Shaping | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> list[Reward]:
+        """As Client.score."""
+        return _rewards(await self.evaluate(_submissions(responses, problem, options, keys)), shaping)
+
+    async def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
+        """As Client.evaluate."""
+        return await self._run(flows.settle(submissions, self.settings))
+
+    async def submit(self, submission: Submission) -> Evaluation:
+        """As Client.submit."""
+        return await self._run(flows.submit(submission, self.settings))
+
+    async def get(self, public_id: str, wait_s: float = 0.0) -> Evaluation:
+        """As Client.get."""
+        return await self._run(flows.get(public_id, wait_s, self.settings))
+
+    async def cancel(self, public_id: str) -> Evaluation:
+        """As Client.cancel."""
+        return await self._run(flows.cancel(public_id, self.settings))
+
+    async def problems(self) -> list[Problem]:
+        """As Client.problems."""
+        return await self._run(flows.problems(self.settings))
+
+    async def leaderboard(self, **filters: str) -> list[Mapping[str, Any]]:
+        """As Client.leaderboard."""
+        return await self._run(flows.leaderboard(filters, self.settings))
+
+    async def _run(self, flow: Flow[T]) -> T:
+        reply: Answer | Lost | None = None
+        while True:
+            try:
+                step = flow.send(reply)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                reply = None
+            else:
+                reply = await self._send(step)
+
+    async def _send(self, call: Call) -> Answer | Lost:
+        try:
+            return _answer(await self._http.request(**self._kwargs(call)))
+        except httpx.TransportError as error:
+            return self._lost(error)

@@ -1,0 +1,116 @@
+"""What can go wrong between here and a verdict, each with one sentence that says what to do."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay_client.models import Evaluation
+    from assay_client.shaping import Reward
+
+
+class AssayError(Exception):
+    """Any failure of this client's."""
+
+
+class ServiceError(AssayError):
+    """A call did not come to what it was for."""
+
+    code = ""
+    passing = False
+    """Whether the same call may succeed later."""
+    retry_after_s: float | None = None
+
+
+class UnreachableError(ServiceError):
+    """No answer came: nobody listens there, the connection broke, or the time was over."""
+
+    passing = True
+
+
+class UnexpectedAnswerError(ServiceError):
+    """An answer came that is not a judging service's."""
+
+
+class RefusedError(ServiceError):
+    """The service answered with an error."""
+
+    def __init__(
+        self, status: int, code: str, message: str, details: Sequence[str] = (), retry_after_s: float | None = None, place: str = ""
+    ) -> None:
+        """place: which call or submission it is about."""
+        lines = "".join(f"\n  {line}" for line in details)
+        super().__init__(f"{place + ': ' if place else ''}{status} {code or 'error'}: {message}{lines}")
+        self.status, self.code, self.message, self.details = status, code, message, tuple(details)
+        self.retry_after_s = retry_after_s
+
+
+class UnauthorizedError(RefusedError):
+    """The token is missing, unknown or revoked."""
+
+
+class ForbiddenError(RefusedError):
+    """The token lacks a scope."""
+
+
+class NotFoundError(RefusedError):
+    """No such evaluation, for this author."""
+
+
+class ConflictError(RefusedError):
+    """The key was used for something else, or the evaluation is done and can't be cancelled."""
+
+
+class InvalidRequestError(RefusedError):
+    """The request makes no sense, and never will: a field, a case, an option, its size."""
+
+
+class UnknownProblemError(InvalidRequestError):
+    """The service has no problem of that name."""
+
+
+class BusyError(RefusedError):
+    """The service can't take it now: too many calls, a full queue, a database that is gone, a restart."""
+
+    passing = True
+
+
+class QuotaExceededError(BusyError):
+    """The author's quota for today has no room for it; `retry_after_s` reaches to the next day."""
+
+
+_OF_CODE: dict[str, type[RefusedError]] = {"unknown_problem": UnknownProblemError, "quota_exceeded": QuotaExceededError}
+_OF_STATUS: dict[int, type[RefusedError]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    **dict.fromkeys((400, 405, 413, 415, 422), InvalidRequestError),
+    **dict.fromkeys((429, 500, 502, 503, 504), BusyError),
+}
+
+
+def refusal(
+    status: int, code: str, message: str, details: Sequence[str] = (), retry_after_s: float | None = None, place: str = ""
+) -> RefusedError:
+    """The error for an answer of that status and code."""
+    kind = _OF_CODE.get(code) or _OF_STATUS.get(status, RefusedError)
+    return kind(status, code, message, details, retry_after_s, place)
+
+
+class NotFinishedError(AssayError):
+    """The time was over before the verdicts were there. They come nonetheless: the same call again waits for the same evaluations."""
+
+    def __init__(self, ids: Sequence[str], within_s: float) -> None:
+        super().__init__(f"{len(ids)} evaluations have not ended within {within_s:g} s. The same call again goes on waiting for them.")
+        self.ids = tuple(ids)
+
+
+class NotEvaluatedError(AssayError):
+    """There is no verdict, so that there can't be a reward: the machine failed, or somebody cancelled."""
+
+    def __init__(self, evaluations: "Sequence[Evaluation]", rewards: "Sequence[Reward | None]" = ()) -> None:
+        """evaluations: those without a verdict. rewards: what the others come to, in the order given, with None for these."""
+        first = evaluations[0]
+        why = "cancelled" if first.result is None else f"{first.result.category}: {first.result.message}"
+        super().__init__(f"{len(evaluations)} of the submissions have no verdict; evaluation {first.id}: {why}")
+        self.evaluations, self.rewards = tuple(evaluations), tuple(rewards)

@@ -1,0 +1,208 @@
+"""What the clients do, as flows: hand in, wait, try again, ask."""
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay_client.errors import BusyError, InvalidRequestError, NotFinishedError, NotFoundError, UnexpectedAnswerError, refusal
+from assay_client.flow import Call, Flow, Patience, Pause, exchange
+from assay_client.models import Evaluation, Problem, Submission
+
+log = logging.getLogger(__name__)
+
+MAX_ITEMS = 1000
+"""The service's own limit for a batch and for a poll."""
+MAX_BATCH_BYTES = 24 << 20
+POLL_S = 30.0
+GATHER_S, IDLE_S = 0.2, 1.0
+"""Pauses between two polls: after one that brought something, and after one that may have come back early with nothing."""
+MAX_SUFFIX = 200
+HOPELESS = ("no_device", "no_toolchain")
+"""What the machine lacks it will lack a moment later too."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the clients go about it."""
+
+    patience: Patience = field(default_factory=Patience)
+    again: int = 2
+    """How often to have a submission judged anew, under another key, that came back without a verdict."""
+    within_s: float | None = None
+    """Most seconds to wait for verdicts; None waits as long as it takes."""
+    namespace: str = ""
+    """Is part of every key that is not given: what was judged under another namespace is judged again."""
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    evaluation: Evaluation
+    stale: bool
+    """Whether it had ended before it was handed in here."""
+
+
+@dataclass
+class _Turn:
+    """Which key a submission goes by next."""
+
+    suffix: int = 0
+    fresh: int = 0
+    """How often it has been evaluated on our behalf."""
+
+    def key(self, base: str) -> str:
+        return f"{base}.again{self.suffix}" if self.suffix else base
+
+
+def settle(submissions: Sequence[Submission], settings: Settings) -> Flow[list[Evaluation]]:
+    """Hand in all, and wait for what becomes of each; in the order given. Same submissions are handed in once. What has no
+    verdict is tried again as `settings` says, and is among the answers if it still has none. Raises ServiceError, NotFinishedError."""
+    by_key: dict[str, Submission] = {}
+    for submission in submissions:
+        key = submission.key_in(settings.namespace)
+        if by_key.setdefault(key, submission).to_json() != submission.to_json():
+            raise ValueError(f"two different submissions have the key {key!r}")
+    deadline = None if settings.within_s is None else time.monotonic() + settings.within_s
+    ended: dict[str, Evaluation] = {}
+    turns = {key: _Turn() for key in by_key}
+    rounds = 0
+    while due := [key for key in by_key if key not in ended]:
+        accepted = yield from _hand_in([(turns[key].key(key), by_key[key]) for key in due], settings)
+        found = yield from _wait([each.evaluation for each in accepted], settings, deadline)
+        for key, each in zip(due, accepted, strict=True):
+            evaluation = found[each.evaluation.id]
+            if _is_final(evaluation, each.stale, turns[key], settings):
+                ended[key] = evaluation
+        if len(ended) < len(by_key) and not all(each.stale for each in accepted):
+            yield Pause(settings.patience.pause_s(None, rounds))
+            rounds += 1
+    return [ended[submission.key_in(settings.namespace)] for submission in submissions]
+
+
+def _is_final(evaluation: Evaluation, stale: bool, turn: _Turn, settings: Settings) -> bool:
+    """Whether to leave it at that; if not, `turn` has moved on. What failed some other day, under the same key, is not counted:
+    the machine may have been mended since."""
+    turn.fresh += not stale
+    if evaluation.judged or turn.suffix >= MAX_SUFFIX:
+        return True
+    hopeless = evaluation.result is None or evaluation.result.category in HOPELESS
+    if not stale and (hopeless or turn.fresh > settings.again):
+        return True
+    if not stale and evaluation.result is not None:
+        log.warning("evaluation %s has no verdict (%s); handing it in again", evaluation.id, evaluation.result.message)
+    turn.suffix += 1
+    return False
+
+
+def _hand_in(items: Sequence[tuple[str, Submission]], settings: Settings) -> Flow[list[_Accepted]]:
+    """By one call each, or by as few as the service takes."""
+    if len(items) == 1:
+        key, submission = items[0]
+        told = yield from exchange(
+            Call("POST", "/v1/evaluations", submission.to_json(), headers={"Idempotency-Key": key}), settings.patience
+        )
+        return [_accepted(told)]
+    bodies = [submission.to_json() | {"idempotency_key": key} for key, submission in items]
+    accepted: list[_Accepted] = []
+    most, narrowed = MAX_ITEMS, 0
+    while len(accepted) < len(bodies):
+        part = _fitting(bodies[len(accepted) :], most)
+        at_once = ("queue_full", "too_large") if len(part) > 1 else ()
+        try:
+            told = yield from exchange(Call("POST", "/v1/evaluations:batch", {"items": part}), settings.patience, at_once)
+        except (BusyError, InvalidRequestError) as error:
+            if error.code not in at_once:
+                raise
+            # A queue or a body limit may be too small for this many at any time: with fewer, some get in.
+            most, narrowed = len(part) // 2, narrowed + 1
+            if isinstance(error, BusyError):
+                yield Pause(settings.patience.pause_s(None, narrowed))
+            continue
+        if len(told.get("items", ())) != len(part):
+            raise UnexpectedAnswerError(f"a batch of {len(part)} was not answered with as many items")
+        accepted += [_taken(item, len(accepted) + number) for number, item in enumerate(told["items"])]
+        most = min(MAX_ITEMS, 2 * most)
+    return accepted
+
+
+def _fitting(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    """The first of them that fit into one batch; one at least."""
+    part: list[Mapping[str, Any]] = []
+    size = 0
+    for body in bodies[:most]:
+        size += len(json.dumps(body))
+        if part and size > MAX_BATCH_BYTES:
+            break
+        part.append(body)
+    return part
+
+
+def _taken(item: Mapping[str, Any], number: int) -> _Accepted:
+    """Raises RefusedError for an item that was refused."""
+    error = item.get("error")
+    if error:
+        raise refusal(item["status"], error["code"], error["message"], error.get("details", ()), place=f"submission {number}")
+    return _accepted(item.get("evaluation") or {})
+
+
+def _accepted(told: Mapping[str, Any]) -> _Accepted:
+    evaluation = _evaluation(told)
+    return _Accepted(evaluation, evaluation.ended)
+
+
+def _evaluation(told: Mapping[str, Any]) -> Evaluation:
+    try:
+        return Evaluation.of(told)
+    except (KeyError, TypeError) as error:
+        raise UnexpectedAnswerError(f"an evaluation is not told as it should be: {error!r} is missing") from error
+
+
+def _wait(accepted: Iterable[Evaluation], settings: Settings, deadline: float | None) -> Flow[dict[str, Evaluation]]:
+    """Until all have ended; by id. Raises ServiceError, NotFinishedError."""
+    found = {evaluation.id: evaluation for evaluation in accepted}
+    while open_ids := [each.id for each in found.values() if not each.ended]:
+        left_s = POLL_S if deadline is None else deadline - time.monotonic()
+        if left_s <= 0:
+            raise NotFinishedError(open_ids, settings.within_s or 0.0)
+        wait_s = min(POLL_S, left_s)
+        body = {"ids": open_ids[:MAX_ITEMS], "wait": wait_s}
+        told = yield from exchange(Call("POST", "/v1/evaluations:poll", body, wait_s=wait_s), settings.patience)
+        ended = [_evaluation(each) for each in told.get("ended", ())]
+        found |= {evaluation.id: evaluation for evaluation in ended}
+        if told.get("unknown"):
+            raise NotFoundError(404, "not_found", f"The service no longer knows evaluation {told['unknown'][0]}.")
+        if len(ended) < len(open_ids):
+            pause_s = GATHER_S if ended else IDLE_S
+            yield Pause(pause_s if deadline is None else max(0.0, min(pause_s, deadline - time.monotonic())))
+    return found
+
+
+def submit(submission: Submission, settings: Settings) -> Flow[Evaluation]:
+    """Hand in one, and don't wait. Raises ServiceError."""
+    accepted = yield from _hand_in([(submission.key_in(settings.namespace), submission)], settings)
+    return accepted[0].evaluation
+
+
+def get(public_id: str, wait_s: float, settings: Settings) -> Flow[Evaluation]:
+    """Ask after one; with wait_s (60 at most) when it has ended or the time is over. Raises ServiceError."""
+    call = Call("GET", f"/v1/evaluations/{public_id}", query={"wait": f"{wait_s:g}"}, wait_s=wait_s)
+    return _evaluation((yield from exchange(call, settings.patience)))
+
+
+def cancel(public_id: str, settings: Settings) -> Flow[Evaluation]:
+    """Raises ServiceError; ConflictError where it is done."""
+    return _evaluation((yield from exchange(Call("DELETE", f"/v1/evaluations/{public_id}"), settings.patience)))
+
+
+def problems(settings: Settings) -> Flow[list[Problem]]:
+    """Raises ServiceError."""
+    told = yield from exchange(Call("GET", "/v1/problems"), settings.patience)
+    return [Problem.of(each) for each in told.get("problems", ())]
+
+
+def leaderboard(filters: Mapping[str, str], settings: Settings) -> Flow[list[Mapping[str, Any]]]:
+    """The rows that pass the filters. Raises ServiceError."""
+    told = yield from exchange(Call("GET", "/v1/leaderboard", query=filters), settings.patience)
+    return list(told.get("rows", ()))

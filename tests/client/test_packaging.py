@@ -1,0 +1,49 @@
+"""The client stands alone: its wheel holds it whole, and it needs nothing of the judge's."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from tests.command_line import PROJECT
+
+FOLDER = PROJECT / "client"
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+
+
+def run(*words: str | Path, cwd: Path, **variables: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
+    command = [str(word) for word in words]
+    return subprocess.run(command, cwd=cwd, env=environment, check=True, capture_output=True, text=True, timeout=300).stdout
+
+
+def test_its_wheel_is_installed_and_imported_alone(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "client", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, tmp_path / "client", cwd=tmp_path)
+    (wheel,) = tmp_path.glob("assay_client-*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        names = {name for name in opened.namelist() if name.startswith("assay_client/")}
+        (metadata,) = [opened.read(name).decode() for name in opened.namelist() if name.endswith("/METADATA")]
+    assert names == {f"assay_client/{path.name}" for path in (FOLDER / "assay_client").iterdir() if path.is_file()}
+    assert "assay_client/py.typed" in names
+    assert [line for line in metadata.splitlines() if line.startswith("Requires-Dist")] == ["Requires-Dist: httpx>=0.27"]
+
+    run(*PIP, "install", "--no-deps", "--no-index", "--target", tmp_path / "installed", wheel, cwd=tmp_path)
+    code = """
+import sys
+import assay_client
+assert {"torch", "numpy", "pydantic", "evaluator", "web", "db"}.isdisjoint(sys.modules), sys.modules.keys()
+assert assay_client.Shaping().most > 0
+print(assay_client.__file__)
+"""
+    told = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path / "installed"))
+    assert Path(told.strip()).is_relative_to(tmp_path / "installed")
+
+
+def test_it_imports_nothing_of_ours() -> None:
+    for path in FOLDER.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for package in ("evaluator", "db", "web", "command", "torch"):
+            assert f"import {package}" not in text and f"from {package}" not in text, path

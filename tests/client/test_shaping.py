@@ -1,0 +1,131 @@
+"""Rewards: bounded, made of their parts, and never less for what is better."""
+
+import math
+
+import pytest
+from assay_client import Evaluation, NotEvaluatedError, Parts, Shaping, reward
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.category import CATEGORIES, Category, Status
+from tests.client.made import evaluation
+
+LADDER = ("disqualified", "rejected", "build_failed", "run_failed", "incorrect", "correct")
+speedups = st.floats(1e-6, 1e6)
+shares = st.none() | st.floats(0, 1.5)
+weights = st.floats(0, 10)
+
+
+@st.composite
+def shapings(draw: st.DrawFn) -> Shaping:
+    built, ran, correct = draw(weights), draw(weights), draw(weights)
+    slowest = draw(st.floats(0.01, 2))
+    unranked = draw(st.floats(-1, 1)) * (built + ran + correct)
+    return Shaping(
+        disqualified=min(0.0, unranked) - draw(st.floats(0.01, 5)),
+        unranked=min(unranked, built + ran + correct),
+        built=built,
+        ran=ran,
+        correct=correct,
+        speedup=draw(weights),
+        speed_of_light=draw(weights),
+        slowest=slowest,
+        fastest=slowest * draw(st.floats(1.1, 1000)),
+        cautious=draw(st.booleans()),
+    )
+
+
+@st.composite
+def evaluations(draw: st.DrawFn) -> Evaluation:
+    category = draw(st.sampled_from([each for each in Category if each.status is not Status.NOT_EVALUATED]))
+    if category.status is not Status.CORRECT:
+        return evaluation(category.status, category)
+    low, middle, high = sorted(draw(st.lists(speedups, min_size=3, max_size=3)))
+    return evaluation(category.status, category, speedup=middle, speedup_interval=[low, high], speed_of_light=draw(shares))
+
+
+@given(evaluations(), shapings())
+def test_a_reward_is_bounded_and_the_sum_of_its_parts(judged: Evaluation, shaping: Shaping) -> None:
+    made = reward(judged, shaping)
+    assert shaping.least <= made.value <= shaping.most
+    assert made.value == made.parts.total == float(made)
+    assert (made.value == shaping.least) == (judged.result is not None and judged.result.status == "disqualified")
+
+
+@given(speedups, speedups, shares, shapings())
+def test_a_greater_speedup_never_gets_less(one: float, other: float, share: float | None, shaping: Shaping) -> None:
+    less, more = sorted((one, other))
+    values = [reward(evaluation(speedup=each, speedup_interval=[each, each], speed_of_light=share), shaping).value for each in (less, more)]
+    assert values[0] <= values[1] + 1e-12
+
+
+@given(shares, shares, speedups, shapings())
+def test_a_greater_share_of_the_speed_of_light_never_gets_less(
+    one: float | None, other: float | None, speedup: float, shaping: Shaping
+) -> None:
+    less, more = sorted((one or 0.0, other or 0.0))
+    values = [reward(evaluation(speedup=speedup, speed_of_light=each), shaping).value for each in (less, more)]
+    assert values[0] <= values[1]
+
+
+@given(shapings(), speedups, shares)
+def test_each_further_step_gets_as_much_at_least(shaping: Shaping, speedup: float, share: float | None) -> None:
+    of_status = dict(zip(LADDER, ("cached_output", "syntax_error", "link_error", "timeout", "wrong_values", "ok"), strict=True))
+    values = [
+        reward(evaluation(status, category, speedup=speedup, speed_of_light=share), shaping).value for status, category in of_status.items()
+    ]
+    assert values == sorted(values) and values[0] < values[1]
+    assert shaping.unranked <= values[-1]
+
+
+def test_by_default_the_speedup_counts_by_its_logarithm() -> None:
+    values = {speedup: reward(evaluation(speedup=speedup)).parts.speedup for speedup in (0.01, 0.125, 1.0, 8.0, 1e9)}
+    assert values == pytest.approx({0.01: 0, 0.125: 0, 1.0: 0.2, 8.0: 0.4, 1e9: 0.4})
+    assert reward(evaluation(speedup=8.0, speed_of_light=1.0)).value == pytest.approx(1.0) == Shaping().most
+
+
+def test_the_cautious_look_at_the_lower_end() -> None:
+    judged = evaluation(speedup=8.0, speedup_interval=[1.0, 9.0])
+    assert reward(judged, Shaping(cautious=True)).parts.speedup == pytest.approx(0.2)
+    assert reward(judged).parts.speedup == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("category", ["no_custom_kernel", "degenerate_problem"])
+def test_what_is_right_and_not_ranked_gets_nothing_for_its_speed(category: str) -> None:
+    judged = evaluation("correct", category, speedup=100.0, speed_of_light=1.0)
+    assert reward(judged).parts == Parts()
+    assert reward(judged, Shaping(unranked=0.25)).parts == Parts(unranked=0.25)
+
+
+def test_what_could_not_be_imported_was_not_built() -> None:
+    assert reward(evaluation("run_failed", "import_error")).parts == Parts()
+    assert reward(evaluation("run_failed", "process_crash")).parts == Parts(built=0.1)
+
+
+@pytest.mark.parametrize("category", [name for name, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED])
+def test_without_a_verdict_there_is_no_reward(category: Category) -> None:
+    with pytest.raises(NotEvaluatedError, match=f"{category}: no luck"):
+        reward(evaluation("not_evaluated", category, message="no luck"))
+
+
+def test_an_unknown_status_is_no_reward_either() -> None:
+    with pytest.raises(ValueError, match="newer"):
+        reward(evaluation("splendid"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"built": -0.1},
+        {"correct": math.nan},
+        {"speedup": math.inf},
+        {"slowest": 0.0},
+        {"slowest": 8.0},
+        {"disqualified": 0.0},
+        {"unranked": -1.0},
+        {"unranked": 0.6},
+    ],
+)
+def test_a_shaping_that_would_reward_the_worse_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"0|finite|unranked|disqualified"):
+        Shaping(**wrong)  # type: ignore[arg-type]
