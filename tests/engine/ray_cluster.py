@@ -11,6 +11,7 @@ from ray.cluster_utils import Cluster
 
 from evaluator.engine.ray import cluster
 from evaluator.engine.ray.cluster import Choice
+from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.host import HostOptions
 
 OBJECT_STORE_BYTES = 80 << 20
@@ -26,6 +27,8 @@ class SmallCluster:
         self._numbers = itertools.count()
         self.nodes: dict[str, Any] = {}
         """By Ray's identifier."""
+        self.engine: RayEngine | None = None
+        """What has hosts there, if anything: there is no room for others beside them."""
 
     def __enter__(self) -> "SmallCluster":
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

@@ -80,6 +80,7 @@ def small(tmp_path_factory: pytest.TempPathFactory, prepared: Path) -> Iterator[
 def engine(small: SmallCluster) -> Iterator[RayEngine]:
     choice = small.joined()
     with RayEngine(choice, options_for(choice)) as engine:
+        small.engine = engine
         engine.start()
         yield engine
 
@@ -255,7 +256,9 @@ def test_a_machine_with_other_software_is_not_judged_on(small: SmallCluster) -> 
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path: Path, small: SmallCluster) -> Bench:
+    if small.engine is not None:
+        small.engine.close()
     made = Bench(tmp_path)
     for number in range(SUBMISSIONS):
         made.write(f"double/s{number}.py", submission(before=f"time.sleep(0.01)  # {number}"))
