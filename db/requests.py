@@ -4,7 +4,7 @@ A claim holds until its lease runs out, so that what a killed process had is tak
 often the request has been claimed: whoever has lost it can't end it. A request ends in the transaction that stores its result.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -66,13 +66,17 @@ class Requests:
                     raise
         raise AssertionError("a last try either returns or raises")
 
-    def claim(self, owner: str, most: int, lease_s: float) -> list[Claim]:
-        """Up to so many requests, oldest first, which are this owner's until the lease runs out. Raises StoreError."""
+    def claim(self, owner: str, most: int, lease_s: float, under_way: Collection[str] = ()) -> list[Claim]:
+        """Up to so many requests, oldest first, which are this owner's until the lease runs out. Raises StoreError.
+
+        under_way: public ids of what the owner still judges, whose leases may have run out all the same: they are not claimed again.
+        """
         now = datetime.now(UTC)
         with self._store.change(beside=True) as connection:
             found: list[int] = []
             for state in ("claimed", "queued"):  # those that a lost process had are older
-                query = select(_R.c.id).where(_R.c.state == state, _R.c.due_at <= now).order_by(_R.c.id).limit(most - len(found))
+                due = (_R.c.state == state, _R.c.due_at <= now, _R.c.public_id.not_in(under_way))
+                query = select(_R.c.id).where(*due).order_by(_R.c.id).limit(most - len(found))
                 if len(found) < most:
                     found += connection.execute(query.with_for_update(skip_locked=True)).scalars()
             if not found:

@@ -96,6 +96,17 @@ def test_an_owner_that_claims_again_what_it_had_can_not_end_the_older_claim(stor
     assert len(store.save_all([entry(new[0])], also=requests.settle("one", new))) == 1
 
 
+def test_what_an_owner_still_judges_is_not_claimed_by_it_again(store: Store, requests: Requests) -> None:
+    accept(requests, offer())
+    (mine,) = requests.claim("one", 1, 30.0)
+    lapse(store)
+    assert requests.claim("one", 1, 30.0, [mine.public_id]) == []
+    requests.renew("one", 30.0, {mine.public_id: "build"})
+    assert requests.claim("two", 1, 30.0) == []
+    store.save_all([entry(mine)], also=requests.settle("one", [mine]))
+    assert store.count() == 1
+
+
 def test_one_lost_claim_takes_the_others_results_back_too_and_they_can_be_stored_again(store: Store, requests: Requests) -> None:
     accept(requests, offer(), offer())
     first, second = requests.claim("one", 2, 30.0)

@@ -57,7 +57,7 @@ async def _read(request: Request, service: Service, model: type[BaseModel]) -> A
     response_model=Evaluation,
     summary="Hand in one submission",
     responses=answers(
-        *(409, 413, 415, 422), also={200: {"model": Evaluation, "description": "The idempotency key is known; this is its evaluation"}}
+        *(408, 409, 413, 415, 422), also={200: {"model": Evaluation, "description": "The idempotency key is known; this is its evaluation"}}
     ),
     openapi_extra=body_of(Submit),
 )
@@ -91,7 +91,7 @@ async def submit(
     status_code=202,
     response_model=BatchAnswer,
     summary="Hand in up to 1,000 submissions",
-    responses=answers(413, 415, 422),
+    responses=answers(408, 413, 415, 422),
     openapi_extra=body_of(Batch),
 )
 async def submit_batch(request: Request, service: ServiceOf, grant: Submitter) -> Response:
@@ -129,7 +129,7 @@ async def _item(service: Service, grant: Grant, outcome: Outcome) -> BatchItem:
     "/v1/evaluations:poll",
     response_model=PollAnswer,
     summary="Ask after many evaluations",
-    responses=answers(413, 415, 422),
+    responses=answers(408, 413, 415, 422),
     openapi_extra=body_of(Poll),
 )
 async def poll(request: Request, service: ServiceOf, grant: Reader) -> Response:
@@ -179,7 +179,7 @@ async def cancel(public_id: IdOf, service: ServiceOf, grant: Submitter) -> Evalu
 async def events(public_id: IdOf, service: ServiceOf, grant: Reader) -> Response:
     """`state` and `stage` as they change; `done` or `cancelled`, with the whole evaluation, is the last."""
     await found(service, grant, public_id)
-    if service.waiting >= service.bounds.streams:
+    if not service.may_wait(grant.author):
         text = "Too many streams are open."
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", text, headers=retry_after(STREAMS_PAUSE_S))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -187,11 +187,10 @@ async def events(public_id: IdOf, service: ServiceOf, grant: Reader) -> Response
 
 
 async def _stream(service: Service, grant: Grant, public_id: str) -> AsyncIterator[str]:
-    service.waiting += 1
     state, told = "", 0
     last = ""
     try:
-        with service.watch.listen([public_id]) as listener:
+        with service.wait_of(grant.author), service.watch.listen([public_id]) as listener:
             while True:
                 request = (await visible(service, grant, [public_id]))[public_id]
                 if request.ended:
@@ -212,8 +211,6 @@ async def _stream(service: Service, grant: Grant, public_id: str) -> AsyncIterat
                     yield ": nothing new\n\n"
     except StoreError:
         yield _event("trouble", message="The database can't be used at the moment.")
-    finally:
-        service.waiting -= 1
 
 
 def _event(name: str, **data: str) -> str:

@@ -10,11 +10,16 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from db.error import StoreError
 from web.service.models import ErrorBody
 
 MAX_DETAILS = 20
+MAX_ERRORS = 1000
+"""With more, none of them is told."""
+MAX_PLACE = 200
+"""Characters of a field's name that are told; it may be the caller's invention."""
 DATABASE_PAUSE_S = 5
 """What is told to wait where the database is gone."""
 log = logging.getLogger(__name__)
@@ -38,11 +43,16 @@ class RefusedError(Exception):
 
 def invalid(error: ValidationError | RequestValidationError) -> RefusedError:
     """The refusal of what a model does not take."""
-    details = []
-    for item in error.errors():
-        place = ".".join(str(part) for part in item["loc"] if part not in ("body", "query", "path", "header"))
-        details.append(f"{place}: {item['msg']}" if place else str(item["msg"]))
+    if isinstance(error, ValidationError) and error.error_count() > MAX_ERRORS:
+        details = [f"There are {error.error_count():,} things wrong with it."]  # to list millions would take seconds and gigabytes
+    else:
+        details = [_detail(item) for item in error.errors()]
     return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "The request is not as it should be.", details)
+
+
+def _detail(item: Any) -> str:
+    place = ".".join(str(part)[:MAX_PLACE] for part in item["loc"] if part not in ("body", "query", "path", "header"))
+    return f"{place}: {item['msg']}" if place else str(item["msg"])
 
 
 def retry_after(seconds: float) -> dict[str, str]:
@@ -75,6 +85,9 @@ def add_handlers(app: FastAPI) -> None:
         code, message = _OF_STATUS.get(status, ("invalid", status.phrase + "."))
         return answer(RefusedError(status, code, message, headers=error.headers))
 
+    def gone(_request: Request, _error: Any) -> Response:
+        return Response(status_code=HTTPStatus.BAD_REQUEST)  # nobody reads it
+
     def unforeseen(_request: Request, error: Any) -> Response:
         log.error("a request could not be answered", exc_info=error)
         return answer(RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "A fault of the service's."))
@@ -83,6 +96,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, not_valid)
     app.add_exception_handler(StoreError, no_database)
     app.add_exception_handler(HTTPException, of_framework)
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(Exception, unforeseen)
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 
 from db.acceptance import Accepted, Group, Offer, Outcome, Refusal
@@ -29,6 +29,8 @@ from web.service.tokens import Grant, Scope
 MAX_TOGETHER = 64
 """Groups in one transaction."""
 MAX_TOGETHER_CHARS = 64 << 20
+MAX_LOADING = 4
+"""Threads that may wait for problems to be loaded: the others are for those whom that does not concern."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Intake:
         """limit: requests that may wait. pause_s: what to tell those to wait who come when it is reached. wake: called after each
         transaction that may have brought something to be judged."""
         self._requests, self._problems, self._limit, self._pause_s, self._wake = requests, problems, limit, pause_s, wake
+        self._loading = CapacityLimiter(MAX_LOADING)
         self._waiting: deque[_Waiting] = deque()
         self._writer: asyncio.Task[None] | None = None
 
@@ -74,14 +77,14 @@ class Intake:
                 text = "A problem that comes with its submission runs as trusted code: that takes the scope reference."
                 raise RefusedError(HTTPStatus.FORBIDDEN, "forbidden", text)
             inline = Inline.of(submit.reference.source)
-            await to_thread.run_sync(self._problems.check_inline, inline, submit.options)
+            await to_thread.run_sync(self._problems.check_inline, inline, submit.options, limiter=self._loading)
             return inline
         name = self._problems.named(submit.problem or "")
         check = partial(self._problems.check, name, submit.options)
         if self._problems.is_ready(name, submit.options):
             check()
         else:
-            await to_thread.run_sync(check)
+            await to_thread.run_sync(check, limiter=self._loading)
         return None
 
     async def accept(self, grant: Grant, offers: Sequence[Offer]) -> list[Outcome]:

@@ -1,5 +1,6 @@
 """How much one may send: bytes of a body, and calls in a minute."""
 
+import asyncio
 import time
 from http import HTTPStatus
 
@@ -10,6 +11,9 @@ from limits.strategies import MovingWindowRateLimiter
 
 from web.service.errors import RefusedError, retry_after
 from web.service.tokens import Grant
+
+BODY_WITHIN_S = 120.0
+"""What has come of a body is kept in memory until all of it has."""
 
 
 class Rates:
@@ -41,9 +45,14 @@ async def read_body(request: Request, limit: int) -> bytes:
     if told.isdecimal() and int(told) > limit:
         raise too_large
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise too_large
-        parts.append(part)
+    try:
+        async with asyncio.timeout(BODY_WITHIN_S):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError as error:
+        text = f"The body has not come within {BODY_WITHIN_S:g} s."
+        raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, "too_slow", text, headers={"Connection": "close"}) from error
     return b"".join(parts)

@@ -25,6 +25,7 @@ from evaluator.engine.local import LocalEngine
 from evaluator.judge.bench import Job
 from evaluator.problem import ProblemError, ProblemFacts
 from evaluator.result import Result
+from evaluator.sandbox import SandboxUnavailable
 from web.service.metrics import Metrics
 from web.service.models import Options
 from web.service.priority import start
@@ -50,6 +51,13 @@ class _Work:
     problem: ProblemFacts
 
 
+def _told(error: Exception) -> str:
+    """What those hear who ask for the service's health, without a token: no addresses and no paths."""
+    if isinstance(error, SandboxUnavailable):
+        return f"The judges can't be started: {error}"
+    return "The judges could not go on; the service's log says why."
+
+
 class Runner:
     """Judges for one service process, in threads of its own, from `start` to `drain`."""
 
@@ -69,6 +77,8 @@ class Runner:
         self._reading = Reading()
         self._work: dict[str, _Work] = {}
         self._wake, self._stopping, self._ended = threading.Event(), threading.Event(), threading.Event()
+        self._claiming = threading.Lock()
+        """Held from before a request is claimed until it is known as a job."""
         self._engine: LocalEngine | None = None
         self.trouble = "The judges are starting."
         """Why nothing is judged; empty where all is well."""
@@ -114,19 +124,23 @@ class Runner:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
+                over = threading.Event()
                 try:
                     with self._make_engine() as engine:
                         self._engine = engine
                         start(engine)
                         self._metrics.sandbox(engine.sandbox_level)
-                        self.trouble, self.failures = "", 0
-                        for arrival in engine.run_together(self._jobs(), self._at_stage):
+                        self.trouble = ""
+                        for arrival in engine.run_together(self._jobs(over), self._at_stage):
                             self._keep(arrival.take())
+                            self.failures = 0
                 # Whatever it was, what waits must not wait for ever; the thread tells, and begins again.
                 except Exception as error:
-                    self.trouble, self.failures = f"The judges could not go on: {error}", self.failures + 1
+                    self.trouble, self.failures = _told(error), self.failures + 1
                     log.exception("the judges could not go on")
-                    self._abandon()
+                    over.set()
+                    with self._claiming:  # a thread of that engine's may be about to claim one more
+                        self._abandon()
                     self._stopping.wait(PAUSE_S)
         finally:
             self._ended.set()
@@ -148,23 +162,30 @@ class Runner:
             except StoreError as error:
                 log.warning("leases could not be renewed: %s", error)
 
-    def _jobs(self) -> Iterator[Job]:
-        """What has to be judged, as it is claimed. Waits where there is nothing; ends when the service does."""
-        while not self._stopping.is_set():
+    def _jobs(self, over: threading.Event) -> Iterator[Job]:
+        """What has to be judged, as it is claimed. Waits where there is nothing; ends when the service does, or the engine that asks."""
+        while not (self._stopping.is_set() or over.is_set()):
             self._wake.clear()
             try:
-                claims = self._requests.claim(self._owner, 1, self._lease_s)
+                claim, job = self._next(over)
             except StoreError as error:
                 log.warning("nothing could be claimed: %s", error)
                 self._stopping.wait(PAUSE_S)
                 continue
-            if not claims:
+            if claim is None:
                 self._wake.wait(IDLE_S)
-            for claim in claims:
-                self._progress.begin(claim.public_id)
-                job = self._job(claim)
-                if job is not None:
-                    yield job
+            if job is not None:
+                yield job
+
+    def _next(self, over: threading.Event) -> tuple[Claim | None, Job | None]:
+        """A request that has been claimed, if there was one, and its job, if it is to be judged. Raises StoreError."""
+        with self._claiming:
+            claims = [] if over.is_set() else self._requests.claim(self._owner, 1, self._lease_s, self._progress.present())
+            if not claims:
+                return None, None
+            (claim,) = claims
+            self._progress.begin(claim.public_id)
+            return claim, self._job(claim)
 
     def _job(self, claim: Claim) -> Job | None:
         """The job of a claim; None where it has its result without, or has none yet."""

@@ -1,5 +1,8 @@
 """What every call of the service works with."""
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated
@@ -34,6 +37,11 @@ class Bounds:
     streams: int = 1000
     """Event streams, and polls that wait, at once."""
 
+    @property
+    def streams_each(self) -> int:
+        """Of one author, so that none keeps all others from waiting."""
+        return max(1, self.streams // 2)
+
 
 @dataclass
 class Service:
@@ -47,8 +55,8 @@ class Service:
     """None for a process that only accepts."""
     bounds: Bounds = field(default_factory=Bounds)
     stopping: bool = False
-    waiting: int = 0
-    """Streams, and polls that wait."""
+    waiting: Counter[str] = field(default_factory=Counter)
+    """Streams, and polls that wait, of each author."""
 
     def __post_init__(self) -> None:
         self.requests, self.tokens, self.rates = Requests(self.store), Tokens(self.store), Rates()
@@ -77,6 +85,20 @@ class Service:
         self.stopping = True
         self.progress.tell(None)
         self.watch.close()
+
+    def may_wait(self, author: str) -> bool:
+        """Whether there is room for one more stream, or poll that waits."""
+        return self.waiting.total() < self.bounds.streams and self.waiting[author] < self.bounds.streams_each
+
+    @contextmanager
+    def wait_of(self, author: str) -> Iterator[None]:
+        """One more, meanwhile."""
+        self.waiting[author] += 1
+        try:
+            yield
+        finally:
+            self.waiting[author] -= 1
+            self.waiting += Counter()  # forgets those who have none
 
     def pause_s(self) -> float:
         """How long a twentieth of the queue takes, by what has been judged in this process of late."""

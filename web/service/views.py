@@ -65,18 +65,14 @@ async def visible(service: Service, grant: Grant, public_ids: Sequence[str]) -> 
 
 async def wait_for_any(service: Service, grant: Grant, public_ids: Sequence[str], wait_s: float) -> dict[str, Request]:
     """As `visible`, once one of them has ended or the time is over. Raises StoreError."""
-    if wait_s <= 0 or service.waiting >= service.bounds.streams:
+    if wait_s <= 0 or not service.may_wait(grant.author):
         return await visible(service, grant, public_ids)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait_s
-    service.waiting += 1
-    try:
-        with service.watch.listen(public_ids) as listener:
-            while True:
-                requests = await visible(service, grant, public_ids)
-                left_s = deadline - loop.time()
-                if not requests or any(request.ended for request in requests.values()) or left_s <= 0 or service.watch.closed:
-                    return requests
-                await listener.wait(left_s)
-    finally:
-        service.waiting -= 1
+    with service.wait_of(grant.author), service.watch.listen(public_ids) as listener:
+        while True:
+            requests = await visible(service, grant, public_ids)
+            left_s = deadline - loop.time()
+            if not requests or any(request.ended for request in requests.values()) or left_s <= 0 or service.watch.closed:
+                return requests
+            await listener.wait(left_s)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from evaluator.engine.engine import Progress
+from evaluator.category import Category
+from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.ray.host import HostFacts, Refusal, order_for
 from evaluator.judge.bench import Job
 from evaluator.result import Result
@@ -70,9 +71,14 @@ class LiveHost:
 
     def judge(self, job: Job, progress: Progress) -> Result:
         """Raises HostLostError."""
+        try:
+            order = order_for(job)
+        except OSError as error:
+            reason = f"its problem's file can't be read: {error.strerror}"
+            return unjudged(job, Category.INFRASTRUCTURE_ERROR, reason, self.facts.device.spec)
         begun = False
         try:
-            answers: Any = self._handle.judge.options(num_returns="streaming").remote(order_for(job))
+            answers: Any = self._handle.judge.options(num_returns="streaming").remote(order)
             for answer in answers:
                 kind, content = ray.get(answer)
                 begun = True

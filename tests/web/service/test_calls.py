@@ -1,16 +1,17 @@
 """The calls, each in its good and its bad forms, against a service without judges."""
 
+import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from evaluator.category import Category
 from tests.web.service.conftest import GOOD, Desk
-from web.service import calls
+from web.service import calls, limits
 from web.service.state import Bounds
 from web.service.tokens import Scope
 
@@ -106,6 +107,23 @@ def test_bodies_that_are_not_what_is_asked_for_are_refused(desk: Desk, body: byt
     for path in ("/v1/evaluations", "/v1/evaluations:batch", "/v1/evaluations:poll"):
         answer = desk.client.post(path, content=body, headers=desk.headers() | {"Content-Type": "application/json"})
         assert code_of(answer) == (422, "invalid")
+
+
+def test_what_is_wrong_in_very_many_places_is_counted_and_long_names_are_cut(desk: Desk) -> None:
+    many = desk.submit(options={f"option_{number}": 0 for number in range(5000)})
+    assert code_of(many) == (422, "invalid") and many.json()["error"]["details"] == ["There are 5,000 things wrong with it."]
+    long = desk.submit(options={"x" * 100_000: 0})
+    assert code_of(long) == (422, "invalid") and len(long.content) < 1000
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(_: object) -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(limits, "BODY_WITHIN_S", 0.1)
+    monkeypatch.setattr("starlette.requests.Request.stream", slow)
+    assert code_of(desk.submit()) == (408, "too_slow")
 
 
 def test_only_json_is_taken(desk: Desk) -> None:
@@ -266,6 +284,18 @@ def test_the_events_of_what_is_judged_here_have_every_stage(desk: Desk) -> None:
 
     threading.Thread(target=end).start()
     assert [name for name, _ in stream(desk, public_id)] == ["state", "stage", "stage", "stage", "cancelled"]
+
+
+@pytest.mark.parametrize("bounds", [Bounds(streams=4)])
+def test_one_author_leaves_room_for_the_streams_of_others(desk: Desk, tokens: Callable[..., str]) -> None:
+    public_id = desk.submit().json()["id"]
+    bob = tokens("bob", Scope.READ, Scope.SUBMIT)
+    others = desk.submit(token=bob).json()["id"]
+    desk.requests.cancel(others)
+    with desk.service.wait_of("ada"), desk.service.wait_of("ada"):
+        assert code_of(desk.get(f"/v1/evaluations/{public_id}/events")) == (503, "unavailable")
+        assert desk.get(f"/v1/evaluations/{others}/events", bob).status_code == 200
+    assert not desk.service.waiting
 
 
 @pytest.mark.parametrize("bounds", [Bounds(streams=0)])

@@ -1,12 +1,15 @@
 """What becomes of claims that can't be judged, on the machine's account."""
 
+import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
+from db.error import StoreError
 from db.request_models import RequestRow
 from db.requests import Claim, Requests
 from evaluator.engine.local import LocalEngine
@@ -93,6 +96,47 @@ def test_judges_that_can_not_be_started_are_told_of_and_keep_no_claim(desk: Desk
         time.sleep(0.02)
     assert "no sandbox" in desk.client.get("/readyz").json()["error"]["message"]
     assert end_of(desk, claim)["state"] == "queued"
+
+
+def test_what_else_keeps_the_judges_from_going_on_is_in_the_log_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> LocalEngine:
+        raise StoreError("postgresql://ada@database/assay can't be read")
+
+    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    made = Runner(desk.store, broken, desk.service.problems, desk.service.progress, Metrics(Requests(desk.store)), OWNER, 30.0)
+    desk.service.runner = made
+    made.start()
+    deadline = time.monotonic() + 30
+    while desk.client.get("/healthz").status_code != 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    for path in ("/healthz", "/readyz"):
+        text = desk.client.get(path).text
+        assert "log says why" in text and "postgresql" not in text
+    made.close(0.0)
+
+
+def test_a_lease_that_ran_out_does_not_have_its_owner_judge_twice(desk: Desk, runner: Runner) -> None:
+    desk.submit()
+    jobs = runner._jobs(threading.Event())
+    assert next(jobs).problem == "softmax"
+    with desk.store.change() as connection:
+        connection.execute(update(RequestRow).values(due_at=datetime.now(UTC) - timedelta(seconds=60)))
+    assert runner._next(threading.Event()) == (None, None)
+    other = desk.submit().json()["id"]
+    assert next(jobs).submission == f"service/{other}"
+
+
+def test_a_thread_of_an_engine_that_is_over_claims_nothing(desk: Desk, runner: Runner) -> None:
+    over = threading.Event()
+    jobs = runner._jobs(over)
+    desk.submit()
+    desk.submit()
+    assert next(jobs).problem == "softmax"
+    over.set()
+    assert runner._next(over) == (None, None)
+    assert next(jobs, None) is None
+    assert desk.requests.depth() == {"queued": 1, "claimed": 1}
 
 
 def test_the_process_that_reads_is_replaced_when_it_dies_and_given_up_when_it_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:

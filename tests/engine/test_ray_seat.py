@@ -1,0 +1,21 @@
+"""The driver's end of a host, without one."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evaluator.category import Category
+from evaluator.devices import cpu
+from evaluator.engine.ray.host import HostFacts
+from evaluator.engine.ray.seat import LiveHost
+from tests.engine.contract import unheard
+from tests.judge.conftest import make_job
+
+
+def test_a_job_whose_problem_can_not_be_read_ends_alone(tmp_path: Path) -> None:
+    unasked: Any = None
+    host = LiveHost(unasked, HostFacts("0" * 56, "here", cpu(), 1, "namespaces", 1))
+    gone = replace(make_job(""), problem_path=tmp_path / "gone.py")
+    result = host.judge(gone, unheard)
+    assert result.category is Category.INFRASTRUCTURE_ERROR and "No such file" in result.message
+    assert str(tmp_path) not in result.message and not host.lost
