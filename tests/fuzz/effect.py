@@ -2,9 +2,13 @@
 
 import json
 import math
+import sys
 from dataclasses import dataclass
 
 from tests.fuzz.plan import HEADER, LIMIT_BYTES, Json, Turn
+
+DEEPEST = 20_000
+"""Of Python's calls; mutations nest some six thousand deep."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ def effect(turn: Turn, sent: bytes) -> Effect:
         if length > LIMIT_BYTES or len(payload) < length:
             break
         try:
-            message = json.loads(payload.decode(), parse_constant=float)
+            message = _parsed(payload.decode())
         except (ValueError, RecursionError):
             break
         if isinstance(message, dict) and message.get("kind") == "build":
@@ -38,6 +42,16 @@ def effect(turn: Turn, sent: bytes) -> Effect:
         same = "output" not in turn.honest or (answers and _same_tree(turn.honest["output"], message.get("output")))
         return Effect(answers, same, bool(rest))
     return Effect(answers=False, same_output=False, trailing=True)
+
+
+def _parsed(text: str) -> Json:
+    """As deep as any mutation makes it: how deep the judge reads depends on how deep it stands itself."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEEPEST)
+    try:
+        return json.loads(text, parse_constant=float)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _same_tree(honest: Json, claim: Json) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import GetTimeoutError, RayError, TaskUnschedulableError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from evaluator.devices import Device, DeviceError
@@ -105,6 +105,8 @@ def nodes() -> list[Node]:
             found.append(_with_resources(ray.get(ref, timeout=NODES_ANSWER_WITHIN_S), each["Resources"]))
         except GetTimeoutError as error:
             raise ClusterError(f"{_named(each)} has not answered in {NODES_ANSWER_WITHIN_S:g} s") from error
+        except TaskUnschedulableError:
+            log.warning("%s has left the cluster", _named(each))  # no call that needs nothing has another reason to be refused there
         except RayError as error:
             reason = str(error).strip().splitlines()[-1][:500]
             raise ClusterError(f"{_named(each)} can't run this program (is it installed there, in Ray's Python?): {reason}") from error

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,8 @@ class Process:
     def __init__(self, root: Path, db: str | None = None, *options: str) -> None:
         self.root, self.db, self.options = root, db or f"sqlite:///{root / 'service.db'}", options
         self._running: subprocess.Popen[str] | None = None
+        # In a short place: sockets are made in it, whose names may not be long.
+        self._temporary = tempfile.TemporaryDirectory(prefix="assay-", ignore_cleanup_errors=True)
         (root / "problems").mkdir(exist_ok=True)
         for name, operation in (("double", "* 2"), ("increment", "+ 1")):
             (root / "problems" / f"{name}.py").write_text(PROBLEM.format(operation=operation), encoding="utf-8")
@@ -37,14 +40,15 @@ class Process:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         if self._running is not None:
             self.kill()
+        self._temporary.cleanup()
 
     @property
     def environment(self) -> dict[str, str]:
-        folders = {name: self.root / name.lower() for name in ("ASSAY_CACHE", "XDG_STATE_HOME", "TMPDIR")}
+        folders = {name: self.root / name.lower() for name in ("ASSAY_CACHE", "XDG_STATE_HOME")}
         for folder in folders.values():
             folder.mkdir(exist_ok=True)
         # The lock of the processor is in the temporary folder: other tests' judges must not be waited for here.
-        return {**os.environ, **{name: str(folder) for name, folder in folders.items()}}
+        return {**os.environ, **{name: str(folder) for name, folder in folders.items()}, "TMPDIR": self._temporary.name}
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "web.service", "--db", self.db, *words]
