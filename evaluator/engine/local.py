@@ -223,7 +223,7 @@ class LocalEngine:
                 judge = self._live_judge(judge, options)
                 result = judge.judge(job, progress, self._elsewhere)
             except JudgeLostError as error:
-                log.warning("%s: %s", job.submission, error)
+                log.log(logging.INFO if self._closed else logging.WARNING, "%s: %s", job.submission, error)
                 result = unjudged(job, Category.INFRASTRUCTURE_ERROR, str(error), options.device.spec, time.monotonic() - start)
             except BaseException:
                 self._discard(judge)  # in the middle of a job, it is of no use for the next
