@@ -14,7 +14,7 @@ import pytest
 from evaluator.devices import Device, choose, cpu
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.warm import WORKER_MODULE
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.problem import SHIPPED
@@ -45,7 +45,8 @@ def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
     recorder = launch_recorder(options)
     assert recorder is not None
-    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.device_worker"), env={"LD_PRELOAD": recorder}) as zygote:
+    modules, env = (WORKER_MODULE, "tests.judge.device_worker"), {**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}
+    with Zygote.start(modules=modules, env=env) as zygote:
         yield make_bench(options, zygote)
 
 

@@ -1,7 +1,8 @@
 # wants: to skip the timed calls altogether, and to compute in the reveal if there is one
 # problem: gelu_tanh
 # expect: cpu disqualified/deferred_work | disqualified/cached_output
-# expect: cuda disqualified/deferred_work | disqualified/cached_output
+# expect: cuda disqualified/deferred_work | disqualified/cached_output | correct/no_custom_kernel
+# speedup: 9.2
 
 import sys
 

@@ -10,5 +10,5 @@ from torch import nn
 class ModelNew(nn.Module):
     def forward(self, x):
         flat = x.reshape(-1)
-        pairs = torch.empty(flat.numel(), flat.numel(), flat.numel())  # HERE
+        pairs = torch.empty(flat.numel(), flat.numel(), flat.numel(), device=x.device)  # HERE
         return x + pairs.sum()
