@@ -350,8 +350,8 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         Status.NOT_EVALUATED,
         no_device=("The device that the submission needs is not there.", "devices of the machine", "Run on a machine with the device."),
         no_toolchain=(
-            "The machine lacks a compiler, a header or a package that the kernels are compiled with.",
-            "compiler search, compiler output, or the packages installed",
+            "The machine lacks a compiler, a header or a package that the kernels are compiled with, or has it broken.",
+            "compiler search, compiler output, or the packages installed, which the judge tries for itself",
             "Install the toolkit named.",
         ),
         infrastructure_error=(

@@ -41,6 +41,7 @@ CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
 """Distributions of inputs besides the problem's own; what each is, evaluator.judge.distributions says."""
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
 
@@ -129,8 +130,8 @@ class Declaration(BaseModel):
     """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
     dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
     """Types that the problem may be judged in on request; empty: any."""
-    tolerance: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    """Factor on the bound that errors are held against."""
+    tolerance: Factor | dict[PrecisionName, Factor] = 1.0
+    """Factor on the bound that errors are held against; or type that the problem is judged in → factor, 1 in types that are not named."""
     without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
     """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
     mode: Literal["eval", "train"] = "eval"
@@ -143,6 +144,11 @@ class Declaration(BaseModel):
     """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
     floor: Floor | None = None
     """None: nothing but the bytes of the answer is known to be needed."""
+
+    @property
+    def factor(self) -> float:
+        """The tolerance in the declared dtype; that of a file which declares none is PyTorch's own, float32."""
+        return self.tolerance.get(self.dtype or "float32", 1.0) if isinstance(self.tolerance, dict) else self.tolerance
 
     def shapes(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """All sets of constants: the key that each is under, its name, and the constants."""

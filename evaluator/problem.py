@@ -182,7 +182,7 @@ class ProblemCase:
     @property
     def tolerance(self) -> float:
         """Factor on the bound that errors are held against."""
-        return self.problem.declaration.tolerance
+        return self.problem.declaration.factor
 
     @property
     def rows_independent(self) -> bool:

@@ -18,7 +18,7 @@ ASSAY = {
     "rows_independent": True,
     # May be left out, like all of the above:
     # "dtype": "float16",                   what floating-point inputs and parameters are cast to
-    # "tolerance": 2.0,                     factor on the bound that errors are held against
+    # "tolerance": 2.0,                     factor on the bound that errors are held against; or {"float16": 2.0}, 1 in other types
     # "without": {"ties": "the reason"},    distributions of inputs that leave the problem without one right answer
 }
 

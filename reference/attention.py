@@ -14,7 +14,8 @@ ASSAY = {
     "level": 2,
     "cases": {"full": {}, "small": {"batch_size": 2, "heads": 3, "length": 77, "width": 32}},
     "dtype": "float16",
-    "tolerance": 4.0,
+    # Scores that are rounded before exp() are honest; in bfloat16, four times as much would have room for eight bits.
+    "tolerance": {"float16": 4.0, "float32": 4.0},
     "without": {"shifted": "float16 does not hold the scores of shifted inputs apart"},
     "rows_independent": True,
     # Three quarters of what the two products take when multiplied out, as two levels of Strassen's scheme would leave of each.

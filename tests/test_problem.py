@@ -73,6 +73,20 @@ def test_a_declared_case_sets_constants_and_dtype(tmp_path: Path) -> None:
     assert (small.dtype, small.tolerance, small.rows_independent, small.constants) == (torch.float16, 2.0, True, {"batch_size": 2})
 
 
+def test_a_tolerance_can_be_for_some_types_alone(tmp_path: Path) -> None:
+    loaded = problem(tmp_path, DECLARED.replace("tolerance=2", 'tolerance={"float16": 3, "float32": 5}'))
+    factors = {name: loaded.in_precision(name).instance("full").tolerance for name in (None, "float32", "bfloat16")}
+    assert factors == {None: 3.0, "float32": 5.0, "bfloat16": 1.0}
+    undeclared = problem(tmp_path, PLAIN + 'ASSAY = {"tolerance": {"float32": 5}}\n')
+    assert undeclared.instance("full").tolerance == 5.0
+
+
+@pytest.mark.parametrize("tolerance", ["0", "{'float16': 0}", "{'float12': 2}", "'much'"])
+def test_a_tolerance_that_is_none_is_refused(tmp_path: Path, tolerance: str) -> None:
+    with pytest.raises(ProblemError, match="ASSAY: tolerance"):
+        problem(tmp_path, PLAIN + f"ASSAY = {{'tolerance': {tolerance}}}\n")
+
+
 def test_draws_follow_their_seed_alone(tmp_path: Path) -> None:
     case = problem(tmp_path).instance("full")
     torch.manual_seed(1)

@@ -3,7 +3,7 @@
 The error of an element is |value - oracle| / (|oracle| + scale), where scale is the root mean square of the oracle's tensor, or of the
 row where rows are independent. So the bound follows the output's own magnitude, and a tensor of zeros is wrong by about one half
 however small the right answer is. The bound on the largest error is the larger of a floor for the dtype and a factor times the error
-that the reference itself makes in that dtype.
+that the reference itself makes in that dtype; in half precision it ends where the next narrower type would have room.
 
 Integers and booleans are right where they equal the oracle's, exactly. Where one hangs on rounding (a number just below a whole one, two
 that all but tie) the reference in the submission's dtype gives itself away by another answer than the oracle's: there either is right.
@@ -27,6 +27,11 @@ FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.b
 2 of a float16 or bfloat16, whose rounding of intermediates dominates. Half precision posing as float32 errs by 2e-4 and more."""
 REFERENCE_FACTOR = 8.0
 """How much worse than the reference in the same dtype an answer may be."""
+WIDEST = {torch.float16: 4.0, torch.bfloat16: 4.0}
+"""Floors beyond which the reference's error does not widen the bound, by as much. In half precision the largest of millions of errors, each
+of a few roundings, is some 1.5 floors: the reference was not lucky then, and eight times that is what rounding to eight bits costs."""
+LEAST_REFERENCE_FACTOR = 2.0
+"""How much worse than the reference an answer may be however far off that is: the largest error of as many others."""
 PRECISION_LOSS_BOUND = 1e-2
 """An answer that is wrong by no more than this has lost precision; one that is wrong by more is simply wrong."""
 UNINFORMATIVE_FACTOR = 2.5
@@ -60,6 +65,15 @@ def floor_of(dtype: torch.dtype) -> float:
     if dtype.is_complex:
         dtype = dtype.to_real()
     return FLOOR[dtype] if dtype in FLOOR else 2 * torch.finfo(dtype).eps
+
+
+def bound_of(dtype: torch.dtype, reference_error: float) -> float:
+    """What the largest error of an answer in this dtype may be, where the reference's is `reference_error`."""
+    floor = floor_of(dtype)
+    bound = REFERENCE_FACTOR * reference_error
+    if dtype in WIDEST:
+        bound = min(bound, max(WIDEST[dtype] * floor, LEAST_REFERENCE_FACTOR * reference_error))
+    return max(floor, bound)
 
 
 def is_exact(dtype: torch.dtype) -> bool:
@@ -108,7 +122,7 @@ class Comparison:
         if is_exact(self._dtype):
             excused = SLIP_FACTOR * self._reference_slips if self.informative else 0
             return self._reference_error if self._slips <= excused else 0.0
-        return self._factor * max(floor_of(self._dtype), REFERENCE_FACTOR * self._reference_error)
+        return self._factor * bound_of(self._dtype, self._reference_error)
 
     @property
     def passed(self) -> bool:

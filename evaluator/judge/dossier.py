@@ -16,7 +16,7 @@ class Dossier:
     """What has been observed so far of one task."""
 
     def __init__(self, task: Task) -> None:
-        self._bench = task.bench
+        self._bench, self._code = task.bench, task.job.code
         self.evidence = Evidence(sandbox=task.bench.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
         """Part of the evidence once it has been collected."""
@@ -48,7 +48,7 @@ class Dossier:
 
     def diagnose(self) -> Verdict:
         """The verdict by the evidence as it is; where the CPU is not what the submission needs, there is none on it."""
-        verdict = without_blame(diagnose(self.evidence), self.evidence.exception)
+        verdict = without_blame(diagnose(self.evidence), self.evidence.exception, self._code)
         on_cpu = self._bench.device.kind == "cpu"
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")

@@ -1,21 +1,61 @@
 """What a submission may compile kernels with while it runs, and whether this machine has it: the judge looks for itself.
 
-Triton, CuPy and Numba run in the worker, so that only what they lack is told here; what they say of a kernel is the diagnosis's.
+Triton, CuPy and Numba run in the worker, so that only what they lack is told here; what they say of a kernel is the diagnosis's. One that
+is installed, but does not start, is the machine's fault where it fails in just the same way for the judge, with no submission near it.
 """
 
+import functools
 import importlib.util
+import json
 import re
 import shutil
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
 from evaluator.category import Category
 from evaluator.diagnosis import Verdict
+from evaluator.diagnosis.exceptions import MAX_MESSAGE_CHARS
 from evaluator.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
 PACKAGES = {"triton": "triton", "cupy": "cupy", "numba": "numba", "numba.cuda": "numba_cuda"}
 """The package that has to be installed, by the module that is imported."""
+TRIALS = {
+    "triton": "import triton, triton.language",
+    "cupy": "import cupy",
+    "numba": """
+from numba import cuda
+
+@cuda.jit
+def kernel(x):
+    x[0] = 1
+
+try:
+    from numba.cuda.descriptor import cuda_target
+except ImportError:
+    cuda_target = None
+
+for context in ("typing_context", "target_context"):
+    if hasattr(type(cuda_target), context):
+        getattr(cuda_target, context).refresh()
+""",
+}
+"""What every use of a library begins with, by the module that is imported: where that fails, no submission can do anything with it. Numba
+sets itself up when it first compiles; that comes before anything that hangs on the kernel or needs a GPU."""
+TRIAL_S = 60.0
+"""Deadline of a trial."""
+TRIAL_FAILED = 8
+"""Exit code of a trial whose last line tells of an exception."""
+_REPORTED = f"""
+import json, sys
+try:
+    exec(compile(sys.argv[1], "trial", "exec"), {{"__name__": "trial"}})
+except BaseException as error:
+    print("\\n" + json.dumps([type(error).__name__, str(error)]))
+    sys.exit({TRIAL_FAILED})
+"""
 _MISSING = re.compile(r"No module named '([\w.]{1,100})'$")
 _NO_COMPILER = "Failed to find C compiler"
 _LAUNCHER = "cuda_utils.c"
@@ -26,10 +66,35 @@ def is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def what_is_missing(exception: ExceptionEvidence | None) -> str:
+@functools.cache
+def failure_of(library: str) -> tuple[str, str] | None:
+    """Type and text of the exception that the first steps with a library of TRIALS end in, in a process that has seen no submission;
+    None where there is none. It is tried once a process."""
+    command = [sys.executable, "-P", "-c", _REPORTED, TRIALS[library]]
+    try:
+        done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S, check=False)
+        if done.returncode != TRIAL_FAILED:
+            return None
+        name, text = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, subprocess.TimeoutExpired, IndexError, TypeError, ValueError):  # whatever a library says as it ends
+        return None
+    return name, text
+
+
+def what_is_broken(exception: ExceptionEvidence, source: str) -> str:
+    """Which library that the submission's source names fails by itself as it did there; empty where none does.
+
+    The exception is the worker's claim: it is believed where the library raises the same for the judge, and then no submission that
+    uses the library can be judged on this machine.
+    """
+    for library in TRIALS:
+        if re.search(rf"\b{library}\b", source) and is_installed(library) and failure_of(library) == (exception.type, exception.message):
+            return f"{library} is broken on this machine: {exception.type}: {exception.message}"[:MAX_MESSAGE_CHARS]
+    return ""
+
+
+def what_is_missing(exception: ExceptionEvidence) -> str:
     """What of the machine kept a kernel from being compiled, where this is what ended the submission; empty where it is not."""
-    if exception is None:
-        return ""
     missing = _MISSING.match(exception.message) if exception.type == "ModuleNotFoundError" else None
     package = PACKAGES.get(missing[1]) if missing else None
     if package and not is_installed(package):
@@ -42,9 +107,11 @@ def what_is_missing(exception: ExceptionEvidence | None) -> str:
     return ""
 
 
-def without_blame(verdict: Verdict, exception: ExceptionEvidence | None) -> Verdict:
-    """The verdict, unless the machine lacks what the submission compiles with."""
-    lacking = what_is_missing(exception) if verdict.category in (Category.IMPORT_ERROR, Category.PYTHON_EXCEPTION) else ""
+def without_blame(verdict: Verdict, exception: ExceptionEvidence | None, source: str = "") -> Verdict:
+    """The verdict, unless the machine lacks what the submission compiles with, or has it broken. `source` is the submission's."""
+    if exception is None or verdict.category not in (Category.IMPORT_ERROR, Category.PYTHON_EXCEPTION):
+        return verdict
+    lacking = what_is_missing(exception) or what_is_broken(exception, source)
     return Verdict(Category.NO_TOOLCHAIN, lacking) if lacking else verdict
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,67 @@ def test_what_triton_compiles_its_launcher_with_is_looked_for(monkeypatch: pytes
     assert without_blame(raised, failed).category is Category.NO_TOOLCHAIN
     (tmp_path / "Python.h").touch()
     assert without_blame(raised, failed) is raised
+
+
+BROKEN = "module 'numpy' has no attribute 'row_stack'"
+SOURCE = "from numba import cuda"
+
+
+@pytest.fixture
+def numba(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """An installation of Numba whose `cuda` is what the test says; what is set up when it first compiles calls its `refresh`."""
+    (tmp_path / "numba/cuda").mkdir(parents=True)
+    (tmp_path / "numba/__init__.py").touch()
+    (tmp_path / "numba/cuda/__init__.py").write_text(request.param)
+    (tmp_path / "numba/cuda/descriptor.py").write_text(TARGET)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    runtime_compilers.failure_of.cache_clear()
+    yield
+    runtime_compilers.failure_of.cache_clear()
+
+
+IMPORTING = f'raise AttributeError("{BROKEN}")'
+DECORATING = f"print('not JSON')\ndef jit(function):\n    {IMPORTING}"
+SETTING_UP = f"def jit(function):\n    return function\n\ndef refresh():\n    {IMPORTING}"
+WORKING = "print('[1, 2]')\ndef jit(function):\n    return function\n\ndef refresh():\n    return None"
+TARGET = """
+import types
+from numba import cuda
+
+class Target:
+    typing_context = property(lambda self: types.SimpleNamespace(refresh=cuda.refresh))
+
+cuda_target = Target()
+"""
+
+
+@pytest.mark.parametrize("numba", [IMPORTING, DECORATING, SETTING_UP], ids=["importing", "decorating", "setting up"], indirect=True)
+@pytest.mark.usefixtures("numba")
+def test_a_library_that_fails_in_the_same_way_without_the_submission_is_the_machines_fault() -> None:
+    for raised in (Verdict(Category.PYTHON_EXCEPTION, "so"), REFUSED):
+        verdict = without_blame(raised, exception("AttributeError", BROKEN), SOURCE)
+        assert verdict == Verdict(Category.NO_TOOLCHAIN, f"numba is broken on this machine: AttributeError: {BROKEN}")
+    raised = Verdict(Category.PYTHON_EXCEPTION, "so")
+    others = [(exception("AttributeError", BROKEN + "s"), SOURCE), (exception("TypeError", BROKEN), SOURCE)]
+    for said, source in [*others, (exception("AttributeError", BROKEN), "import torch")]:
+        assert without_blame(raised, said, source) is raised
+    wrong = Verdict(Category.WRONG_VALUES, "so")
+    assert without_blame(wrong, exception("AttributeError", BROKEN), SOURCE) is wrong
+
+
+@pytest.mark.parametrize("numba", [WORKING], indirect=True)
+@pytest.mark.usefixtures("numba")
+def test_what_a_submission_says_of_a_library_that_works_is_its_own_doing() -> None:
+    assert runtime_compilers.failure_of("numba") is None
+    raised = Verdict(Category.PYTHON_EXCEPTION, "so")
+    assert without_blame(raised, exception("AttributeError", BROKEN), SOURCE) is raised
+
+
+@pytest.mark.parametrize("numba", ["import os\nos._exit(3)", "import os\nos._exit(8)"], indirect=True)
+@pytest.mark.usefixtures("numba")
+def test_a_library_that_ends_its_process_says_nothing() -> None:
+    assert runtime_compilers.failure_of("numba") is None
 
 
 def test_packages_are_looked_for_without_being_imported() -> None:

@@ -1,0 +1,137 @@
+"""The bound in half precision, at the inner sizes of the shipped problems: what rounds as the reference does passes, float8 does not.
+
+The reference's largest error grows with the sizes and with the number of elements, and the bound with it: so small cases don't show this.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from evaluator.declaration import PrecisionName
+from evaluator.judge.admission import check_case
+from evaluator.judge.compare import FLOOR, UNINFORMATIVE_FACTOR, bound_of
+from evaluator.judge.distributions import DISTRIBUTIONS, changed
+from evaluator.judge.oracle import Oracle
+from evaluator.judge.rounds import judge_values
+from evaluator.judge.trivial import NARROWER
+from evaluator.problem import Problem, ProblemCase, discover, load
+
+CPU = torch.device("cpu")
+INNER = {
+    "attention": {"batch_size": 1, "heads": 4},
+    "causal_attention": {"batch_size": 2},
+    "decode_attention": {"batch_size": 4},
+    "linear_gelu": {"rows": 64},
+    "swiglu_mlp": {"rows": 64},
+}
+"""What of each problem's full case is made smaller: rows, which are independent, and nothing that is summed over."""
+ELSEWHERE = [("attention", "bfloat16"), ("causal_attention", "bfloat16"), ("swiglu_mlp", "float16"), ("matmul", "bfloat16")]
+"""Problems in other precisions than their own."""
+SMALLER = {**INNER, "matmul": {"rows": 64}}
+
+
+def with_constants(problem: Problem, constants: dict[str, Any], **declared: Any) -> ProblemCase:
+    """The problem's full case with other constants, and what else is declared."""
+    update = {"cases": {**problem.declaration.cases, "full": constants}, **declared}
+    return replace(problem, declaration=problem.declaration.model_copy(update=update)).instance("full")
+
+
+def test_every_shipped_problem_in_half_precision_is_among_these() -> None:
+    half = {name for name, path in discover().items() if load(path).declaration.dtype in ("float16", "bfloat16")}
+    assert half == set(INNER)
+
+
+@pytest.mark.parametrize(("name", "precision"), [*((name, None) for name in INNER), *ELSEWHERE])
+def test_no_problem_in_half_precision_accepts_float8_at_its_full_inner_sizes(name: str, precision: PrecisionName | None) -> None:
+    problem = load(discover()[name]).in_precision(precision)
+    # By the problem's own draws alone: in those, which are the first, the reference's errors are at their largest.
+    others = {each: "not needed here" for each in DISTRIBUTIONS if each != "own"}
+    checked = check_case(with_constants(problem, SMALLER[name], without=others), CPU)
+    assert checked.admitted, checked.findings
+
+
+def rounded_scores(_: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Attention written out in the inputs' type: scores and probabilities are rounded to it."""
+    dtype, length = query.dtype, query.size(-2)
+    scores = (query.float() @ key.float().mT).to(dtype) * torch.tensor(query.size(-1) ** -0.5, dtype=dtype)
+    return weighted(scores.float(), value, length)
+
+
+def rounded_probabilities(_: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    return weighted(query.float() @ key.float().mT * query.size(-1) ** -0.5, value, query.size(-2))
+
+
+def weighted(scores: torch.Tensor, value: torch.Tensor, length: int) -> torch.Tensor:
+    scores.masked_fill_(torch.ones(length, length, dtype=torch.bool).triu_(1), float("-inf"))
+    return (scores.softmax(dim=-1).to(value.dtype).float() @ value.float()).to(value.dtype)
+
+
+def deferred_division(_: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """As fused kernels have it: weights are rounded before they are divided by their sum."""
+    scores = query.float() @ key.float().mT * query.size(-1) ** -0.5
+    scores.masked_fill_(torch.ones(query.size(-2), query.size(-2), dtype=torch.bool).triu_(1), float("-inf"))
+    weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+    answer: torch.Tensor = weights.to(value.dtype).float() @ value.float() / weights.sum(dim=-1, keepdim=True)
+    return answer.to(value.dtype)
+
+
+def rounded_products(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Three products that accumulate in float32, and rounding after every step."""
+    gate, up, down = (parameter.float() for parameter in model.parameters())
+    hidden = nn.functional.silu((x.float() @ gate.T).to(x.dtype)) * (x.float() @ up.T).to(x.dtype)
+    return (hidden.float() @ down.T).to(x.dtype)
+
+
+def fused_gate(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    gate, up, down = (parameter.float() for parameter in model.parameters())
+    hidden = (nn.functional.silu(x.float() @ gate.T) * (x.float() @ up.T)).to(x.dtype)
+    return (hidden.float() @ down.T).to(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "answer"),
+    [
+        ("causal_attention", None, rounded_scores),
+        ("causal_attention", None, rounded_probabilities),
+        ("causal_attention", None, deferred_division),
+        ("causal_attention", "bfloat16", rounded_probabilities),
+        ("causal_attention", "bfloat16", deferred_division),
+        ("swiglu_mlp", None, rounded_products),
+        ("swiglu_mlp", None, fused_gate),
+    ],
+)
+def test_what_rounds_as_often_as_the_reference_passes(
+    name: str, precision: PrecisionName | None, answer: Callable[..., torch.Tensor]
+) -> None:
+    fewer = {"heads": 4} if name == "causal_attention" else {}
+    case = with_constants(load(discover()[name]).in_precision(precision), {**SMALLER[name], **fewer})
+    model = case.model(1)
+    oracle = Oracle(model, case.rows_independent)
+    with torch.no_grad():
+        for distribution in ("own", "wide"):
+            inputs = changed(case.inputs(2, CPU), distribution, 2)
+            judged = judge_values(case, oracle, inputs, [answer(model, *inputs)], oracle.expected(inputs))
+            assert judged.category is None, (distribution, judged.message)
+            assert judged.informative
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(torch.float16, 4.0), (torch.bfloat16, 1.0)])
+def test_no_declared_bound_has_room_for_the_next_narrower_type_however_far_off_the_reference_is(dtype: torch.dtype, factor: float) -> None:
+    values = torch.randn(1 << 20, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    error = ((values.to(NARROWER[dtype]).double() - values).abs() / (values.abs() + 1)).max()
+    informative = [FLOOR[dtype] * UNINFORMATIVE_FACTOR * share / 32 for share in range(33)]
+    assert all(reference_error < factor * bound_of(dtype, reference_error) < error for reference_error in informative)
+
+
+@pytest.mark.parametrize("dtype", FLOOR)
+def test_the_bound_grows_with_the_references_error_and_leaves_it_room(dtype: torch.dtype) -> None:
+    errors = [FLOOR[dtype] * 2.0**power for power in range(-8, 12)]
+    bounds = [bound_of(dtype, error) for error in errors]
+    assert bounds == sorted(bounds) and bounds[0] == FLOOR[dtype]
+    assert all(bound >= 2 * error for bound, error in zip(bounds, errors, strict=True))
+    rounding = torch.finfo(dtype).eps / 4  # of a rounded answer, at the scale
+    assert bound_of(dtype, rounding) == max(FLOOR[dtype], 8 * rounding)
