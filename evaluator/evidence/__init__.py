@@ -10,7 +10,7 @@ from evaluator.evidence.launches import FaultEvidence, KernelLimits, KernelTimes
 from evaluator.evidence.record import Record
 from evaluator.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, ShapeEvidence, WrongElement
 from evaluator.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
-from evaluator.evidence.timing import DISTURBED_SHARE, TimingEvidence, TimingSide, WrongTimedAnswer
+from evaluator.evidence.timing import DISTURBED_SHARE, OtherTiming, TimingEvidence, TimingSide, WrongTimedAnswer
 from evaluator.evidence.whole import Evidence
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "KernelTimes",
     "LaunchRecord",
     "LightEvidence",
+    "OtherTiming",
     "Record",
     "RoundEvidence",
     "SanitizerEvidence",

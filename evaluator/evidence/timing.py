@@ -61,6 +61,15 @@ class WrongTimedAnswer(Record):
     """Whether it was found where the device is not waited for between a call and the copying of its answer."""
 
 
+class OtherTiming(Record):
+    """What another timing of the same submission came to, which does not count."""
+
+    runtime_ms: float
+    baseline_ms: float
+    late_ms: float
+    """What the judge's clock held against its claims."""
+
+
 class TimingEvidence(Record):
     """Candidate and baseline, timed in alternation, and the baseline alone."""
 
@@ -119,6 +128,8 @@ class TimingEvidence(Record):
     """Further baselines, timed in the same turns, by their kind."""
     failed_baselines: dict[str, str] = Field(default_factory=dict)
     """Why a further baseline that was asked for could not be timed."""
+    contested: OtherTiming | None = None
+    """Where the judge's clock contradicted the claims on a GPU, and all was timed once more: the one that had more against it."""
 
     @property
     def ratio(self) -> float:
@@ -131,8 +142,23 @@ class TimingEvidence(Record):
 
         An answer that is slow to copy shows in bursts too, and is charged once.
         """
-        late_ms = max(self.deferred_ms, self.unclaimed_ms)
-        return self.candidate.median_ms + self.ahead_ms + self.background_ms + late_ms
+        return self.candidate.median_ms + self.ahead_ms + self.background_ms + self.late_ms
+
+    @property
+    def late_ms(self) -> float:
+        """What is held against the claims by the judge's clock; 0 where it bears them out."""
+        return max(self.deferred_ms, self.unclaimed_ms)
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether the judge's clock, in which much else of the device's is too, contradicts what a worker on a GPU claims."""
+        return self.clock == "cuda_event" and self.late_ms > 0
+
+    def or_less_contested(self, other: "TimingEvidence") -> "TimingEvidence":
+        """This timing, or the other where less is held against that; what the one that does not count came to is noted."""
+        stands, left = (self, other) if self.late_ms <= other.late_ms else (other, self)
+        told = OtherTiming(runtime_ms=left.runtime_ms, baseline_ms=left.baseline_ms, late_ms=left.late_ms)
+        return stands.model_copy(update={"contested": told})
 
     @property
     def baseline_ms(self) -> float:

@@ -105,7 +105,7 @@ class Attempt:
             baseline = self._crew.take_baseline()
         with self._crew.stage(candidate, "timing"):
             timekeeper.run(candidate, baseline)
-        if self.evidence.conditions is not None and self.evidence.conditions.disturbed:
+        if timekeeper.is_doubtful:
             with candidate.spending("second_timing"):
                 timekeeper.repeat()
         with candidate.spending("timing"):

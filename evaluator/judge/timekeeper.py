@@ -1,6 +1,8 @@
 """The times of one submission: what is tried, and tried again, until there are some that count.
 
-A protocol that does not fit gives way to the device's default. A timing that the device's state disturbed is repeated with fresh workers.
+A protocol that does not fit gives way to the device's default. A timing that the device's state disturbed is repeated with fresh workers,
+and so is one on a GPU whose claims the judge's clock contradicts: that clock sees the device's change between processes too, which may take
+longer throughout a timing, and nobody is to be charged, or accused, for that.
 How one timing goes is in evaluator.judge.timing.
 """
 
@@ -54,20 +56,38 @@ class Timekeeper:
                 raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether there is a timing that is worth another one."""
+        timing = self._dossier.evidence.timing
+        return timing is not None and (self._is_disturbed or timing.is_contested)
+
+    @property
+    def _is_disturbed(self) -> bool:
+        conditions = self._dossier.evidence.conditions
+        return conditions is not None and conditions.disturbed
+
     def repeat(self) -> None:
-        """Time once more, with fresh workers, because the device was shared or throttled. The second timing counts, be it disturbed too.
+        """Time once more, with fresh workers. Of a device that was shared or throttled the second timing counts, be it disturbed too;
+        otherwise the one of both that has less against it.
 
         Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
         """
         self._task.report("second timing")
         before, first = self._dossier.evidence.conditions, self._dossier.evidence.timing
-        assert before is not None and first is not None
-        told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
+        assert first is not None
+        was_disturbed = self._is_disturbed
         try:
-            timing = self._second_timing()
-            again = self._dossier.evidence.conditions
-            assert again is not None
-            self._dossier.note(timing=timing, conditions=again.model_copy(update=told))
+            second = self._second_timing()
+            after = self._dossier.evidence.conditions
+            if was_disturbed:
+                assert after is not None
+                told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
+                self._dossier.note(timing=second, conditions=after.model_copy(update=told))
+            else:
+                stands = second.or_less_contested(first)
+                is_second = stands.candidate is second.candidate
+                self._dossier.note(timing=stands, conditions=after if is_second else before)
         except WrongAnswerError as error:
             self._dossier.note(timing=None, wrong_timed_answer=error.evidence)
         except Exception as error:  # whatever else it is: the first timing stands

@@ -12,12 +12,14 @@ import pytest
 
 from evaluator.category import Category
 from evaluator.devices import Device
+from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Bench
 from evaluator.judge.device_state import Watch
 from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.nvml import Nvml
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
+from evaluator.judge.timing import Timing
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 from tests.judge.stand_in_nvml import UUID, StandIn
@@ -114,6 +116,54 @@ def test_what_breaks_out_in_the_second_timing_is_disqualified(
     assert result.category is category, result.message
     assert result.runtime_ms is None and result.evidence.timing is None
     assert result.evidence.rounds
+
+
+def contradicted(monkeypatch: pytest.MonkeyPatch, *late_ms: float) -> list[float]:
+    """Let the judge's clock hold so much against each timing, one after the other, as on a GPU; the times of those that were taken."""
+    run, left, taken = Timing.run, iter(late_ms), []
+
+    def contradicting(timing: Timing) -> TimingEvidence:
+        late = next(left)
+        found = run(timing).model_copy(update={"clock": "cuda_event", "unclaimed_ms": late, "unexplained_ms": late})
+        taken.append(found.runtime_ms)
+        return found
+
+    monkeypatch.setattr(Timing, "run", contradicting)
+    return taken
+
+
+def test_what_the_judges_clock_bears_out_is_timed_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = contradicted(monkeypatch, 0.0)
+    evidence = judge(RIGHT).evidence
+    assert len(taken) == 1 and evidence.timing is not None and evidence.timing.contested is None
+
+
+def test_what_a_second_timing_does_not_confirm_is_not_held_against_a_submission(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = contradicted(monkeypatch, 50.0, 0.0)
+    result = judge(RIGHT)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    timing = result.evidence.timing
+    assert timing is not None and timing.contested is not None
+    assert [timing.contested.runtime_ms, timing.runtime_ms] == taken and timing.contested.late_ms == 50.0
+    assert result.runtime_ms == timing.runtime_ms < 50.0
+    assert result.evidence.stages_s["second_timing"] > 0
+
+
+def test_what_both_timings_contradict_is_held_against_it_and_the_lesser_counts(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = contradicted(monkeypatch, 50.0, 70.0)
+    result = judge(RIGHT)
+    assert result.category is Category.TIMING_TAMPERING, result.message
+    timing = result.evidence.timing
+    assert timing is not None and timing.contested is not None
+    assert (timing.runtime_ms, timing.contested.runtime_ms) == tuple(taken)
+
+
+def test_a_second_timing_that_comes_to_nothing_leaves_what_the_first_came_to(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    contradicted(monkeypatch, 50.0)
+    monkeypatch.setattr(Timekeeper, "_second_timing", failing(RuntimeError("CUDA error")))
+    result = judge(RIGHT)
+    assert result.category is Category.TIMING_TAMPERING, result.message
+    assert result.evidence.timing is not None and result.evidence.timing.contested is None
 
 
 def failing(error: Exception) -> Callable[..., None]:
