@@ -11,9 +11,9 @@ from pydantic.json_schema import models_json_schema
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator.result import EVALUATOR_VERSION
-from web.service import calls, tables
+from web.service import calls, draining, tables
 from web.service.errors import add_handlers
-from web.service.models import Batch, Poll, Submit
+from web.service.models import DEFAULT_TIMEOUT_S, Batch, Poll, Submit
 from web.service.state import Service
 
 DESCRIPTION = "Hand in GPU kernels, and ask for their verdicts. Every call but those without a lock takes a bearer token."
@@ -41,19 +41,21 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(calls.router)
     app.include_router(tables.router)
+    app.include_router(draining.router)
     add_handlers(app)
     app.add_middleware(_Clock, service=service)
-    document = _document(app)
+    document = _document(app, service.bounds.timeout_s)
     app.openapi = lambda: document  # type: ignore[method-assign]
     return app
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the models of bodies, which the framework does not read."""
+def _document(app: FastAPI, longest_s: float) -> dict[str, Any]:
+    """The OpenAPI document, with the models of bodies, which the framework does not read, and with this service's own limit of time."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema([(model, "validation") for model in (Submit, Batch, Poll)], ref_template="#/components/schemas/{model}")
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas |= models["$defs"]
+    schemas["Options"]["properties"]["timeout_s"] |= {"maximum": longest_s, "default": min(longest_s, DEFAULT_TIMEOUT_S)}
     return document
 
 

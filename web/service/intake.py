@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from db.acceptance import Accepted, Group, Offer, Outcome, Refusal
 from db.requests import Requests
 from web.service.errors import RefusedError, invalid, retry_after
-from web.service.models import Submit
+from web.service.models import Options, Submit
 from web.service.problems import Inline, Problems
 from web.service.tokens import Grant, Scope
 
@@ -42,10 +42,19 @@ class _Waiting:
 class Intake:
     """Accepts submissions. Used from the event loop only."""
 
-    def __init__(self, requests: Requests, problems: Problems, limit: int, pause_s: Callable[[], float], wake: Callable[[], None]) -> None:
-        """limit: requests that may wait. pause_s: what to tell those to wait who come when it is reached. wake: called after each
-        transaction that may have brought something to be judged."""
+    def __init__(
+        self,
+        requests: Requests,
+        problems: Problems,
+        limit: int,
+        longest_s: float,
+        pause_s: Callable[[], float],
+        wake: Callable[[], None],
+    ) -> None:
+        """limit: requests that may wait. longest_s: what each may ask for one call of forward(). pause_s: what to tell those to wait who
+        come when the limit is reached. wake: called after each transaction that may have brought something to be judged."""
         self._requests, self._problems, self._limit, self._pause_s, self._wake = requests, problems, limit, pause_s, wake
+        self._longest_s = longest_s
         self._loading = CapacityLimiter(MAX_LOADING)
         self._waiting: deque[_Waiting] = deque()
         self._writer: asyncio.Task[None] | None = None
@@ -56,8 +65,10 @@ class Intake:
             submit = asked if isinstance(asked, Submit) else Submit.model_validate(asked)
         except ValidationError as error:
             raise invalid(error) from error
+        timeout_s = self._timeout_s(submit.options)
         inline = await self._check(grant, submit)
         content = submit.model_dump(mode="json", exclude={"idempotency_key", "reference", "problem", "sample_id"}, exclude_defaults=True)
+        options = content.get("options", {}) | ({} if timeout_s == submit.options.timeout_s else {"timeout_s": timeout_s})
         name = inline.name if inline else self._problems.named(submit.problem or "")
         identity = [name, inline.sha256 if inline else None, submit.sample_id, content]
         return Offer(
@@ -67,8 +78,17 @@ class Intake:
             problem=name,
             reference=(inline.sha256, inline.source) if inline else None,
             sample_id=submit.sample_id,
-            body=json.dumps(content),
+            body=json.dumps(content | {"options": options} if options else content),
         )
+
+    def _timeout_s(self, options: Options) -> float:
+        """For one call of forward(): what is asked for, or the default as far as the limit lets it. Raises RefusedError."""
+        if options.timeout_s <= self._longest_s:
+            return options.timeout_s
+        if "timeout_s" not in options.model_fields_set:
+            return self._longest_s
+        text = f"timeout_s: at most {self._longest_s:g} seconds may be asked for here, not {options.timeout_s:g}."
+        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_option", text)
 
     async def _check(self, grant: Grant, submit: Submit) -> Inline | None:
         """Raises RefusedError."""

@@ -49,6 +49,7 @@ class Metrics:
             "assay_device_busy_seconds", "Time in which an evaluation had a device to itself", ["device"], registry=registry
         )
         self._sandbox = Gauge("assay_sandbox_level", "1 for the level that submissions are confined at", ["level"], registry=registry)
+        self._draining = Gauge("assay_draining", "1 while the process takes no submissions because it was told so", registry=registry)
         self._accepted = Counter("assay_accepted", "Requests accepted", registry=registry)
         self._calls = Histogram("assay_call_seconds", "Time to answer calls", ["call", "status"], buckets=_CALL_SECONDS, registry=registry)
 
@@ -74,6 +75,10 @@ class Metrics:
         """The level that the judges have reached."""
         self._sandbox.clear()
         self._sandbox.labels(level).set(1)
+
+    def draining(self, yes: bool) -> None:
+        """Whether the process takes no submissions."""
+        self._draining.set(yes)
 
     def accepted(self, count: int) -> None:
         self._accepted.inc(count)

@@ -12,7 +12,12 @@ from evaluator.source import MAX_CODE_BYTES
 MAX_BATCH = 1000
 """Most submissions of one batch, and most ids of one poll."""
 MAX_WAIT_S = 60.0
+DEFAULT_TIMEOUT_S = 60.0
+"""For one call of forward(), as on the command line."""
+DEFAULT_MAX_TIMEOUT_S = DEFAULT_TIMEOUT_S
+"""What a request may ask for where the operator has said nothing: no more than those get who ask for nothing."""
 MAX_TIMEOUT_S = 3600.0
+"""What an operator may let requests ask for."""
 MAX_KEY = 200
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -47,6 +52,15 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Backlog(StrEnum):
+    """What a process that drains does with the queue."""
+
+    LEAVE = "leave"
+    """Nothing: other processes judge it, or this one when it serves again."""
+    FINISH = "finish"
+    """It goes on to claim until the queue is empty."""
+
+
 class Options(Model):
     """How a submission is to be judged; what is left out is as on the command line."""
 
@@ -60,7 +74,7 @@ class Options(Model):
         "others",
         description="`own`: asked in its own shapes alone; `others`: asked in others too; `strict`: wrong in others is `incorrect`.",
     )
-    timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S, description="Seconds that one call of forward() may take.")
+    timeout_s: float = Field(DEFAULT_TIMEOUT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds that one call of forward() may take.")
 
     @property
     def precision(self) -> PrecisionName | None:
@@ -250,6 +264,17 @@ class Ranked(BaseModel):
 
 class Leaderboard(BaseModel):
     rows: list[Ranked]
+
+
+class Drain(BaseModel):
+    """Whether this process takes submissions, and what is left of those that it has taken."""
+
+    state: Literal["serving", "draining", "drained"] = Field(
+        description="`draining` takes no submissions; `drained` has nothing left to do besides, and can be stopped."
+    )
+    queue: Backlog | None = Field(None, description="What becomes of the queue meanwhile; null while it serves.")
+    under_way: int = Field(description="Evaluations that this process has begun.")
+    queued: int = Field(description="Requests that wait, for all processes.")
 
 
 class Health(BaseModel):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from db import DEFAULT_URL
 from evaluator.sandbox import Level
+from web.service.models import DEFAULT_MAX_TIMEOUT_S, MAX_TIMEOUT_S
 from web.service.tokens import Scope
 
 HOST, PORT = "127.0.0.1", 8400
@@ -23,6 +24,13 @@ def parser() -> argparse.ArgumentParser:
     add("--accept-only", action="store_true", help="judge nothing here: other processes with the same database do")
     add("--queue", type=_positive, default=20_000, metavar="N", help="requests that may wait, in all processes (default: %(default)s)")
     add("--max-body", type=_positive, default=32, metavar="MIB", help="largest body that is taken (default: %(default)s)")
+    add(
+        "--max-timeout",
+        type=_timeout,
+        default=DEFAULT_MAX_TIMEOUT_S,
+        metavar="S",
+        help="most seconds that a request may ask for one call of forward() (default: %(default)g)",
+    )
     add("--lease", type=_seconds, default=30.0, metavar="S", help="how long a claim holds without being renewed (default: %(default)g)")
     add(
         "--grace",
@@ -70,6 +78,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value <= 86400:
         raise argparse.ArgumentTypeError("between 1 and 86400 seconds")
+    return value
+
+
+def _timeout(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= MAX_TIMEOUT_S:
+        raise argparse.ArgumentTypeError(f"above 0 and at most {MAX_TIMEOUT_S:g} seconds")
     return value
 
 

@@ -77,6 +77,7 @@ class Runner:
         self._reading = Reading()
         self._work: dict[str, _Work] = {}
         self._wake, self._stopping, self._ended = threading.Event(), threading.Event(), threading.Event()
+        self._paused = threading.Event()
         self._claiming = threading.Lock()
         """Held from before a request is claimed until it is known as a job."""
         self._engine: LocalEngine | None = None
@@ -102,6 +103,24 @@ class Runner:
     def idle(self) -> bool:
         """Whether nothing is under way, and no more will be."""
         return self._ended.is_set()
+
+    def pause(self, paused: bool) -> None:
+        """Claim no more until it is told otherwise; what is under way goes on, and the judges stay warm. Returns at once."""
+        if paused:
+            self._paused.set()
+        else:
+            self._paused.clear()
+            self._wake.set()
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are claimed here. Waits a little for one that is just being claimed, or counts it."""
+        known = self._claiming.acquire(timeout=IDLE_S)
+        try:
+            return max(len(self._progress.present()), 0 if known else 1)
+        finally:
+            if known:
+                self._claiming.release()
 
     def drain(self) -> None:
         """Claim no more; what is under way goes on. Returns at once."""
@@ -166,6 +185,9 @@ class Runner:
         """What has to be judged, as it is claimed. Waits where there is nothing; ends when the service does, or the engine that asks."""
         while not (self._stopping.is_set() or over.is_set()):
             self._wake.clear()
+            if self._paused.is_set():
+                self._wake.wait(IDLE_S)
+                continue
             try:
                 claim, job = self._next(over)
             except StoreError as error:
@@ -180,7 +202,8 @@ class Runner:
     def _next(self, over: threading.Event) -> tuple[Claim | None, Job | None]:
         """A request that has been claimed, if there was one, and its job, if it is to be judged. Raises StoreError."""
         with self._claiming:
-            claims = [] if over.is_set() else self._requests.claim(self._owner, 1, self._lease_s, self._progress.present())
+            none = over.is_set() or self._paused.is_set()
+            claims = [] if none else self._requests.claim(self._owner, 1, self._lease_s, self._progress.present())
             if not claims:
                 return None, None
             (claim,) = claims

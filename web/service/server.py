@@ -35,7 +35,8 @@ def serve(options: argparse.Namespace, store: Store, listener: socket.socket) ->
     devices, stands_in = choose_all(options.device)
     problems = Problems(discover(options.reference), default_root() / "references", devices[0])
     progress = Progress()
-    service = Service(store, problems, progress, Metrics(Requests(store)), None, Bounds(options.max_body << 20, options.queue))
+    bounds = Bounds(options.max_body << 20, options.queue, timeout_s=options.max_timeout)
+    service = Service(store, problems, progress, Metrics(Requests(store)), None, bounds)
 
     def engine() -> LocalEngine:
         calibrations = newest(store, [device.unique_id for device in devices])

@@ -17,6 +17,7 @@ from web.service.errors import RefusedError, retry_after
 from web.service.intake import Intake
 from web.service.limits import Rates
 from web.service.metrics import Metrics
+from web.service.models import DEFAULT_MAX_TIMEOUT_S, Backlog
 from web.service.problems import Problems
 from web.service.progress import Progress, Watch
 from web.service.runner import Runner
@@ -24,7 +25,8 @@ from web.service.tokens import Grant, Scope, Tokens
 
 MIN_PAUSE_S, MAX_PAUSE_S = 2.0, 120.0
 """What is told to wait where the queue is full."""
-STOPPING_PAUSE_S = 5
+STOPPING_PAUSE_S, DRAINING_PAUSE_S = 5, 30
+"""What is told to wait where the process is about to end, and where it takes nothing for as long as its operator says."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Bounds:
     """Requests that may wait."""
     streams: int = 1000
     """Event streams, and polls that wait, at once."""
+    timeout_s: float = DEFAULT_MAX_TIMEOUT_S
+    """Most that a request may ask for one call of forward()."""
 
     @property
     def streams_each(self) -> int:
@@ -55,6 +59,8 @@ class Service:
     """None for a process that only accepts."""
     bounds: Bounds = field(default_factory=Bounds)
     stopping: bool = False
+    draining: Backlog | None = None
+    """What is to become of the queue, while this process takes no submissions; None where it takes them."""
     waiting: Counter[str] = field(default_factory=Counter)
     """Streams, and polls that wait, of each author."""
 
@@ -78,7 +84,26 @@ class Service:
         self._watch = Watch(self.requests)
         self.progress.tell(self._watch)
         wake = self.runner.wake if self.runner else (lambda: None)
-        self._accepting = Intake(self.requests, self.problems, self.bounds.queued, self.pause_s, wake)
+        self._accepting = Intake(self.requests, self.problems, self.bounds.queued, self.bounds.timeout_s, self.pause_s, wake)
+
+    def drain(self, backlog: Backlog | None) -> None:
+        """Take no submissions until it is called with None; what has been claimed is judged to its end, and of the queue what is asked."""
+        self.draining = backlog
+        self.metrics.draining(backlog is not None)
+        if self.runner is not None:
+            self.runner.pause(backlog is Backlog.LEAVE)
+
+    def require_taking(self) -> None:
+        """Raises RefusedError where no submissions are taken."""
+        if self.stopping:
+            text = "The service is stopping; another process, or this one in a moment, takes it."
+            code, pause_s = "shutting_down", STOPPING_PAUSE_S
+        elif self.draining is not None:
+            text = "This service process takes no submissions for now."
+            code, pause_s = "draining", DRAINING_PAUSE_S
+        else:
+            return
+        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, code, text, headers=retry_after(pause_s))
 
     def close(self) -> None:
         """Called from the event loop: nobody is to wait any longer."""
@@ -140,9 +165,8 @@ async def _reader(grant: Annotated[Grant, Depends(grant_of)]) -> Grant:
 
 async def _submitter(request: Request, grant: Annotated[Grant, Depends(grant_of)]) -> Grant:
     needs(grant, Scope.SUBMIT)
-    if of_request(request).stopping and request.method == "POST":
-        text = "The service is stopping; another process, or this one in a moment, takes it."
-        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, headers=retry_after(STOPPING_PAUSE_S))
+    if request.method == "POST":
+        of_request(request).require_taking()
     return grant
 
 

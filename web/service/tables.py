@@ -67,10 +67,8 @@ async def health(service: ServiceOf) -> Health:
 
 @router.get("/readyz", summary="Whether it takes submissions", responses={503: answers()[503]})
 async def ready(service: ServiceOf) -> Health:
-    """503 where it should be sent nothing: while it starts, while it stops, and without its database."""
-    if service.stopping:
-        text = "The service is stopping."
-        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, headers=retry_after(STOPPING_PAUSE_S))
+    """503 where it should be sent nothing: while it starts, drains or stops, and without its database."""
+    service.require_taking()
     if service.runner is not None and service.runner.trouble:
         raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", service.runner.trouble, headers=retry_after(STOPPING_PAUSE_S))
     if not service.problems.all_loaded:

@@ -36,6 +36,8 @@ class Scope(StrEnum):
     REFERENCE = "reference"
     """Handing in problems, which run as trusted code in the judge's own process."""
     METRICS = "metrics"
+    OPERATE = "operate"
+    """Having a process take no more submissions, and having it take them again."""
     ADMIN = "admin"
     """Everybody's evaluations."""
 

@@ -12,6 +12,8 @@ import pytest
 from evaluator.category import Category
 from tests.web.service.conftest import GOOD, Desk
 from web.service import calls, limits
+from web.service.models import Options
+from web.service.options import parser
 from web.service.state import Bounds
 from web.service.tokens import Scope
 
@@ -160,7 +162,52 @@ def test_an_idempotency_key_is_one_evaluation(desk: Desk) -> None:
 def test_defaults_written_out_are_the_same_content(desk: Desk) -> None:
     first = desk.submit("k")
     assert desk.submit("k", options={"timeout_s": 60.0, "baselines": ["eager"]}).json()["id"] == first.json()["id"]
-    assert desk.submit("k", options={"timeout_s": 61.0}).status_code == 409
+    assert desk.submit("k", options={"timeout_s": 59.0}).status_code == 409
+
+
+def timeout_kept(desk: Desk) -> float:
+    """What the oldest request asks for, as it is judged."""
+    (claim,) = desk.requests.claim("one", 1, 30.0)
+    return Options.model_validate(json.loads(claim.body).get("options", {})).timeout_s
+
+
+def test_nobody_asks_for_more_time_than_the_default(desk: Desk) -> None:
+    refused = desk.submit(options={"timeout_s": 60.5})
+    assert code_of(refused) == (422, "bad_option")
+    assert "timeout_s: at most 60 seconds" in refused.json()["error"]["message"]
+    good = {"problem": "softmax", "source": GOOD}
+    items = batch(desk, good, good | {"options": {"timeout_s": 61}}).json()["items"]
+    assert [(item["status"], item["error"] and item["error"]["code"]) for item in items] == [(202, None), (422, "bad_option")]
+    assert timeout_kept(desk) == 60.0
+
+
+@pytest.mark.parametrize("bounds", [Bounds(timeout_s=240.0)])
+def test_an_operator_may_grant_more_time(desk: Desk) -> None:
+    assert code_of(desk.submit(options={"timeout_s": 240.1})) == (422, "bad_option")
+    assert desk.submit(options={"timeout_s": 240.0}).status_code == 202
+    assert timeout_kept(desk) == 240.0
+    desk.submit()
+    assert timeout_kept(desk) == 60.0
+
+
+@pytest.mark.parametrize("words", ["0", "-1", "3601", "inf", "nan", "soon"])
+def test_a_limit_of_time_that_is_none_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args([f"--max-timeout={words}"])
+    assert "--max-timeout" in capsys.readouterr().err
+    assert parser().parse_args(["--max-timeout=3600"]).max_timeout == 3600.0 and parser().parse_args([]).max_timeout == 60.0
+
+
+@pytest.mark.parametrize("bounds", [Bounds(timeout_s=7.5)])
+def test_an_operator_may_grant_less_time_than_the_default_and_that_is_all_there_is(desk: Desk) -> None:
+    first = desk.submit("k", options={"shapes": "own"})
+    assert first.status_code == 202
+    assert code_of(desk.submit(options={"timeout_s": 60.0})) == (422, "bad_option")
+    desk.service.intake._longest_s = 60.0  # as after another start, with another limit
+    assert desk.submit("k", options={"shapes": "own"}).json()["id"] == first.json()["id"]
+    assert timeout_kept(desk) == 7.5
+    field = desk.client.get("/openapi.json").json()["components"]["schemas"]["Options"]["properties"]["timeout_s"]
+    assert (field["maximum"], field["default"]) == (7.5, 7.5)
 
 
 def batch(desk: Desk, *items: Any, token: str | None = None) -> Any:
@@ -344,6 +391,40 @@ def test_a_stopping_service_takes_nothing_and_still_answers(desk: Desk) -> None:
     assert code_of(desk.client.get("/readyz")) == (503, "shutting_down")
     assert desk.client.get("/healthz").status_code == 200
     assert desk.get(f"/v1/evaluations/{public_id}").json()["state"] == "queued"
+
+
+def test_a_draining_service_takes_nothing_until_it_is_told_to(desk: Desk, tokens: Callable[..., str]) -> None:
+    operator = desk.headers(tokens("operator", Scope.OPERATE))
+    everything_else = desk.headers(tokens("root", *(scope for scope in Scope if scope is not Scope.OPERATE)))
+    for ask in (desk.client.get, desk.client.post, desk.client.delete):
+        assert code_of(ask("/drain", headers=everything_else)) == (403, "forbidden")
+    public_id = desk.submit("k").json()["id"]
+    serving = desk.client.get("/drain", headers=operator).json()
+    assert serving == {"state": "serving", "queue": None, "under_way": 0, "queued": 1}
+    # Nothing is judged here, so that nothing is left to do but the queue.
+    assert desk.client.post("/drain", headers=operator).json() == serving | {"state": "drained", "queue": "leave"}
+    for refused in (desk.submit(), desk.submit("k"), batch(desk, {"problem": "softmax", "source": GOOD}), desk.client.get("/readyz")):
+        assert code_of(refused) == (503, "draining") and int(refused.headers["retry-after"]) > 0
+    assert desk.client.get("/healthz").status_code == 200
+    assert "assay_draining 1.0" in desk.get("/metrics", tokens("monitor", Scope.METRICS)).text
+    finishing = desk.client.post("/drain?queue=finish", headers=operator).json()
+    assert finishing == serving | {"state": "draining", "queue": "finish"}
+    (claim,) = desk.requests.claim("another", 1, 30.0)
+    assert desk.client.get("/drain", headers=operator).json() == finishing | {"queued": 0}  # it may come back
+    desk.requests.give_back("another", [claim])
+    desk.judge()
+    assert desk.get(f"/v1/evaluations/{public_id}").json()["state"] == "done"
+    assert desk.client.get("/drain", headers=operator).json() == finishing | {"state": "drained", "queued": 0}
+    assert code_of(desk.client.post("/drain?queue=forget", headers=operator)) == (422, "invalid")
+    assert desk.client.delete("/drain", headers=operator).json() == serving | {"queued": 0}
+    assert (desk.submit("k").status_code, desk.submit().status_code, desk.client.get("/readyz").status_code) == (200, 202, 200)
+
+
+def test_a_service_that_stops_is_not_told_to_serve_again(desk: Desk, tokens: Callable[..., str]) -> None:
+    desk.service.stopping = True
+    told = desk.client.delete("/drain", headers=desk.headers(tokens("operator", Scope.OPERATE))).json()
+    assert told["state"] == "drained"
+    assert code_of(desk.submit()) == (503, "shutting_down")
 
 
 def test_a_database_that_is_gone_is_told_without_its_address(desk: Desk) -> None:

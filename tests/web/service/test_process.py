@@ -128,6 +128,50 @@ def test_a_service_that_is_killed_loses_nothing_and_repeats_nothing(own: Process
         assert ("done", 1) in [tuple(row) for row in states]
 
 
+def states(service: Process, ids: list[str]) -> list[str]:
+    return [service.client.get(f"/v1/evaluations/{public_id}").json()["state"] for public_id in ids]
+
+
+def until_drained(service: Process, operator: dict[str, str]) -> dict[str, Any]:
+    deadline = time.monotonic() + 120
+    while (told := service.client.get("/drain", headers=operator).json())["state"] != "drained":
+        assert told["state"] == "draining" and time.monotonic() < deadline, told
+        time.sleep(0.1)
+    return dict(told)
+
+
+def test_a_drained_service_has_ended_what_it_had_begun_and_goes_on_with_the_rest_when_told(tmp_path: Path) -> None:
+    # With no time to finish anything in once it is told to stop: what a drain lets end does not end by that.
+    with Process(tmp_path, None, "--jobs", "1", "--grace", "0", "--max-timeout", "20") as own:
+        operator = {"Authorization": f"Bearer {own.make_token('--author', 'ops', '--scope', 'operate')}"}
+        refused = own.client.post("/v1/evaluations", json={"problem": "double", "source": SLOW, "options": {"timeout_s": 21}})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "bad_option")
+        assert "at most 20 seconds" in refused.json()["error"]["message"]
+        ids = [own.submit(SLOW.replace("3", str(number))) for number in range(3, 6)]
+        while states(own, ids)[0] == "queued":
+            time.sleep(0.05)
+        told = own.client.post("/drain", headers=operator).json()
+        assert (told["state"], told["queue"], told["under_way"], told["queued"]) == ("draining", "leave", 1, 2)
+        refused = own.client.post("/v1/evaluations", json={"problem": "double", "source": WRONG})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+        assert own.client.get("/readyz").status_code == 503 and own.client.get("/healthz").status_code == 200
+        assert own.verdict(ids[0])["category"] == "wrong_values"
+        assert until_drained(own, operator) == told | {"state": "drained", "under_way": 0}
+        time.sleep(2)
+        assert states(own, ids) == ["done", "queued", "queued"]
+
+        assert own.client.delete("/drain", headers=operator).json()["state"] == "serving"
+        ids.append(own.submit(WRONG))
+        told = own.client.post("/drain", params={"queue": "finish"}, headers=operator).json()
+        assert told["state"] == "draining" and told["under_way"] + told["queued"] >= 1
+        assert own.client.get("/readyz").status_code == 503
+        assert until_drained(own, operator) == {"state": "drained", "queue": "finish", "under_way": 0, "queued": 0}
+        assert states(own, ids) == ["done"] * 4
+        assert own.terminate() == 0
+        with Store.open(own.db, read_only=True) as store:
+            assert store.count() == 4
+
+
 def test_two_processes_share_a_postgresql_queue(postgresql_url: str, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()

@@ -16,7 +16,7 @@ EXAMPLES = 10
 CALLS = (
     *("POST /v1/evaluations", "POST /v1/evaluations:batch", "POST /v1/evaluations:poll", "GET /v1/evaluations/{public_id}"),
     *("DELETE /v1/evaluations/{public_id}", "GET /v1/evaluations/{public_id}/events", "GET /v1/problems", "GET /v1/leaderboard"),
-    *("GET /healthz", "GET /readyz", "GET /metrics"),
+    *("GET /healthz", "GET /readyz", "GET /metrics", "GET /drain", "POST /drain", "DELETE /drain"),
 )
 LENIENT: dict[tuple[str, GenerationMode], list[Any]] = {
     # Names of problems, cases and protocols are texts like others; which there are, the document does not know.
