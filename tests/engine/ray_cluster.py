@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +63,17 @@ class SmallCluster:
     def remove(self, node_id: str) -> None:
         """Kill it, as a power cut would."""
         self._cluster.remove_node(self.nodes.pop(node_id), allow_graceful=False)
+
+    def drain(self, node_id: str) -> None:
+        """Have Ray drain it, as an operator does."""
+        ray = str(Path(sys.executable).with_name("ray"))
+        named = ("--address", self.address, "--node-id", node_id)
+        why = ("--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "maintenance")
+        subprocess.run([ray, "drain-node", *named, *why], check=True, capture_output=True, timeout=60)
+
+    def forget(self, node_id: str) -> None:
+        """It has ended by itself."""
+        self._cluster.remove_node(self.nodes.pop(node_id), allow_graceful=True)
 
     def cache_of(self, node_id: str) -> Path:
         """Its cache folder."""

@@ -26,10 +26,12 @@ from evaluator.devices import cpu_name
 from evaluator.engine.engine import Engine
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
+from evaluator.engine.ray import cluster
 from evaluator.engine.ray.builds import Artefacts, BuildsElsewhere, Terms
 from evaluator.engine.ray.cluster import ClusterError
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.seat import LiveHost
+from evaluator.judge.bench import Job
 from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures
 from tests.command_line import RUN_S, Bench, submission
 from tests.engine.contract import (  # noqa: F401 - tests of every engine
@@ -209,6 +211,84 @@ def test_a_node_that_is_lost_costs_no_result_and_another_takes_its_place(engine:
     joined = small.add()
     assert {host.facts.node for host in both(engine)} == set(small.nodes)
     assert joined in small.nodes and lost[0] not in small.nodes
+
+
+class Begun:
+    """Notes where each job begins, and has nodes drained while the first is judged. Told of stages."""
+
+    def __init__(self, engine: RayEngine, drain: Callable[[str], None]) -> None:
+        self._engine, self._drain = engine, drain
+        self.jobs: list[tuple[str, str]] = []
+        """Names of submissions, and nodes."""
+        self.at: int | None = None
+        """How many had begun when it was drained."""
+        self._lock = threading.Lock()
+
+    def __call__(self, job: Job, stage: str) -> None:
+        _, seat, _ = threading.current_thread().name.split("-")
+        host = self._engine._seats[int(seat)]._host
+        assert host is not None
+        with self._lock:
+            if stage == "start":
+                self.jobs.append((job.submission, host.facts.node))
+            if stage == "rounds" and self.at is None:
+                self._drain(host.facts.node)
+                wait_for(lambda: host.leaving)
+                self.at = len(self.jobs)
+
+
+def is_alive(node_id: str) -> bool:
+    return any(node["Alive"] for node in ray.nodes() if node["NodeID"] == node_id)  # type: ignore[no-untyped-call]
+
+
+def test_a_node_that_is_drained_ends_what_it_has_begun_takes_no_more_and_leaves(engine: RayEngine, small: SmallCluster) -> None:
+    both(engine)
+    # Builds that lie there must not keep it: Ray spreads these over both.
+    built = run(engine, [EXTENSION.format(name=name) for name in ("before", "beside")])
+    assert {result.category for result in built.values()} == {Category.WRONG_SHAPE}, [result.message for result in built.values()]
+    drained: list[str] = []
+
+    def drain(node: str) -> None:
+        small.drain(node)
+        drained.append(node)
+        assert is_alive(node) and node not in {each.id for each in cluster.nodes()}
+
+    begun = Begun(engine, drain)
+    results = run(engine, [SLOW] * 7, begun)
+    assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}, [result.message for result in results.values()]
+    assert Counter(job for job, _ in begun.jobs) == Counter(results.keys())  # each once: none was taken from its host
+    assert begun.at is not None
+    assert {node for _, node in begun.jobs[: begun.at]} >= set(drained)
+    after = [node for _, node in begun.jobs[begun.at :]]
+    assert len(after) >= 3 and not set(after) & set(drained)
+    assert cluster.draining() <= set(drained)
+    wait_for(lambda: not is_alive(drained[0]))
+    small.forget(drained[0])
+    joined = small.add()
+    assert {host.facts.node for host in both(engine)} == set(small.nodes) and joined in small.nodes
+
+
+def test_a_run_whose_nodes_are_all_drained_goes_on_on_one_that_joins(engine: RayEngine, small: SmallCluster) -> None:
+    both(engine)
+    before = list(small.nodes)
+
+    def drain_all(_: str) -> None:
+        for node in before:
+            small.drain(node)
+
+    begun = Begun(engine, drain_all)
+    thread, found = in_a_thread(engine, [make_job(SLOW, name=f"{number}.py") for number in range(6)], begun)
+    wait_for(lambda: not any(is_alive(node) for node in before))
+    assert thread.is_alive() and len(found) < 6
+    for node in before:
+        small.forget(node)
+    joined = small.add()
+    thread.join(120)
+    assert [result.category for _, result in found] == [Category.WRONG_SHAPE] * 6
+    assert Counter(job for job, _ in begun.jobs) == {f"{number}.py": 1 for number in range(6)}
+    assert begun.jobs[-1][1] == joined
+    small.add()
+    assert {host.facts.node for host in both(engine)} == set(small.nodes)
 
 
 def left_of(processes: list[psutil.Process]) -> list[psutil.Process]:

@@ -15,7 +15,7 @@ from tests.judge.conftest import make_job
 @dataclass
 class Host:
     name: str
-    lost: bool = False
+    closed: bool = False
 
 
 def work_of(names: str) -> Work:
@@ -131,9 +131,9 @@ def test_where_the_other_host_leaves_the_first_one_tries_again() -> None:
     assert found == [piece]
 
 
-def test_a_lost_host_takes_nothing_and_the_end_is_heard_of() -> None:
+def test_a_closed_host_takes_nothing_and_the_end_is_heard_of() -> None:
     work, host, other = work_of("a"), Host("one"), Host("other")
-    assert work.take(Host("gone", lost=True)) is None
+    assert work.take(Host("gone", closed=True)) is None
     taken(work, host)
     found: list[Piece | None] = []
     waiting = threading.Thread(target=lambda: found.append(work.take(other)))

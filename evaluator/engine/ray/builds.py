@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import ray
 from ray.exceptions import RayError
+from ray.experimental import get_object_locations
 
 from evaluator.build.builder import DEFAULT_TIMEOUT_S, NOT_CACHED, Builder, BuildOutcome
 from evaluator.build.cache import Cache, Entry, default_root
@@ -19,6 +20,7 @@ from evaluator.build.native import NativeBuildError
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Capability, Toolchain
 from evaluator.category import Category
+from evaluator.engine.ray.cluster import draining
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote
 
 if TYPE_CHECKING:
@@ -70,10 +72,11 @@ class Artefacts:
         if key in self._answers:
             self._answers.move_to_end(key)
             return [self._answers[key]]
+        unfit = self._unfit | draining()
         builders = {
             node["NodeID"]
             for node in ray.nodes()  # type: ignore[no-untyped-call]
-            if node["Alive"] and _has_room(node["Resources"], request) and node["NodeID"] not in self._unfit
+            if node["Alive"] and _has_room(node["Resources"], request) and node["NodeID"] not in unfit
         }
         if not builders:
             return []
@@ -87,6 +90,16 @@ class Artefacts:
         if len(self._answers) > MAX_KEPT:
             self._answers.popitem(last=False)
         return [self._answers[key]]
+
+    def leave(self, nodes: frozenset[str]) -> None:
+        """Forget the answers that lie on these nodes, which could not end as long as somebody may ask for them; nor could the one that
+        this process is on, so that it ends, and Ray starts another elsewhere."""
+        if ray.get_runtime_context().get_node_id() in nodes:
+            os._exit(1)
+        where = get_object_locations(list(self._answers.values())) if self._answers else {}
+        for key, answer in list(self._answers.items()):
+            if nodes.intersection(where[answer]["node_ids"]):
+                del self._answers[key]
 
     def forget(self, key: str, unfit: str | None) -> None:
         """The answer is of no use. `unfit`: the node that can't make it, and is asked no more."""

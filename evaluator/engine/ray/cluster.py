@@ -87,10 +87,21 @@ class Choice:
         return len(self.nodes) + sum(node.cpus > 0 and node.software == self.software for node in self.others)
 
 
+def draining() -> frozenset[str]:
+    """Identifiers of nodes that somebody has had Ray drain: they are given nothing new, and end when nothing is left on them.
+    Raises RayError."""
+    # No public call tells it; Ray's own libraries ask so too. A Ray that does not tell drains as it loses machines.
+    return frozenset(getattr(ray._private.state.state, "get_draining_nodes", dict)())
+
+
 def nodes() -> list[Node]:
-    """All machines that answer. Raises ClusterError where one can't run this program at all."""
+    """All machines that answer, but for those that are drained. Raises ClusterError where one can't run this program at all."""
     listed: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
-    alive = [each for each in listed if each["Alive"]]
+    leaving = draining()
+    alive = [each for each in listed if each["Alive"] and each["NodeID"] not in leaving]
+    for each in listed:
+        if each["NodeID"] in leaving:
+            log.warning("%s is being drained, and not judged on", _named(each))
     # One call for each process: CUDA, once asked, goes on showing what was visible then, and a host may come to be in the same process.
     look: Any = ray.remote(max_calls=1)(look_around)
     asked = [

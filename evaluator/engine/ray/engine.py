@@ -14,12 +14,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import ray
+from ray.exceptions import RayError
 
 from evaluator.engine.capacity import CORES_PER_GPU
 from evaluator.engine.engine import Progress
 from evaluator.engine.local import IN_FLIGHT_PER_JUDGE
 from evaluator.engine.ray.builds import Artefacts, Terms
-from evaluator.engine.ray.cluster import Choice, ClusterError, leave
+from evaluator.engine.ray.cluster import Choice, ClusterError, draining, leave
 from evaluator.engine.ray.host import Host, HostOptions, Refusal
 from evaluator.engine.ray.seat import HostLostError, HostStartError, LiveHost, Seat, kill
 from evaluator.engine.ray.work import Loss, Work
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 TELL_AFTER_S = 30.0
 """When nothing judges yet, and Ray may be waiting for a machine."""
+LOOK_EVERY_S = 1.0
+"""For machines that are drained."""
+ENDS_WITHIN_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +86,8 @@ class RayEngine:
         self._lock = threading.Lock()
         self._closed = False
         self._works: list[Work] = []
+        self._ended = threading.Event()
+        self._watching: threading.Thread | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -107,6 +113,7 @@ class RayEngine:
 
     def start(self) -> None:
         """Ask for all hosts; returns when the first can judge. Raises ClusterError where none can be started, or the engine is closed."""
+        self._watch_drains()
         asked, told = time.monotonic(), False
         while not self.hosts:
             if self._closed:
@@ -137,13 +144,40 @@ class RayEngine:
             if self._closed:
                 return
             self._closed = True
+        self._ended.set()
         for seat in self._seats:
             seat.close()
         if self._artefacts is not None:
             kill(self._artefacts)
         for work in self._works:
             work.wake()
+        if self._watching is not None:
+            self._watching.join(ENDS_WITHIN_S)
         leave()
+
+    def _watch_drains(self) -> None:
+        with self._lock:
+            if self._watching is None and not self._closed:
+                self._watching = threading.Thread(target=self._retire_drained, name="drains", daemon=True)
+                self._watching.start()
+
+    def _retire_drained(self) -> None:
+        """Have hosts on machines that are drained take no more jobs. Ray gives these machines nothing new, but their hosts are there, and
+        would go on."""
+        while not self._ended.wait(LOOK_EVERY_S):
+            try:
+                leaving = draining()
+                if leaving and self._artefacts is not None:
+                    self._artefacts.leave.remote(leaving)
+            except RayError as error:
+                log.debug("whether a machine is drained is not to be had: %s", error)
+                continue
+            for host in self.hosts:
+                if host.facts.node in leaving:
+                    log.warning("%s is being drained: it takes no more jobs", host.facts.label)
+                    host.retire()
+                    for work in self._works:
+                        work.leave(host)
 
     def _poll(self, seat: Seat) -> None:
         with contextlib.suppress(HostStartError):  # it is kept, and told when no seat is left
@@ -152,6 +186,7 @@ class RayEngine:
     def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
         if self._closed:
             return
+        self._watch_drains()
         judges = max((host.facts.judges for host in self.hosts), default=1)
         work = Work(Run(jobs, IN_FLIGHT_PER_JUDGE * judges * len(self._seats)), self._choice.device.spec)
         with self._lock:
@@ -189,7 +224,7 @@ class RayEngine:
                 for thread in threads:
                     thread.join()
                 work.leave(host)
-                if not host.lost:
+                if not host.closed:
                     return
         except HostStartError as error:
             log.warning("a host is missing from now on: %s", error)
@@ -199,12 +234,12 @@ class RayEngine:
                 work.run.fail(error)
 
     def _judge(self, host: LiveHost, work: Work, progress: Progress) -> None:
-        """Judge with one judge of a host until nothing is left, or the host is lost."""
+        """Judge with one judge of a host until nothing is left, or the host is closed."""
         try:
             while not self._closed and (piece := work.take(host)) is not None:
                 try:
                     with host.room(piece.alone):
-                        if host.lost:
+                        if host.closed:
                             work.put_back(piece)
                             return
                         result = host.judge(piece.job, progress)

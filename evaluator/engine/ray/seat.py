@@ -42,7 +42,7 @@ class LiveHost:
     """A host that can judge."""
 
     def __init__(self, handle: "ActorHandle[Any]", facts: HostFacts) -> None:
-        self.facts, self.lost = facts, False
+        self.facts, self.lost, self.leaving = facts, False, False
         self._handle = handle
         self._changed = threading.Condition()
         self._judging, self._alone, self._waiting = 0, False, 0
@@ -52,12 +52,26 @@ class LiveHost:
         """Unlike any other's of the run."""
         return f"{self.facts.label}, process {self.facts.pid}"
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is to have no more jobs."""
+        return self.lost or self.leaving
+
+    def retire(self) -> None:
+        """Take no more jobs, and end with the last of those that it has."""
+        with self._changed:
+            self.leaving = True
+            idle = not self._judging
+            self._changed.notify_all()
+        if idle:
+            self.end()
+
     @contextlib.contextmanager
     def room(self, alone: bool) -> Iterator[None]:
-        """Judge beside others, or with nothing else on the host; who wants that is next."""
+        """Judge beside others, or with nothing else on the host; who wants that is next. Who finds it closed does not judge there."""
         with self._changed:
             self._waiting += alone
-            self._changed.wait_for(lambda: self.lost or (not self._alone and not (self._judging if alone else self._waiting)))
+            self._changed.wait_for(lambda: self.closed or (not self._alone and not (self._judging if alone else self._waiting)))
             self._waiting -= alone
             self._judging += 1
             self._alone = alone
@@ -67,7 +81,10 @@ class LiveHost:
             with self._changed:
                 self._judging -= 1
                 self._alone = False
+                done = self.leaving and not self._judging
                 self._changed.notify_all()
+            if done:
+                self.end()
 
     def judge(self, job: Job, progress: Progress) -> Result:
         """Raises HostLostError."""
@@ -116,7 +133,7 @@ class Seat:
     @property
     def host(self) -> LiveHost | None:
         """The one that it has, where it can judge."""
-        return self._host if self._host is not None and not self._host.lost else None
+        return self._host if self._host is not None and not self._host.closed else None
 
     def poll(self, timeout_s: float = 0.0) -> LiveHost | None:
         """The host, once it can judge, and one is asked for where there is none. Raises HostStartError where none will come."""

@@ -25,7 +25,9 @@ class Place(Protocol):
     def name(self) -> str: ...
 
     @property
-    def lost(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether it is to have no more jobs: it is lost, or its machine is drained."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,12 @@ class Work:
             self._changed.notify_all()
 
     def take(self, place: Place) -> Piece | None:
-        """The next piece for that host; None where it is lost, or nothing can come any more. Raises what the jobs' iterator raises."""
+        """The next piece for that host; None where it is closed, or nothing can come any more. Raises what the jobs' iterator raises."""
         while True:
             with self._changed:
-                while self._drawn_out and not self._suiting(place) and (self._out or self._back) and not self.run.over and not place.lost:
+                while self._drawn_out and not self._suiting(place) and (self._out or self._back) and not self.run.over and not place.closed:
                     self._changed.wait()
-                if self.run.over or place.lost:
+                if self.run.over or place.closed:
                     return None
                 piece = self._suiting(place)
                 if piece is None and self._drawn_out:
