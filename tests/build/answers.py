@@ -3,8 +3,10 @@
 python -m tests.build.answers SUBMISSION CACHE fast|stock cpu|cuda
 """
 
+import contextlib
 import hashlib
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -43,4 +45,7 @@ def main(path: Path, cache: Path, way: str, device: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])
+    # Like a worker's: headers that a submission writes are its own where they lie below the working directory.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        tempfile.tempdir = folder
+        main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])
