@@ -58,7 +58,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     facts |= {f"the baseline {kind} could not be timed": reason for kind, reason in timing.failed_baselines.items()}
     if timing.contested is not None:
         other = timing.contested
-        facts["timed twice, since the judge's clock contradicted the claims; the other time"] = (
+        facts["timed twice, since the judge's clock added to the claims; the other time"] = (
             f"{other.runtime_ms:.5g} ms, of which {other.late_ms:.4g} ms were added; baseline {other.baseline_ms:.5g} ms"
         )
     return facts | {"the baseline counts without the candidate": f"{timing.baseline_ms:.5g} ms" if timing.disturbed else None}

@@ -129,7 +129,7 @@ class TimingEvidence(Record):
     failed_baselines: dict[str, str] = Field(default_factory=dict)
     """Why a further baseline that was asked for could not be timed."""
     contested: OtherTiming | None = None
-    """Where the judge's clock contradicted the claims on a GPU, and all was timed once more: the one that had more against it."""
+    """Where the judge's clock added to the claims on a GPU, and all was timed once more: the one of the two that does not count."""
 
     @property
     def ratio(self) -> float:
@@ -151,14 +151,13 @@ class TimingEvidence(Record):
 
     @property
     def is_contested(self) -> bool:
-        """Whether the judge's clock, in which much else of the device's is too, contradicts what a worker on a GPU claims."""
-        return self.clock == "cuda_event" and self.late_ms > 0
+        """Whether the judge's clock behind the gate, in which much else of the device's is too, adds to what a worker on a GPU claims."""
+        return self.clock == "cuda_event" and self.gated and self.unclaimed_ms > 0
 
-    def or_less_contested(self, other: "TimingEvidence") -> "TimingEvidence":
-        """This timing, or the other where less is held against that; what the one that does not count came to is noted."""
-        stands, left = (self, other) if self.late_ms <= other.late_ms else (other, self)
-        told = OtherTiming(runtime_ms=left.runtime_ms, baseline_ms=left.baseline_ms, late_ms=left.late_ms)
-        return stands.model_copy(update={"contested": told})
+    def rather_than(self, other: "TimingEvidence") -> "TimingEvidence":
+        """This timing, and what the other one came to, which does not count."""
+        told = OtherTiming(runtime_ms=other.runtime_ms, baseline_ms=other.baseline_ms, late_ms=other.late_ms)
+        return self.model_copy(update={"contested": told})
 
     @property
     def baseline_ms(self) -> float:

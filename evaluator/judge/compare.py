@@ -27,14 +27,16 @@ FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.b
 2 of a float16 or bfloat16, whose rounding of intermediates dominates. Half precision posing as float32 errs by 2e-4 and more."""
 REFERENCE_FACTOR = 8.0
 """How much worse than the reference in the same dtype an answer may be."""
-WIDEST = {torch.float16: 6.0, torch.bfloat16: 4.0}
+WIDEST = {torch.float16: 5.0, torch.bfloat16: 4.0}
 """Floors beyond which the reference's error does not widen the bound by as much. In half precision the largest of millions of errors, each
 of a few roundings, is some 1.5 floors: the reference was not lucky then, and eight times that is what rounding to eight bits costs. Where
-the reference errs by 0.7 floors, attention whose scores are rounded errs by up to 17 (tolerance 4), and is honest."""
+the reference errs by 0.7 floors, attention whose scores are rounded errs by up to 17 and is honest (20 are allowed, by its tolerance of 4);
+rounding to the next narrower type errs by 21 and more."""
 LEAST_REFERENCE_FACTOR = 2.0
 """How much worse than the reference an answer may be however far off that is: the largest error of as many others."""
 PRECISION_LOSS_BOUND = 1e-2
-"""An answer that is wrong by no more than this has lost precision; one that is wrong by more is simply wrong."""
+"""An answer that is wrong by no more than this, or than REFERENCE_FACTOR times what the reference is, has lost precision; one that is wrong
+by more is simply wrong."""
 UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many floors has no right answer to give: nobody is judged on it."""
 SLIP_FACTOR = 4
@@ -138,9 +140,8 @@ class Comparison:
         """Why it did not pass."""
         if self._nonfinite_mismatch:
             return Category.NAN_OR_INF
-        if not is_exact(self._dtype) and self._max_error <= PRECISION_LOSS_BOUND:
-            return Category.PRECISION_LOSS
-        return Category.WRONG_VALUES
+        lost = max(PRECISION_LOSS_BOUND, self._factor * REFERENCE_FACTOR * self._reference_error)
+        return Category.PRECISION_LOSS if not is_exact(self._dtype) and self._max_error <= lost else Category.WRONG_VALUES
 
     def measure(self, piece: Piece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""

@@ -4,7 +4,7 @@ Triton, CuPy and Numba run in the worker, so that only what they lack is told he
 is installed, but does not start, is the machine's fault where it fails in just the same way for the judge, with no submission near it.
 """
 
-import functools
+import ast
 import importlib.util
 import json
 import re
@@ -44,8 +44,8 @@ for context in ("typing_context", "target_context"):
 }
 """What every use of a library begins with, by the module that is imported: where that fails, no submission can do anything with it. Numba
 sets itself up when it first compiles; that comes before anything that hangs on the kernel or needs a GPU."""
-TRIAL_S = 60.0
-"""Deadline of a trial."""
+TRIAL_S = 20.0
+"""Deadline of a trial, for which the device may have to wait."""
 TRIAL_FAILED = 8
 """Exit code of a trial whose last line tells of an exception."""
 _REPORTED = f"""
@@ -56,6 +56,8 @@ except BaseException as error:
     print("\\n" + json.dumps([type(error).__name__, str(error)]))
     sys.exit({TRIAL_FAILED})
 """
+_TRIED: dict[str, tuple[str, str] | None] = {}
+"""What trials came to in this process."""
 _MISSING = re.compile(r"No module named '([\w.]{1,100})'$")
 _NO_COMPILER = "Failed to find C compiler"
 _LAUNCHER = "cuda_utils.c"
@@ -66,29 +68,49 @@ def is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-@functools.cache
 def failure_of(library: str) -> tuple[str, str] | None:
     """Type and text of the exception that the first steps with a library of TRIALS end in, in a process that has seen no submission;
-    None where there is none. It is tried once a process."""
-    command = [sys.executable, "-P", "-c", _REPORTED, TRIALS[library]]
-    try:
-        done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S, check=False)
-        if done.returncode != TRIAL_FAILED:
+    None where there is none, or where that was not found out in time. What was is remembered."""
+    if library not in _TRIED:
+        command = [sys.executable, "-P", "-c", _REPORTED, TRIALS[library]]
+        try:
+            done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S, check=False)
+        except (OSError, subprocess.TimeoutExpired):
             return None
+        _TRIED[library] = _reported(done)
+    return _TRIED[library]
+
+
+def _reported(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str] | None:
+    """What a trial says of the exception that it ended in, if it did."""
+    if done.returncode != TRIAL_FAILED:
+        return None
+    try:
         name, text = json.loads(done.stdout.splitlines()[-1])
-    except (OSError, subprocess.TimeoutExpired, IndexError, TypeError, ValueError):  # whatever a library says as it ends
+    except (IndexError, TypeError, ValueError):  # whatever a library says as it ends
         return None
     return name, text
 
 
+def imported(source: str) -> frozenset[str]:
+    """The packages that a source imports anywhere; none of one that does not parse."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return frozenset(name.partition(".")[0] for name in names)
+
+
 def what_is_broken(exception: ExceptionEvidence, source: str) -> str:
-    """Which library that the submission's source names fails by itself as it did there; empty where none does.
+    """Which library that the submission imports fails by itself as it did there; empty where none does.
 
     The exception is the worker's claim: it is believed where the library raises the same for the judge, and then no submission that
     uses the library can be judged on this machine.
     """
-    for library in TRIALS:
-        if re.search(rf"\b{library}\b", source) and is_installed(library) and failure_of(library) == (exception.type, exception.message):
+    for library in sorted(TRIALS.keys() & imported(source)):
+        if is_installed(library) and failure_of(library) == (exception.type, exception.message):
             return f"{library} is broken on this machine: {exception.type}: {exception.message}"[:MAX_MESSAGE_CHARS]
     return ""
 

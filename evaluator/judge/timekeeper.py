@@ -1,14 +1,15 @@
 """The times of one submission: what is tried, and tried again, until there are some that count.
 
 A protocol that does not fit gives way to the device's default. A timing that the device's state disturbed is repeated with fresh workers,
-and so is one on a GPU whose claims the judge's clock contradicts: that clock sees the device's change between processes too, which may take
-longer throughout a timing, and nobody is to be charged, or accused, for that.
+and so is one on a GPU to whose claims the judge's clock adds: that clock sees the device's change between processes too, which may take
+longer throughout a timing, and nobody is to be charged for that. An accusation stands: a worker can tell that it is in a second timing.
 How one timing goes is in evaluator.judge.timing.
 """
 
 import logging
 from typing import Any
 
+from evaluator.category import Status
 from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
@@ -60,16 +61,20 @@ class Timekeeper:
     def is_doubtful(self) -> bool:
         """Whether there is a timing that is worth another one."""
         timing = self._dossier.evidence.timing
-        return timing is not None and (self._is_disturbed or timing.is_contested)
+        return timing is not None and (self._is_disturbed or (timing.is_contested and not self._is_accused))
 
     @property
     def _is_disturbed(self) -> bool:
         conditions = self._dossier.evidence.conditions
         return conditions is not None and conditions.disturbed
 
+    @property
+    def _is_accused(self) -> bool:
+        return self._dossier.diagnose().category.status is Status.DISQUALIFIED
+
     def repeat(self) -> None:
         """Time once more, with fresh workers. Of a device that was shared or throttled the second timing counts, be it disturbed too;
-        otherwise the one of both that has less against it.
+        otherwise it counts where it is undisturbed, accuses nobody, and less is added to its claims.
 
         Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
         """
@@ -79,20 +84,21 @@ class Timekeeper:
         was_disturbed = self._is_disturbed
         try:
             second = self._second_timing()
-            after = self._dossier.evidence.conditions
+            self._dossier.note(timing=second)
             if was_disturbed:
+                after = self._dossier.evidence.conditions
                 assert after is not None
                 told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
-                self._dossier.note(timing=second, conditions=after.model_copy(update=told))
+                self._dossier.note(conditions=after.model_copy(update=told))
+            elif self._is_disturbed or self._is_accused or second.late_ms >= first.late_ms:
+                self._dossier.note(timing=first.rather_than(second), conditions=before)
             else:
-                stands = second.or_less_contested(first)
-                is_second = stands.candidate is second.candidate
-                self._dossier.note(timing=stands, conditions=after if is_second else before)
+                self._dossier.note(timing=second.rather_than(first))
         except WrongAnswerError as error:
             self._dossier.note(timing=None, wrong_timed_answer=error.evidence)
         except Exception as error:  # whatever else it is: the first timing stands
             log.info("the second timing of %s comes to nothing: %s", self._task.job.submission, error, exc_info=True)
-            self._dossier.note(conditions=before)
+            self._dossier.note(timing=first, conditions=before)
             self._hold_against(error)
         finally:
             self._crew.end_all()

@@ -78,9 +78,8 @@ def numba(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
     (tmp_path / "numba/cuda/descriptor.py").write_text(TARGET)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    runtime_compilers.failure_of.cache_clear()
+    monkeypatch.setattr(runtime_compilers, "_TRIED", {})
     yield
-    runtime_compilers.failure_of.cache_clear()
 
 
 IMPORTING = f'raise AttributeError("{BROKEN}")'
@@ -106,7 +105,8 @@ def test_a_library_that_fails_in_the_same_way_without_the_submission_is_the_mach
         assert verdict == Verdict(Category.NO_TOOLCHAIN, f"numba is broken on this machine: AttributeError: {BROKEN}")
     raised = Verdict(Category.PYTHON_EXCEPTION, "so")
     others = [(exception("AttributeError", BROKEN + "s"), SOURCE), (exception("TypeError", BROKEN), SOURCE)]
-    for said, source in [*others, (exception("AttributeError", BROKEN), "import torch")]:
+    named_only = [(exception("AttributeError", BROKEN), source) for source in ("import torch", "import torch  # numba", "numba = (")]
+    for said, source in [*others, *named_only]:
         assert without_blame(raised, said, source) is raised
     wrong = Verdict(Category.WRONG_VALUES, "so")
     assert without_blame(wrong, exception("AttributeError", BROKEN), SOURCE) is wrong
@@ -124,6 +124,18 @@ def test_what_a_submission_says_of_a_library_that_works_is_its_own_doing() -> No
 @pytest.mark.usefixtures("numba")
 def test_a_library_that_ends_its_process_says_nothing() -> None:
     assert runtime_compilers.failure_of("numba") is None
+
+
+@pytest.mark.parametrize("numba", ["import time\ntime.sleep(60)"], indirect=True)
+@pytest.mark.usefixtures("numba")
+def test_what_a_trial_does_not_tell_in_time_is_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(runtime_compilers, "TRIAL_S", 2.0)
+    assert runtime_compilers.failure_of("numba") is None
+    (tmp_path / "numba/__init__.py").write_text(IMPORTING)
+    monkeypatch.setattr(runtime_compilers, "TRIAL_S", 60.0)
+    assert runtime_compilers.failure_of("numba") == ("AttributeError", BROKEN)
+    (tmp_path / "numba/__init__.py").write_text("")
+    assert runtime_compilers.failure_of("numba") == ("AttributeError", BROKEN), "what was found out is"
 
 
 def test_packages_are_looked_for_without_being_imported() -> None:

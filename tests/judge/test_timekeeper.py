@@ -118,13 +118,18 @@ def test_what_breaks_out_in_the_second_timing_is_disqualified(
     assert result.evidence.rounds
 
 
-def contradicted(monkeypatch: pytest.MonkeyPatch, *late_ms: float) -> list[float]:
+Late = tuple[float, float]
+"""What the judge's clock holds against claims, in ms: by any witness, which is added to the time, and by single calls, which accuses."""
+
+
+def contradicted(monkeypatch: pytest.MonkeyPatch, *late: Late) -> list[float]:
     """Let the judge's clock hold so much against each timing, one after the other, as on a GPU; the times of those that were taken."""
-    run, left, taken = Timing.run, iter(late_ms), []
+    run, left, taken = Timing.run, iter(late), []
 
     def contradicting(timing: Timing) -> TimingEvidence:
-        late = next(left)
-        found = run(timing).model_copy(update={"clock": "cuda_event", "unclaimed_ms": late, "unexplained_ms": late})
+        unclaimed_ms, unexplained_ms = next(left)
+        told = {"clock": "cuda_event", "gated": True, "unclaimed_ms": unclaimed_ms, "unexplained_ms": unexplained_ms}
+        found = run(timing).model_copy(update=told)
         taken.append(found.runtime_ms)
         return found
 
@@ -132,14 +137,21 @@ def contradicted(monkeypatch: pytest.MonkeyPatch, *late_ms: float) -> list[float
     return taken
 
 
-def test_what_the_judges_clock_bears_out_is_timed_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = contradicted(monkeypatch, 0.0)
-    evidence = judge(RIGHT).evidence
-    assert len(taken) == 1 and evidence.timing is not None and evidence.timing.contested is None
+BORNE_OUT, CHARGED, CHARGED_MORE, ACCUSED = (0.0, 0.0), (50.0, 0.0), (70.0, 0.0), (40.0, 40.0)
 
 
-def test_what_a_second_timing_does_not_confirm_is_not_held_against_a_submission(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = contradicted(monkeypatch, 50.0, 0.0)
+@pytest.mark.parametrize(("late", "category"), [(BORNE_OUT, Category.NO_CUSTOM_KERNEL), (ACCUSED, Category.TIMING_TAMPERING)])
+def test_what_the_judges_clock_bears_out_or_accuses_is_timed_once(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, late: Late, category: Category
+) -> None:
+    taken = contradicted(monkeypatch, late)
+    result = judge(RIGHT)
+    assert result.category is category, result.message
+    assert len(taken) == 1 and result.evidence.timing is not None and result.evidence.timing.contested is None
+
+
+def test_what_a_second_timing_does_not_confirm_is_not_charged(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = contradicted(monkeypatch, CHARGED, BORNE_OUT)
     result = judge(RIGHT)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     timing = result.evidence.timing
@@ -149,20 +161,31 @@ def test_what_a_second_timing_does_not_confirm_is_not_held_against_a_submission(
     assert result.evidence.stages_s["second_timing"] > 0
 
 
-def test_what_both_timings_contradict_is_held_against_it_and_the_lesser_counts(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = contradicted(monkeypatch, 50.0, 70.0)
+@pytest.mark.parametrize("second", [CHARGED_MORE, ACCUSED])
+def test_a_second_timing_with_more_against_it_does_not_count(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: Late) -> None:
+    taken = contradicted(monkeypatch, CHARGED, second)
     result = judge(RIGHT)
-    assert result.category is Category.TIMING_TAMPERING, result.message
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     timing = result.evidence.timing
     assert timing is not None and timing.contested is not None
     assert (timing.runtime_ms, timing.contested.runtime_ms) == tuple(taken)
+    assert result.runtime_ms == timing.runtime_ms > 50.0
+
+
+def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    watching(monkeypatch, CALM, HOT)
+    taken = contradicted(monkeypatch, CHARGED, BORNE_OUT)
+    result = judge(RIGHT)
+    assert len(taken) == 2 and result.runtime_ms == taken[0]
+    assert result.evidence.conditions is not None and not result.evidence.conditions.disturbed
+    assert result.summary()["disturbed"] == ""
 
 
 def test_a_second_timing_that_comes_to_nothing_leaves_what_the_first_came_to(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    contradicted(monkeypatch, 50.0)
+    taken = contradicted(monkeypatch, CHARGED)
     monkeypatch.setattr(Timekeeper, "_second_timing", failing(RuntimeError("CUDA error")))
     result = judge(RIGHT)
-    assert result.category is Category.TIMING_TAMPERING, result.message
+    assert result.category is Category.NO_CUSTOM_KERNEL and result.runtime_ms == taken[0], result.message
     assert result.evidence.timing is not None and result.evidence.timing.contested is None
 
 

@@ -74,6 +74,7 @@ async def submit(
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "The header and the body have different idempotency keys.")
         asked = asked.model_copy(update={"idempotency_key": idempotency_key})
     offer = await service.intake.offer(grant, asked)
+    service.require_taking()  # a body may have taken a while to come
     outcomes = await service.intake.accept(grant, [offer])
     service.metrics.accepted(accepted(outcomes))
     item = await _item(service, grant, outcomes[0])
@@ -103,6 +104,7 @@ async def submit_batch(request: Request, service: ServiceOf, grant: Submitter) -
             items.append(await service.intake.offer(grant, item))
         except RefusedError as error:
             items.append(error)
+    service.require_taking()
     offers = [item for item in items if isinstance(item, Offer)]
     outcomes = await service.intake.accept(grant, offers) if offers else []
     for outcome in outcomes:

@@ -15,14 +15,15 @@ router = APIRouter()
 
 async def _told(service: Service) -> Drain:
     def look() -> Drain:
+        backlog = service.draining  # before anything is counted: what is begun until then is in the count
         depth = service.requests.depth()
         under_way = service.runner.under_way if service.runner else 0
         left = under_way
-        if service.draining is Backlog.FINISH:
+        if backlog is Backlog.FINISH:
             left += depth["queued"] + depth["claimed"]  # what others have may come back
-        taking = service.draining is None and not service.stopping
+        taking = backlog is None and not service.stopping
         state: Literal["serving", "draining", "drained"] = "serving" if taking else "draining" if left else "drained"
-        return Drain(state=state, queue=service.draining, under_way=under_way, queued=depth["queued"])
+        return Drain(state=state, queue=backlog, under_way=under_way, queued=depth["queued"])
 
     return await to_thread.run_sync(look)
 

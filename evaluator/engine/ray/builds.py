@@ -35,6 +35,8 @@ MAX_KEPT = 1024
 """Builds that are remembered, a megabyte or two each. Machines keep theirs in their cache folders besides."""
 WAIT_S = 2 * DEFAULT_TIMEOUT_S + 600.0
 """For a build elsewhere, in which it may have to wait for its turn; after that it is made where it is needed."""
+LOOKED_UP_MS = 5000
+"""For finding out on which machines answers lie."""
 _ANSWERS_WITHIN_S = 60.0
 
 log = logging.getLogger(__name__)
@@ -96,9 +98,9 @@ class Artefacts:
         this process is on, so that it ends, and Ray starts another elsewhere."""
         if ray.get_runtime_context().get_node_id() in nodes:
             os._exit(1)
-        where = get_object_locations(list(self._answers.values())) if self._answers else {}
+        where = get_object_locations(list(self._answers.values()), timeout_ms=LOOKED_UP_MS) if self._answers else {}
         for key, answer in list(self._answers.items()):
-            if nodes.intersection(where[answer]["node_ids"]):
+            if nodes.intersection(where.get(answer, {}).get("node_ids", ())):  # one that was not found in time is looked for again
                 del self._answers[key]
 
     def forget(self, key: str, unfit: str | None) -> None:

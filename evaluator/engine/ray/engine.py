@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import ray
-from ray.exceptions import RayError
 
 from evaluator.engine.capacity import CORES_PER_GPU
 from evaluator.engine.engine import Progress
@@ -167,17 +166,16 @@ class RayEngine:
         while not self._ended.wait(LOOK_EVERY_S):
             try:
                 leaving = draining()
+                for host in self.hosts:
+                    if host.facts.node in leaving:
+                        log.warning("%s is being drained: it takes no more jobs", host.facts.label)
+                        host.retire()
+                        for work in self._works:
+                            work.leave(host)
                 if leaving and self._artefacts is not None:
                     self._artefacts.leave.remote(leaving)
-            except RayError as error:
-                log.debug("whether a machine is drained is not to be had: %s", error)
-                continue
-            for host in self.hosts:
-                if host.facts.node in leaving:
-                    log.warning("%s is being drained: it takes no more jobs", host.facts.label)
-                    host.retire()
-                    for work in self._works:
-                        work.leave(host)
+            except Exception as error:  # whatever Ray raises while it loses machines: it is asked again
+                log.debug("whether a machine is drained is not to be had: %s", error, exc_info=True)
 
     def _poll(self, seat: Seat) -> None:
         with contextlib.suppress(HostStartError):  # it is kept, and told when no seat is left
