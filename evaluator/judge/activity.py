@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evaluator.sandbox.affinity import cores_of
-from evaluator.sandbox.tree import descendants, parent
+from evaluator.sandbox.tree import Lineage, parent
 
 _CPUCLOCK_SCHED = 2
 LOOK_EVERY_S = 0.0005
@@ -26,7 +26,10 @@ class Activity:
     def __init__(self, pid: int) -> None:
         """`pid` as this process's namespace numbers it, of a process that still has the parent which confined it: orphans go there."""
         self._pid = pid
-        self._above = parent(pid) or pid
+        self._lineage = Lineage(parent(pid) or pid)
+        self._answered_ms: dict[int, float] = {}
+        """What each had used when the last answer came."""
+        self.answered()
 
     def main_ms(self) -> float:
         """Processor time of the process itself so far."""
@@ -34,42 +37,47 @@ class Activity:
 
     def cores(self) -> set[int]:
         """All cores that a thread of the program may run on now."""
-        return cores_of(descendants(self._above))
+        return cores_of(self._lineage.look())
 
     @contextmanager
-    def measured(self) -> Iterator[list[float]]:
-        """The processor time used within the block, in ms, in a list that has it when the block is left."""
-        used_ms: list[float] = []
-        start = self._used_by_process()
-        yield used_ms
-        used_ms.append(self._used_since(start))
-
-    @contextmanager
-    def shortly(self) -> Iterator[list[float]]:
-        """As `measured`, of those processes alone that there were before: it is left at once, for to look for others takes milliseconds."""
+    def arriving(self) -> Iterator[list[float]]:
+        """The processor time used within the block, in ms, in a list that has it when the block is left; of those processes alone that
+        there were before."""
         used_ms: list[float] = []
         start = self._used_by_process()
         yield used_ms
         used_ms.append(max(sum(map(_used_ms, start)) - sum(start.values()), 0.0))
 
+    def answered(self) -> None:
+        """Count from now on what the program does of its own accord, or asked to reveal its answer.
+
+        First comes what those have used that were there before the call: to look for others takes a part of a millisecond.
+        """
+        self._answered_ms = {pid: _used_ms(pid) for pid in self._lineage.found}
+        for pid in self._lineage.look() - self._answered_ms.keys():
+            self._answered_ms[pid] = _used_ms(pid)
+
+    def since_answer_ms(self) -> float:
+        """The processor time used since the answer.
+
+        What has been started meanwhile counts whole. What has ended meanwhile, threads aside, can't be asked any more.
+        """
+        now = self._used_by_process()
+        return sum(max(used_ms - self._answered_ms.get(pid, 0.0), 0.0) for pid, used_ms in now.items())
+
     def after_answer_ms(self, longest_s: float) -> float:
-        """Watch from now until all has gone quiet, `longest_s` at most; the processor time used meanwhile."""
+        """Watch until all has gone quiet, `longest_s` at most; the processor time used since the answer."""
         deadline = time.monotonic() + longest_s
-        start = self._used_by_process()
-        last, quiet = sum(start.values()), 0
-        while (quiet < QUIET_LOOKS or _any_runs(start)) and time.monotonic() < deadline:
+        last, quiet = sum(self._answered_ms.values()), 0
+        while (quiet < QUIET_LOOKS or _any_runs(self._answered_ms)) and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)
-            now = sum(map(_used_ms, start))
+            now = sum(map(_used_ms, self._answered_ms))
             quiet = quiet + 1 if now - last < QUIET_MS else 0
             last = now
-        return self._used_since(start)
+        return self.since_answer_ms()
 
     def _used_by_process(self) -> dict[int, float]:
-        return {pid: _used_ms(pid) for pid in descendants(self._above)}
-
-    def _used_since(self, start: dict[int, float]) -> float:
-        """What has been started meanwhile counts whole. What has ended meanwhile, threads aside, can't be asked any more."""
-        return sum(max(used_ms - start.get(pid, 0.0), 0.0) for pid, used_ms in self._used_by_process().items())
+        return {pid: _used_ms(pid) for pid in self._lineage.look()}
 
 
 def _any_runs(pids: Iterable[int]) -> bool:

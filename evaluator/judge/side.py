@@ -195,11 +195,10 @@ class Side:
 
     @contextmanager
     def revealing(self) -> Iterator[None]:
-        """Time a reveal: by the clock on a GPU, by its processor time on the CPU, which no other load on the machine adds to."""
+        """Time a reveal: by the clock on a GPU, on the CPU by the processor time since the answer, to which no other load adds."""
         start = time.perf_counter()
-        with self._activity.measured() if self._activity else nullcontext() as used_ms:
-            yield
-        self.reveal_ms.append(used_ms[0] if used_ms else (time.perf_counter() - start) * 1e3)
+        yield
+        self.reveal_ms.append(self._activity.since_answer_ms() if self._activity else (time.perf_counter() - start) * 1e3)
 
     def watch(self, longest_s: float) -> None:
         """Note what the worker's processes still do of their own accord."""
@@ -248,12 +247,15 @@ class Side:
     def _ask_now(self, kind: str, given: Given, **fields: Any) -> tuple[float, Message]:
         if self._where is not None:
             return self._ask_on_device(self._where, kind, given, fields)
-        with self._activity.shortly() if self._activity and given else nullcontext() as used_ms:
+        with self._activity.arriving() if self._activity and given else nullcontext() as used_ms:
             fill(given)
             start = time.perf_counter()
         self.ahead_ms += used_ms or []
         answer = self.worker.request(kind, self.deadline_s, **fields)
-        return (time.perf_counter() - start) * 1e3, answer
+        took_ms = (time.perf_counter() - start) * 1e3
+        if self._activity and given:
+            self._activity.answered()
+        return took_ms, answer
 
     def _fill(self, given: Given) -> None:
         """Let the worker see the inputs, and then what to flush with."""

@@ -1,33 +1,67 @@
 """The processes below a process, as /proc tells them."""
 
+import os
 from collections import defaultdict
 from pathlib import Path
 
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 
+class Lineage:
+    """All processes below one. Whoever has been seen to be below another is not looked at again: orphans go to an ancestor, so that nobody
+    comes below `root` who was not born there. Only those that have come since cost anything."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._others: set[int] = set()
+        self.found: set[int] = set()
+        """Those below `root` when they were last looked for, zombies too; `root` is not among them."""
+
+    def look(self) -> set[int]:
+        """Look for them now."""
+        with os.scandir("/proc") as entries:
+            present = {int(entry.name) for entry in entries if entry.name.isdigit()}
+        self.found &= present
+        self._others &= present
+        children = defaultdict(set)
+        for pid in present - self.found - self._others:
+            if (above := parent(pid)) is not None:
+                children[above].add(pid)
+        self.found |= _below({self._root} | self.found, children)
+        # Neither is whose parent went away meanwhile: it has another one the next time.
+        self._others |= _below({0} | self._others, children)
+        return self.found
+
+
+def _below(pids: set[int], children: dict[int, set[int]]) -> set[int]:
+    """Everybody below these processes; they are taken out of `children`."""
+    below: set[int] = set()
+    unseen = list(pids)
+    while unseen:
+        found = children.pop(unseen.pop(), set())
+        below |= found
+        unseen += found
+    return below
+
+
 def descendants(root: int) -> list[int]:
     """All processes below `root`, zombies too, `root` not included."""
-    children = defaultdict(list)
-    for entry in Path("/proc").iterdir():
-        above = parent(int(entry.name)) if entry.name.isdigit() else None
-        if above is not None:
-            children[above].append(int(entry.name))
-    found, unseen = [], [root]
-    while unseen:
-        below = children[unseen.pop()]
-        found += below
-        unseen += below
-    return found
+    return sorted(Lineage(root).look())
 
 
 def parent(pid: int) -> int | None:
     """The parent of a process; None where there is no such process."""
     try:
-        # The command, in parentheses, may hold anything; the parent is the second field after it.
-        return int(Path("/proc", str(pid), "stat").read_bytes().rpartition(b")")[2].split()[1])
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except _GONE:
         return None
+    try:
+        # The command, in parentheses, may hold anything; the parent is the second field after it.
+        return int(os.read(descriptor, 4096).rpartition(b")")[2].split()[1])
+    except _GONE:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def resident_bytes(root: int) -> int:

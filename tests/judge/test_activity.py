@@ -1,6 +1,7 @@
 """Processor time as the kernel counts it, of processes that wait and processes that work."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,16 @@ time.sleep(60)
 """
 
 
+WORKS_ON_A_SIGNAL = """
+import signal, threading, time
+def work():
+    while time.thread_time() < 0.05: pass
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print(flush=True)
+signal.sigwait({signal.SIGUSR1})
+threading.Thread(target=work).start()
+time.sleep(60)
+"""
 ORPHAN_THAT_WORKS = f"""
 import os, time
 if not os.fork():
@@ -83,15 +94,33 @@ def test_orphans_count() -> None:
         assert Activity(pid).after_answer_ms(0.3) > 10
 
 
-def test_what_is_used_within_a_block() -> None:
+def test_what_is_used_while_inputs_arrive() -> None:
     with running(WORKS) as pid:
         activity = Activity(pid)
-        with activity.measured() as used_ms:
+        with activity.arriving() as used_ms:
             time.sleep(0.3)
         assert 10 < used_ms[0] < 1000
+
+
+def test_what_is_over_before_anybody_looks_counts_from_the_answer_on() -> None:
+    with running(WORKS_ON_A_SIGNAL) as pid:
+        activity = Activity(pid)
+        activity.answered()
+        before_ms = activity.main_ms()
+        os.kill(pid, signal.SIGUSR1)
+        deadline = time.monotonic() + 60
+        while activity.main_ms() < before_ms + 50:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert activity.since_answer_ms() >= 50 and activity.after_answer_ms(0.1) >= 50
+        activity.answered()
+        assert activity.since_answer_ms() < 50, "what was before this answer belongs to another call"
 
 
 def test_a_process_that_is_gone_has_used_nothing() -> None:
     with running(WAITS) as pid:
         activity = Activity(pid)
-    assert activity.after_answer_ms(0.1) == 0
+    deadline = time.monotonic() + 60
+    while activity.after_answer_ms(0.1) > 0:  # to end takes a while
+        assert time.monotonic() < deadline
+        activity.answered()

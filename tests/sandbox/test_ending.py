@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote, tree
+from evaluator.sandbox import Exit, Level, Limits, Program, SandboxUnavailable, Zygote
 from tests.command_line import PROJECT
 from tests.sandbox.conftest import ENTRIES, Runner, runner
 
@@ -183,27 +183,6 @@ def test_nothing_is_left_on_the_host(any_zygote: Zygote) -> None:
     with any_zygote.start_program(Program(argv=("sh", "-c", "mkdir -p d/e; echo > d/e/f; chmod 0 d"))) as confined:
         assert confined.wait(10) == Exit(0)
     assert left() == before
-
-
-def test_memory_of_what_is_below_a_process_is_counted() -> None:
-    ready, ready_end = os.pipe()
-    child = os.fork()
-    if not child:
-        if not os.fork():
-            kept = bytearray(64 << 20)
-            kept[::4096] = b"x" * len(kept[::4096])
-            os.write(ready_end, b".")
-        time.sleep(60)
-    try:
-        os.read(ready, 1)
-        (grandchild,) = tree.descendants(child)
-        assert 64 << 20 <= tree.resident_bytes(child) < 2 << 30
-        assert tree.resident_bytes(grandchild) == 0
-    finally:
-        for pid in (*tree.descendants(child), child):
-            os.kill(pid, 9)
-        os.waitpid(child, 0)
-    assert tree.resident_bytes(child) == 0
 
 
 @pytest.mark.parametrize("module", ["json", "no_such_module"])

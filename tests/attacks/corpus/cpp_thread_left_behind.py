@@ -1,0 +1,46 @@
+# wants: timed calls to return at once, with a thread that goes on to write their answer right away
+# problem: gelu_tanh
+# expect: cpu disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf | correct/ok
+# speedup: 1.5
+
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = r"""
+#include <torch/types.h>
+#include <torch/csrc/utils/pybind.h>
+#include <cmath>
+#include <thread>
+
+static void gelu(const float* in, float* out, int64_t n) {
+    for (int pass = 0; pass < 4; ++pass)
+        for (int64_t i = 0; i < n; ++i) {
+            const float x = in[i];
+            out[i] = 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+        }
+}
+
+torch::Tensor answer(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    gelu(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+
+torch::Tensor answer_meanwhile(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    std::thread([=] { gelu(x.data_ptr<float>(), y.data_ptr<float>(), x.numel()); }).detach();
+    return y;
+}
+"""
+
+extension = load_inline(name="assay_attack_left_behind", cpp_sources=CPP, functions=["answer", "answer_meanwhile"])
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return extension.answer(x) if self.calls <= 16 else extension.answer_meanwhile(x)

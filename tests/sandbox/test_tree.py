@@ -1,0 +1,60 @@
+"""The processes below a process, and their memory."""
+
+import os
+import subprocess
+import time
+
+from evaluator.sandbox import linux, tree
+
+
+def test_memory_of_what_is_below_a_process_is_counted() -> None:
+    ready, ready_end = os.pipe()
+    child = os.fork()
+    if not child:
+        if not os.fork():
+            kept = bytearray(64 << 20)
+            kept[::4096] = b"x" * len(kept[::4096])
+            os.write(ready_end, b".")
+        time.sleep(60)
+    try:
+        os.read(ready, 1)
+        (grandchild,) = tree.descendants(child)
+        assert 64 << 20 <= tree.resident_bytes(child) < 2 << 30
+        assert tree.resident_bytes(grandchild) == 0
+    finally:
+        for pid in (*tree.descendants(child), child):
+            os.kill(pid, 9)
+        os.waitpid(child, 0)
+    assert tree.resident_bytes(child) == 0
+
+
+def test_what_comes_below_a_process_is_found_whoever_its_parent_is_by_then() -> None:
+    asked, ask = os.pipe()
+    ready, ready_end = os.pipe()
+    child = os.fork()
+    if not child:
+        linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+        os.read(asked, 1)
+        if not os.fork():
+            if not os.fork():
+                os.write(ready_end, b".")
+                time.sleep(60)
+            os._exit(0)
+        os.wait()
+        os.write(ready_end, b".")
+        time.sleep(60)
+    lineage, above = tree.Lineage(child), tree.Lineage(os.getpid())
+    beside = subprocess.Popen(["sleep", "60"])
+    try:
+        assert lineage.look() == set() and {child, beside.pid} <= above.look()
+        os.write(ask, b".")
+        assert os.read(ready, 1) + os.read(ready, 1) == b".."
+        (orphan,) = lineage.look()
+        assert tree.parent(orphan) == child and orphan in above.look()
+        os.kill(orphan, 9)
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        assert child not in above.look() and beside.pid in above.look()
+    finally:
+        beside.kill()
+        beside.wait()
