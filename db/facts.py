@@ -44,7 +44,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     cores = f"{cores_text(timing.cores)}, {len(timing.cores)} in all" if timing.cores else None
     charged = {
         "is computed before the call": timing.ahead_ms,
-        "arrives late": timing.deferred_ms,
+        "arrives late": max(timing.deferred_ms, timing.arrives_late_ms),
         "is computed after the answer": timing.background_ms,
         "the claims leave out": timing.unclaimed_ms,
     }

@@ -36,7 +36,7 @@ def speed_notes(result: Result) -> tuple[str, ...]:
         found += _launches(result)
     timing = result.evidence.timing
     if timing is not None:
-        late = ("until the answer arrives", timing.deferred_ms)
+        late = ("until the answer arrives", max(timing.deferred_ms, timing.arrives_late_ms))
         if timing.unclaimed_ms > timing.deferred_ms:  # an answer that is slow to copy shows in both, and is charged once
             late = ("outside of what its events claim", timing.unclaimed_ms)
         added = (("before the call", timing.ahead_ms), ("after it", timing.background_ms), late)

@@ -27,7 +27,11 @@ class TimingSide(Record):
     for; none on a GPU."""
     reveal_ms: tuple[float, ...] = ()
     """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
-    processor time of it."""
+    processor time since the answer."""
+    reveal_call_ms: tuple[float, ...] = ()
+    """By the judge's clock, the calls whose answers these were; none on a GPU, and in older records."""
+    arrival_ms: tuple[float, ...] = ()
+    """How long after each of these answers it was in the judge's memory, by the clock; none on a GPU, and in older records."""
     single_ms: tuple[float, ...] = ()
     """Time of a call by the judge's clock, which starts when all is enqueued and its inputs come, with its flush and the copying of its
     answer; of the baseline alone, the same without the call. None on the CPU."""
@@ -38,6 +42,8 @@ class TimingSide(Record):
     baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
     background_ms: tuple[float, ...] = ()
     """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
+    background_call_ms: tuple[float, ...] = ()
+    """By the judge's clock, the calls after which that was; none in older records."""
 
     at_s: tuple[float, ...] = ()
     """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
@@ -88,6 +94,9 @@ class TimingEvidence(Record):
     more than bookkeeping."""
     background_ms: float = 0.0
     """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
+    arrives_late_ms: float = 0.0
+    """On the CPU, how much later the candidate's answers arrive by the clock than the baseline's, where that is more than its spread: what
+    computes meanwhile may have ended before it is looked for. 0 in older records."""
     unexplained_ms: float | None = None
     """How much longer a call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
     less. None on the CPU, where the judge's clock is the only one."""
@@ -147,7 +156,7 @@ class TimingEvidence(Record):
     @property
     def late_ms(self) -> float:
         """What is held against the claims by the judge's clock; 0 where it bears them out."""
-        return max(self.deferred_ms, self.unclaimed_ms)
+        return max(self.deferred_ms, self.arrives_late_ms, self.unclaimed_ms)
 
     @property
     def is_contested(self) -> bool:

@@ -35,6 +35,10 @@ class Activity:
         """Processor time of the process itself so far."""
         return _used_ms(self._pid)
 
+    def main_at_answer_ms(self) -> float:
+        """The same when the last answer came."""
+        return self._answered_ms.get(self._pid, 0.0)
+
     def cores(self) -> set[int]:
         """All cores that a thread of the program may run on now."""
         return cores_of(self._lineage.look())

@@ -22,11 +22,11 @@ REVEAL_SHARE = 0.5
 PICKED = 4
 """Answers of a block that are revealed then, drawn when it is over."""
 CHECKS = 6
-"""Answers compared of each candidate at the least, on average, whatever the number of calls."""
+CPU_CHECKS = 12
+"""Answers compared of each candidate at the least, on average, whatever the number of calls: more on the CPU, where no others are."""
 CHECKS_S = 0.2
 CPU_CHECKS_S = 0.5
-"""As many more are compared as fit into this time; more on the CPU, where no others are. Of large answers it is rows drawn anew: the rounds
-have compared all rows."""
+"""As many more are compared as fit into this time. Of large answers it is rows drawn anew: the rounds have compared all rows."""
 
 _random = secrets.SystemRandom()
 
@@ -99,8 +99,8 @@ class Inspection:
     def _check_share(self, blocks: int) -> float:
         """Of the answers that are revealed: how many are compared, so that about CHECKS are, or what the time for them is enough for."""
         reveals = REVEAL_SHARE * blocks * min(PICKED, self._turns.length)
-        checks_s = CHECKS_S if self._turns.on_device else CPU_CHECKS_S
-        return max(CHECKS, checks_s / max(self._check_s, 1e-6)) / reveals
+        checks, checks_s = (CHECKS, CHECKS_S) if self._turns.on_device else (CPU_CHECKS, CPU_CHECKS_S)
+        return max(checks, checks_s / max(self._check_s, 1e-6)) / reveals
 
     def check(self, taken: Taken, answer: Answer) -> None:
         """Compare an answer's tensors, and its plain numbers too. Raises WrongAnswerError."""

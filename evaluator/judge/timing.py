@@ -242,7 +242,7 @@ class Timing:
         taken = self._inspection.reveal(side, answer)
         if side is self._turns.candidate:
             self._inspection.check(taken, answer)
-        side.reveal_ms.clear()
+        side.forget_reveals()
 
     def _run_alone(self, bursts: Bursts | None) -> Side:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""

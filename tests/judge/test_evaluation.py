@@ -191,7 +191,7 @@ def check_ok(result: Result) -> None:
         assert len(side.reveal_ms) <= timing.calls
         assert side.median_ms == pytest.approx(statistics.median(side.samples_ms))
         assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
-    assert result.runtime_ms == pytest.approx(timing.candidate.median_ms + timing.deferred_ms + timing.background_ms)
+    assert result.runtime_ms == pytest.approx(timing.candidate.median_ms + timing.late_ms + timing.ahead_ms + timing.background_ms)
     assert result.baseline_ms == timing.baseline_ms
 
 
