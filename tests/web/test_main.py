@@ -11,6 +11,7 @@ from pathlib import Path
 from db.store import Store
 from tests.command_line import PROJECT
 from tests.db.samples import result
+from web.__main__ import listening
 
 WITHOUT = (
     "import sys; sys.modules['{}'] = None; import runpy; sys.argv = ['web', '--db', '{}']; runpy.run_module('web', run_name='__main__')"
@@ -35,6 +36,13 @@ def test_it_serves_until_it_is_interrupted_and_only_here(store: Store, url: str)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0 and errors == ""
+
+
+def test_no_part_of_an_answer_waits_for_another_to_be_acknowledged() -> None:
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_what_can_t_be_done_is_one_line(url: str, tmp_path: Path, store: Store) -> None:
