@@ -99,7 +99,9 @@ class Figures:
     categories: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     memory_bytes: list[int] = field(default_factory=list)
-    """Of the service and all that it has started, in the course of the run."""
+    """Of the service and all that it has started, in the course of the run: judges, workers and compilers come and go."""
+    lasting_bytes: list[int] = field(default_factory=list)
+    """Of those alone that last: the service and the warm parents."""
 
     @property
     def p99_s(self) -> float:
@@ -107,12 +109,12 @@ class Figures:
 
     @property
     def growth(self) -> float:
-        """Of the memory, as a share, from the second quarter to the last: what is warming up is left out."""
-        quarter = len(self.memory_bytes) // 4
+        """Of the memory that lasts, as a share, from the second quarter to the last: what is warming up is left out."""
+        quarter = len(self.lasting_bytes) // 4
         if not quarter:
             return 0.0
-        before = statistics.median(self.memory_bytes[quarter : 2 * quarter])
-        return statistics.median(self.memory_bytes[-quarter:]) / before - 1
+        before = statistics.median(self.lasting_bytes[quarter : 2 * quarter])
+        return statistics.median(self.lasting_bytes[-quarter:]) / before - 1
 
 
 def load(count: int, hostile: float, kinds: Sequence[str]) -> list[Item]:
@@ -247,15 +249,17 @@ def _disturb(service: Process, running: Load, count: int, figures: Figures) -> N
 
 def _watch(service: Process, figures: Figures, over: threading.Event) -> None:
     while not over.wait(SAMPLE_S):
-        total = 0
+        total = lasting = 0
         for process in descendants(service):
             try:
-                total += (
-                    process.memory_info().rss if process.pid == service.pid else process.memory_info().rss - process.memory_info().shared
-                )
+                memory = process.memory_info()
+                own = memory.rss if process.pid == service.pid else memory.rss - memory.shared
+                total += own
+                lasting += own if service.pid in (process.pid, process.ppid()) else 0
             except psutil.Error:
                 continue
         figures.memory_bytes.append(total)
+        figures.lasting_bytes.append(lasting)
 
 
 def examine(service: Process, items: Sequence[Item], running: Load, figures: Figures) -> None:
@@ -323,11 +327,9 @@ def show(figures: Figures, soak: bool) -> None:
         ("accept max ms", f"{max(figures.accept_s) * 1000:.1f}"),
         ("sent again", str(figures.sent_again)),
         *(("killed", kill) for kill in figures.kills),
-        (
-            "memory MiB, at the beginning and at the end",
-            " – ".join(f"{each >> 20}" for each in (figures.memory_bytes[:1] + figures.memory_bytes[-1:])),
-        ),
-        *((("growth of memory", f"{figures.growth:+.1%}"),) if soak else ()),
+        ("memory MiB, of all processes, by quarters", _by_quarters(figures.memory_bytes)),
+        ("of the service and the warm parents alone", _by_quarters(figures.lasting_bytes)),
+        *((("growth of that", f"{figures.growth:+.1%}"),) if soak else ()),
         *((f"category {name}", str(count)) for name, count in figures.categories.items()),
         ("faults", str(len(figures.faults))),
     ):
@@ -335,6 +337,13 @@ def show(figures: Figures, soak: bool) -> None:
     Console().print(table)
     for fault in figures.faults[:50]:
         print(fault)
+
+
+def _by_quarters(memory_bytes: Sequence[int]) -> str:
+    """Medians of each quarter of a run, in MiB."""
+    size = -(-len(memory_bytes) // 4)
+    quarters = [memory_bytes[start : start + size] for start in range(0, len(memory_bytes), size)] if size else []
+    return ", ".join(f"{statistics.median(quarter) / 2**20:.0f}" for quarter in quarters)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
