@@ -13,9 +13,10 @@ A file without it has one case, `full`, and runs as it stands.
 """
 
 import ast
+import math
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -41,7 +42,6 @@ CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
 """Distributions of inputs besides the problem's own; what each is, evaluator.judge.distributions says."""
-Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
 
@@ -83,6 +83,21 @@ def _positions(value: object) -> object:
     if not isinstance(found, tuple) or any(type(each) is not int or each < 0 for each in found):
         raise ValueError("a list of positions of forward()'s arguments, from 0")
     return found
+
+
+def _factors(value: object) -> object:
+    names = get_args(PrecisionName)
+    unknown = [name for name in value if name not in names] if isinstance(value, dict) else []
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no type that a problem is judged in; there are: {', '.join(names)}")
+    wrong = [each for each in (value.values() if isinstance(value, dict) else [value]) if not _is_factor(each)]
+    if wrong:
+        raise ValueError(f"a factor above 0, or a dict of them by type, and not {wrong[0]!r}")
+    return value
+
+
+def _is_factor(value: object) -> bool:
+    return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
 
 
 def _operations(value: object) -> object:
@@ -130,7 +145,7 @@ class Declaration(BaseModel):
     """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
     dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
     """Types that the problem may be judged in on request; empty: any."""
-    tolerance: Factor | dict[PrecisionName, Factor] = 1.0
+    tolerance: Annotated[float | dict[PrecisionName, float], BeforeValidator(_factors)] = 1.0
     """Factor on the bound that errors are held against; or type that the problem is judged in → factor, 1 in types that are not named."""
     without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
     """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
