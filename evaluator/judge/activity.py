@@ -4,6 +4,8 @@ A thread or a child that goes on computing after the call has returned takes pro
 not matter: time is counted where the process runs, not where it waits.
 """
 
+import math
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,8 @@ _CPUCLOCK_SCHED = 2
 LOOK_EVERY_S = 0.0005
 QUIET_MS = 0.02
 """Less than this between two looks is a process that waits."""
+WAITS_WITHIN_S = 0.002
+"""After its answer a process waits for what comes next within a twentieth of this, where it has a processor."""
 QUIET_LOOKS = 2
 """So many of them in a row, and it is not going to do more."""
 
@@ -27,6 +31,7 @@ class Activity:
         """`pid` as this process's namespace numbers it, of a process that still has the parent which confined it: orphans go there."""
         self._pid = pid
         self._lineage = Lineage(parent(pid) or pid)
+        self._cores = _count_cores(pid)
         self._answered_ms: dict[int, float] = {}
         """What each had used when the last answer came."""
         self.answered()
@@ -52,14 +57,24 @@ class Activity:
         yield used_ms
         used_ms.append(max(sum(map(_used_ms, start)) - sum(start.values()), 0.0))
 
-    def answered(self) -> None:
-        """Count from now on what the program does of its own accord, or asked to reveal its answer.
+    def answered(self, called_at_ms: float | None = None, took_ms: float = 0.0) -> None:
+        """Count from now on what the program does of its own accord, or asked to reveal its answer: that of a call which took so long, and
+        before which the process had used so much.
 
-        First comes what those have used that were there before the call: to look for others takes a part of a millisecond.
+        What a thread has used since it got its processor is in no count as long as it keeps it (the kernel counts when it gives it up, or
+        every few milliseconds), and on a busy machine an answer is read before the process has put away what it answered with. So the
+        process itself is given a moment to wait for what comes next; but what it has used by then belongs to the call only as far as it
+        fits into the time that the call took.
         """
         self._answered_ms = {pid: _used_ms(pid) for pid in self._lineage.found}
         for pid in self._lineage.look() - self._answered_ms.keys():
             self._answered_ms[pid] = _used_ms(pid)
+        deadline = time.monotonic() + WAITS_WITHIN_S
+        while _state(Path("/proc", str(self._pid), "stat")) == b"R" and time.monotonic() < deadline:
+            time.sleep(LOOK_EVERY_S / 10)
+        if self._pid in self._answered_ms:
+            most_ms = math.inf if called_at_ms is None else called_at_ms + self._cores * took_ms
+            self._answered_ms[self._pid] = min(_used_ms(self._pid), most_ms)
 
     def since_answer_ms(self) -> float:
         """The processor time used since the answer.
@@ -82,6 +97,14 @@ class Activity:
 
     def _used_by_process(self) -> dict[int, float]:
         return {pid: _used_ms(pid) for pid in self._lineage.look()}
+
+
+def _count_cores(pid: int) -> int:
+    """How many cores a process may run on; one where there is no such process any more."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except ProcessLookupError:
+        return 1
 
 
 def _any_runs(pids: Iterable[int]) -> bool:

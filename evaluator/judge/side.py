@@ -273,7 +273,7 @@ class Side:
         answered_at = time.perf_counter()
         took_ms = (answered_at - start) * 1e3
         if self._activity and given:
-            self._activity.answered()
+            self._activity.answered(called_at_ms, took_ms)
             self._called_ms, self._called_at_ms, self._answered_at = took_ms, called_at_ms, answered_at
         return took_ms, answer
 
