@@ -28,8 +28,8 @@ class TimingSide(Record):
     reveal_ms: tuple[float, ...] = ()
     """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
     processor time since the answer."""
-    reveal_call_ms: tuple[float, ...] = ()
-    """By the judge's clock, the calls whose answers these were; none on a GPU, and in older records."""
+    reveal_busy_ms: tuple[float, ...] = ()
+    """Processor time of the calls whose answers these were; none on a GPU, and in older records."""
     arrival_ms: tuple[float, ...] = ()
     """How long after each of these answers it was in the judge's memory, by the clock; none on a GPU, and in older records."""
     single_ms: tuple[float, ...] = ()
@@ -42,8 +42,8 @@ class TimingSide(Record):
     baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
     background_ms: tuple[float, ...] = ()
     """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
-    background_call_ms: tuple[float, ...] = ()
-    """By the judge's clock, the calls after which that was; none in older records."""
+    background_busy_ms: tuple[float, ...] = ()
+    """Processor time of the calls after which that was; none in older records."""
 
     at_s: tuple[float, ...] = ()
     """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
@@ -96,7 +96,8 @@ class TimingEvidence(Record):
     """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
     arrives_late_ms: float = 0.0
     """On the CPU, how much later the candidate's answers arrive by the clock than the baseline's, where that is more than its spread: what
-    computes meanwhile may have ended before it is looked for. 0 in older records."""
+    computes meanwhile may have ended before it is looked for. Or how much more processor time the calls take that were looked at, with what
+    came after each, than calls do. It accuses nobody. 0 in older records."""
     unexplained_ms: float | None = None
     """How much longer a call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
     less. None on the CPU, where the judge's clock is the only one."""

@@ -42,8 +42,8 @@ def compare(
         alone=alone,
         deferred_ms=deferred_ms(candidate, alone, on_device=on_device),
         ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
-        background_ms=_background_ms(candidate, alone),
-        arrives_late_ms=0.0 if on_device else _late_ms(candidate.arrival_ms, alone.arrival_ms, TALK_SLACK_MS),
+        background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
+        arrives_late_ms=0.0 if on_device else _arrives_late_ms(candidate, alone),
         unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
         unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated, in_a_row=in_a_row) if on_device else 0.0,
         gated=gated and on_device,
@@ -57,7 +57,6 @@ def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) ->
         return _late_ms(candidate.reveal_ms, alone.reveal_ms, max(TALK_SLACK_MS, SLACK_SHARE * candidate.median_ms))
     baseline_ms = statistics.median(alone.reveal_ms)
     late_ms = statistics.median(candidate.reveal_ms) - baseline_ms
-    late_ms = max(late_ms, _beside_calls_ms(candidate, candidate.reveal_call_ms, candidate.reveal_ms, baseline_ms))
     return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
 
@@ -71,25 +70,27 @@ def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: 
     return late_ms if late_ms > max(slack_ms, REVEAL_SLACK_SHARE * baseline_ms) else 0.0
 
 
-def _beside_calls_ms(candidate: TimingSide, calls_ms: Sequence[float], extra_ms: Sequence[float], usual_ms: float) -> float:
-    """By how much more calls take at the median together with what came after each of them, than calls do.
+def _arrives_late_ms(candidate: TimingSide, alone: TimingSide) -> float:
+    """What is added on the CPU for answers that are late by the clock, or for what comes after the calls that were looked at."""
+    return max(
+        _late_ms(candidate.arrival_ms, alone.arrival_ms, TALK_SLACK_MS),
+        _beside_calls_ms(candidate, candidate.reveal_busy_ms, candidate.reveal_ms, alone.reveal_ms),
+        _beside_calls_ms(candidate, candidate.background_busy_ms, candidate.background_ms, alone.background_ms),
+    )
+
+
+def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: Sequence[float], usual_ms: Sequence[float]) -> float:
+    """How much more processor time calls take at the median, with what came after each of them, than calls do; 0 within the slack.
 
     Which calls are looked at is drawn when they are over: who puts off the work of some, and does that of others in time, according to
     which of them have been looked at so far, can bring down the median of the calls and that of what comes after them, but not this one.
     """
-    if not calls_ms:
+    if not busy_ms or not usual_ms or not candidate.busy_ms:
         return 0.0
-    whole_ms = [call_ms + max(more_ms - usual_ms, 0.0) for call_ms, more_ms in zip(calls_ms, extra_ms, strict=True)]
-    return statistics.median(whole_ms) - statistics.median(candidate.wall_ms)
-
-
-def _background_ms(candidate: TimingSide, alone: TimingSide) -> float:
-    """Processor time of the candidate's after answers beyond the baseline's; 0 within the slack."""
-    if not candidate.background_ms or not alone.background_ms:
-        return 0.0  # on a GPU, where a worker waits awake
-    usual_ms = statistics.median(alone.background_ms)
-    beside_ms = _beside_calls_ms(candidate, candidate.background_call_ms, candidate.background_ms, usual_ms)
-    return max(_processor_ms(candidate.background_ms, alone.background_ms), beside_ms if beside_ms > PROCESSOR_SLACK_MS else 0.0)
+    baseline_ms = statistics.median(usual_ms)
+    whole_ms = [call_ms + max(more_ms - baseline_ms, 0.0) for call_ms, more_ms in zip(busy_ms, extra_ms, strict=True)]
+    late_ms = statistics.median(whole_ms) - statistics.median(candidate.busy_ms)
+    return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * candidate.work_ms) else 0.0
 
 
 def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -> float:

@@ -59,13 +59,13 @@ class Side:
     busy_ms: list[float] = field(default_factory=list)
     ahead_ms: list[float] = field(default_factory=list)
     reveal_ms: list[float] = field(default_factory=list)
-    reveal_call_ms: list[float] = field(default_factory=list)
+    reveal_busy_ms: list[float] = field(default_factory=list)
     arrival_ms: list[float] = field(default_factory=list)
     single_ms: list[float] = field(default_factory=list)
     landed_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
     background_ms: list[float] = field(default_factory=list)
-    background_call_ms: list[float] = field(default_factory=list)
+    background_busy_ms: list[float] = field(default_factory=list)
     unflushed: int = 0
     """Timed calls in which the flush was left out."""
     unflushed_bursts: int = 0
@@ -78,8 +78,8 @@ class Side:
     def __post_init__(self) -> None:
         pid = self.worker.channel.peer_pid
         self._recorded: set[str] = set()
-        self._called_ms = self._called_at_ms = self._answered_at = 0.0
-        """On the CPU, of the last call: what it took, what the process had used when it was asked for, and when its answer came."""
+        self._busy_ms = self._answered_at = 0.0
+        """On the CPU, of the last call: the processor time of the process, and when its answer came."""
         self._activity = Activity(pid) if pid and self._where is None else None
         """On the CPU only: a worker on a GPU waits awake."""
 
@@ -104,7 +104,7 @@ class Side:
         self.at_s.append(time.monotonic() - self.since)
         wall_ms, claim_ms, answer = self.call(inputs, arguments)
         if self._activity:
-            self.busy_ms.append(self._activity.main_at_answer_ms() - self._called_at_ms)
+            self.busy_ms.append(self._busy_ms)
         self.wall_ms.append(wall_ms)
         self.claims_ms.append(claim_ms)
         return answer
@@ -205,19 +205,19 @@ class Side:
         now = time.perf_counter()
         if self._activity:
             self.arrival_ms.append((now - self._answered_at) * 1e3)
-            self.reveal_call_ms.append(self._called_ms)
+            self.reveal_busy_ms.append(self._busy_ms)
         self.reveal_ms.append(self._activity.since_answer_ms() if self._activity else (now - start) * 1e3)
 
     def forget_reveals(self) -> None:
         """Let go of what reveals took: they were to warm up."""
-        for times in (self.reveal_ms, self.reveal_call_ms, self.arrival_ms):
+        for times in (self.reveal_ms, self.reveal_busy_ms, self.arrival_ms):
             times.clear()
 
     def watch(self, longest_s: float) -> None:
         """Note what the worker's processes still do of their own accord."""
         if self._activity is not None:
             self.background_ms.append(self._activity.after_answer_ms(longest_s))
-            self.background_call_ms.append(self._called_ms)
+            self.background_busy_ms.append(self._busy_ms)
 
     def strays(self, cores: Collection[int]) -> bool:
         """Whether a thread of the worker's may run on others than these cores, to which it is kept; on a GPU it is kept to none."""
@@ -240,13 +240,13 @@ class Side:
             busy_ms=tuple(self.busy_ms),
             ahead_ms=tuple(self.ahead_ms),
             reveal_ms=tuple(self.reveal_ms),
-            reveal_call_ms=tuple(self.reveal_call_ms),
+            reveal_busy_ms=tuple(self.reveal_busy_ms),
             arrival_ms=tuple(self.arrival_ms),
             single_ms=tuple(self.single_ms),
             landed_ms=tuple(self.landed_ms),
             burst_ms=tuple(self.burst_ms),
             background_ms=tuple(self.background_ms),
-            background_call_ms=tuple(self.background_call_ms),
+            background_busy_ms=tuple(self.background_busy_ms),
             at_s=tuple(self.at_s),
             outliers=outliers(samples_ms),
         )
@@ -274,7 +274,7 @@ class Side:
         took_ms = (answered_at - start) * 1e3
         if self._activity and given:
             self._activity.answered(called_at_ms, took_ms)
-            self._called_ms, self._called_at_ms, self._answered_at = took_ms, called_at_ms, answered_at
+            self._busy_ms, self._answered_at = self._activity.main_at_answer_ms() - called_at_ms, answered_at
         return took_ms, answer
 
     def _fill(self, given: Given) -> None:
