@@ -97,7 +97,7 @@ class Inspection:
             raise BaselineFailedError(f"the baseline answered in another form than the reference: {error}") from error
 
     def _check_share(self, blocks: int) -> float:
-        """Of the answers that are revealed: how many are compared, so that about CHECKS are, or what the time for them is enough for."""
+        """Of the answers that are revealed: how many are compared, so that about as many are as have to be, or as there is time for."""
         reveals = REVEAL_SHARE * blocks * min(PICKED, self._turns.length)
         checks, checks_s = (CHECKS, CHECKS_S) if self._turns.on_device else (CPU_CHECKS, CPU_CHECKS_S)
         return max(checks, checks_s / max(self._check_s, 1e-6)) / reveals
