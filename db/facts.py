@@ -52,6 +52,8 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
         "protocol": f"{protocol.name}: {protocol.text}" if protocol else timing.protocol,
         "not timed as asked for": timing.fallback or None,
         "ended": _ending_text(timing) if timing.stop else None,
+        "beside the times: launching a call takes the host": _host_text(timing),
+        "taken off each call": f"{timing.candidate.blank_ms * 1e3:.3g} µs, for its events" if timing.candidate.head_start_ms else None,
         "kept to the cores": f"{cores}; a thread was found to have left them" if timing.strayed else cores,
     }
     facts |= {f"added, for what {what}": f"{ms:.4g} ms" for what, ms in charged.items() if ms}
@@ -62,6 +64,13 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
             f"{other.runtime_ms:.5g} ms, of which {other.late_ms:.4g} ms were added; baseline {other.baseline_ms:.5g} ms"
         )
     return facts | {"the baseline counts without the candidate": f"{timing.baseline_ms:.5g} ms" if timing.disturbed else None}
+
+
+def _host_text(timing: TimingEvidence) -> str | None:
+    """What launching a call on a GPU takes the host, where that is no part of the times; None where it is, and on the CPU."""
+    sides = {"of the submission": timing.candidate, "of the baseline": timing.baseline}
+    told = [f"{side.host_ms:.3g} ms {name}" for name, side in sides.items() if side.host_ms is not None and side.head_start_ms]
+    return ", ".join(told) or None
 
 
 def _ending_text(timing: TimingEvidence) -> str:

@@ -80,6 +80,8 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
         calls = timing.unflushed + timing.unflushed_bursts
         message = f"the L2 cache was not emptied before {calls} calls, as the worker had been told to"
         return Verdict(Category.TIMING_TAMPERING, message)
+    if evidence.conditions is not None and evidence.conditions.shared:
+        return None  # others' work on the device is in the judge's clock: what it holds against claims is added, and accuses nobody
     claimed_ms = timing.candidate.median_ms
     if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
         return None

@@ -36,6 +36,9 @@ def speed_notes(result: Result) -> tuple[str, ...]:
         found += _launches(result)
     timing = result.evidence.timing
     if timing is not None:
+        host_ms = timing.candidate.host_ms
+        if timing.candidate.head_start_ms and host_ms is not None and host_ms > timing.candidate.median_ms:
+            found.append(f"beside that launching a call takes the host {host_ms:.3g} ms: alone in a program, a call takes as long")
         late = ("until the answer arrives", max(timing.deferred_ms, timing.arrives_late_ms))
         if timing.unclaimed_ms > timing.deferred_ms:  # an answer that is slow to copy shows in both, and is charged once
             late = ("outside of what its events claim", timing.unclaimed_ms)

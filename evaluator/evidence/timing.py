@@ -40,6 +40,8 @@ class TimingSide(Record):
     burst_ms: tuple[float, ...] = ()
     """Time of a call among others, back to back, by that clock, with its flush and with the copying of its answer, for each burst; of the
     baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
+    hot_ms: tuple[float, ...] = ()
+    """The same without the flushes, in whose time nothing can hide. None in older records, and where no calls were behind the gate."""
     background_ms: tuple[float, ...] = ()
     """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
     background_busy_ms: tuple[float, ...] = ()
@@ -47,8 +49,22 @@ class TimingSide(Record):
 
     at_s: tuple[float, ...] = ()
     """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
+    blank_ms: float = 0.0
+    """What was taken off each sample: the time of a call that does nothing; on a GPU, of two events and what they wait for. 0 in older
+    records of a GPU's times."""
+    head_start_ms: float = 0.0
+    """How long the device was kept busy before each call, about, so that the host's time is in no sample; 0 where it was not, and in older
+    records."""
+    host_ms: float | None = None
+    """What launching a call on a GPU takes the host, as the worker says: the lowest decile, since it may have to wait for the device. None
+    in older records, and where calls are not launched one by one."""
     outliers: tuple[int, ...] = ()
     """Positions of samples far beyond the quartiles (evaluator.judge.precision.outliers). They count as all others do."""
+
+    @property
+    def claim_ms(self) -> float:
+        """What the worker on a GPU claims of a call, its events included."""
+        return self.median_ms + self.blank_ms
 
     @property
     def work_ms(self) -> float:

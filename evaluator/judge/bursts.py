@@ -30,6 +30,14 @@ BURSTS = 15
 LEAST_BURSTS = 5
 BURSTS_S = 0.3
 """The same of bursts."""
+HOT_BURSTS = 7
+LEAST_HOT_BURSTS = 3
+HOT_BURSTS_S = 0.1
+"""The same of bursts without flushes."""
+PROBES = 2
+"""Calls by which it is told whether forward() waits; the first may have been held up by chance."""
+QUEUE_MS = 1.0
+"""What as many launches take at the least as the device's queue holds: 1024."""
 BURST_MS = 40.0
 """No burst is of more calls than take about so long: a slow call is told as well alone."""
 KERNEL_CALLS = 3
@@ -95,6 +103,14 @@ class Bursts:
         """All memory for answers."""
         return [allocation for place in self.places for allocation in place]
 
+    def probe(self, side: Side) -> None:
+        """See whether forward() waits for the device, so that its calls can't be held behind the gate; nothing else is looked at."""
+        for _ in range(PROBES if side.is_gated else 0):
+            side.waits = False
+            side.burst(self._given(1), [self._views(side, self.places[0])])
+            if side.is_gated:
+                return
+
     def run(self, side: Side, check: Check, wrong: type[Exception]) -> None:
         """Time calls of the candidate, and compare answers. Raises `wrong`, and what `check` does.
 
@@ -112,14 +128,30 @@ class Bursts:
             except wrong:
                 log.debug("an answer was wrong behind the gate")
                 side.held = False
+            every_place = self.places
+            if side.is_gated:
+                self._shorten(side, check)
             if side.is_gated:
                 self._run_in_rows(side, check)
             if side.is_gated:
+                self._run_hot(side, check)
+            if side.is_gated:
                 return
-            for times_ms in (side.single_ms, side.landed_ms, side.burst_ms):
+            self.places = every_place
+            for times_ms in (side.single_ms, side.landed_ms, side.burst_ms, side.hot_ms):
                 times_ms.clear()
         self._run_singles(side, check)
         self._run_in_rows(side, check)
+
+    def _shorten(self, side: Side, check: Check) -> None:
+        """Make rows so short that the device's queue holds their launches. Each launch takes a while, so that the claims of a row which the
+        queue does not hold add up; where they don't, it is something else that keeps the worker from saying that all is queued."""
+        claim_ms = statistics.median(side.claims_ms) if side.claims_ms else 0.0
+        while len(self.places) > 1:
+            self._run_row(side, check, self.places)
+            if side.is_gated or len(self.places) * claim_ms < QUEUE_MS:
+                return
+            side.waits, self.places = False, self.places[: len(self.places) // 2]
 
     def time_kernels(self, side: Side) -> None:
         """Calls in which the time of each launch is taken, for the record: whatever comes of them, nothing is judged by it."""
@@ -155,14 +187,19 @@ class Bursts:
         for _ in candidate.burst_ms:
             took_ms, late_ms = self._idle_row(alone, candidate, self.places)
             alone.burst_ms.append(took_ms + late_ms / len(self.places))
+        for _ in candidate.hot_ms:
+            took_ms, late_ms = self._idle_row(alone, candidate, self.places, flushed=False)
+            alone.hot_ms.append(took_ms + late_ms / len(self.places))
 
-    def _idle_row(self, alone: Side, candidate: Side, places: Sequence[Sequence[Allocation]]) -> tuple[float, float]:
+    def _idle_row(
+        self, alone: Side, candidate: Side, places: Sequence[Sequence[Allocation]], *, flushed: bool = True
+    ) -> tuple[float, float]:
         alone.held, alone.waits = candidate.held, candidate.waits  # as the candidate was asked, whatever delays this one
-        took_ms = self._idle(alone, places)
+        took_ms = self._idle(alone, places, flushed=flushed)
         return took_ms, self._land(alone, self._drawn(places))[1]
 
-    def _idle(self, side: Side, places: Sequence[Sequence[Allocation]]) -> float:
-        return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False)
+    def _idle(self, side: Side, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> float:
+        return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False, flushed=flushed)
 
     def _run_singles(self, side: Side, check: Check) -> None:
         self._run_recorded(side, check, self.places[:1])
@@ -187,18 +224,28 @@ class Bursts:
             if side.is_flushed():
                 side.burst_ms.append(took_ms + late_ms / len(self.places))
 
+    def _run_hot(self, side: Side, check: Check) -> None:
+        """Bursts without the flushes, in whose time a stream of the submission's own could work unseen. Without them calls take no longer,
+        so that a claim holds here too."""
+        start = time.monotonic()
+        for number in range(HOT_BURSTS if len(self.places) > 1 and side.flush is not None else 0):
+            if number >= LEAST_HOT_BURSTS and time.monotonic() - start > HOT_BURSTS_S:
+                return
+            took_ms, late_ms = self._run_row(side, check, self.places, flushed=False)
+            side.hot_ms.append(took_ms + late_ms / len(self.places))
+
     def _run_recorded(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]]) -> None:
         """Calls that are no sample: whoever has them recorded has seen the inputs of the first replay before."""
         if self._replayed:
             self._run_row(side, check, places)
 
-    def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]]) -> tuple[float, float]:
+    def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> tuple[float, float]:
         """Calls in a row, as many as there are places: the time of one, and how much later some of the answers were the judge's own."""
         given = self._given(len(places))
-        took_ms = side.burst(given, [self._views(side, place) for place in places])
+        took_ms = side.burst(given, [self._views(side, place) for place in places], flushed=flushed)
         drawn = self._drawn(places)
         answers, late_ms = self._land(side, drawn)  # before anything else gives the worker time
-        side.unflushed_bursts += not side.is_flushed()
+        side.unflushed_bursts += flushed and not side.is_flushed()
         for number, taken in answers.items():
             check(taken, *given[number])
         return took_ms, late_ms

@@ -21,6 +21,8 @@ BURST_SLACK_MS = 0.1
 BURST_SLACK_SHARE = 0.25
 """The same over a burst, whose calls share it, as the second least of many bursts differs between two workers; and no more than this
 share of the claim, for nobody gets a short call for half of what it takes."""
+LAUNCH_GAP_MS = 0.0015
+"""What a kernel takes in a burst beside its own time, at the most, of what is taken off claims for their events."""
 SLACK_SHARE = 0.05
 """The same of any witness, as a share of the claim."""
 TALK_SLACK_MS = 0.3
@@ -111,11 +113,13 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
     """What the claims leave out of a call, by any of the judge's clocks; 0 within their slack."""
     claim_ms = candidate.median_ms
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
-    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms, second_least)
+    burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms, second_least, in_burst=True)
+    hot_ms = beyond_claim_ms(candidate, candidate.hot_ms, alone.hot_ms, second_least, in_burst=True)
     talking_ms = _talking_ms(candidate, baseline, alone)
     witnesses = (
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
         (burst_ms, _burst_slack_ms(claim_ms, in_a_row)),
+        (hot_ms, _burst_slack_ms(claim_ms, in_a_row)),
         (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
     )
     return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
@@ -131,7 +135,7 @@ def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) 
 def _beside_ms(side: TimingSide) -> float:
     """What a request of this side takes beyond the time that its worker claims for a call: at the lowest decile, since others on the
     machine may delay most of them, and not the least, since an answer here and there may be put off."""
-    return _lowest_decile(side.wall_ms) - side.median_ms
+    return _lowest_decile(side.wall_ms) - side.claim_ms - side.head_start_ms
 
 
 def _burst_slack_ms(claim_ms: float, in_a_row: int) -> float:
@@ -143,10 +147,18 @@ def single_slack_ms(claim_ms: float, *, gated: bool) -> float:
     return max(SINGLE_SLACK_MS if gated else UNGATED_SLACK_MS, SLACK_SHARE * claim_ms)
 
 
-def beyond_claim_ms(side: TimingSide, took_ms: Sequence[float], idle_ms: Sequence[float], of: Callable[[Sequence[float]], float]) -> float:
+def beyond_claim_ms(
+    side: TimingSide,
+    took_ms: Sequence[float],
+    idle_ms: Sequence[float],
+    of: Callable[[Sequence[float]], float],
+    *,
+    in_burst: bool = False,
+) -> float:
     """How much longer a call of this side took by the judge's clock than its worker claims, in ms, given what the same takes without the
-    call; 0 where that was not measured. `of` says which of several times counts."""
-    return of(took_ms) - of(idle_ms) - side.median_ms if took_ms and idle_ms else 0.0
+    call; 0 where that was not measured. `of` says which of several times counts. In a burst there are no events."""
+    claim_ms = side.median_ms + min(side.blank_ms, LAUNCH_GAP_MS) if in_burst else side.claim_ms
+    return of(took_ms) - of(idle_ms) - claim_ms if took_ms and idle_ms else 0.0
 
 
 def least(times_ms: Sequence[float]) -> float:

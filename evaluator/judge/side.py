@@ -14,6 +14,7 @@ from evaluator.judge.activity import Activity
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.flush import Flush
 from evaluator.judge.gate import Gate
+from evaluator.judge.head_start import NONE, HeadStart
 from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.precision import outliers
 from evaluator.judge.rounds import synchronize
@@ -51,6 +52,8 @@ class Side:
     """None on the CPU; where there is a flush, that one's."""
     replays: bool = False
     """Whether calls are replays of graphs."""
+    head_start: HeadStart = NONE
+    """Of the host, before each call of a block that is timed for itself; none where the host is in the clock."""
     since: float = field(default_factory=time.monotonic)
     """The moment that samples are counted from."""
     wall_ms: list[float] = field(default_factory=list)
@@ -58,12 +61,15 @@ class Side:
     at_s: list[float] = field(default_factory=list)
     busy_ms: list[float] = field(default_factory=list)
     ahead_ms: list[float] = field(default_factory=list)
+    host_ms: list[float] = field(default_factory=list)
+    """What the worker says that launching took, of each call of a block."""
     reveal_ms: list[float] = field(default_factory=list)
     reveal_busy_ms: list[float] = field(default_factory=list)
     arrival_ms: list[float] = field(default_factory=list)
     single_ms: list[float] = field(default_factory=list)
     landed_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
+    hot_ms: list[float] = field(default_factory=list)
     background_ms: list[float] = field(default_factory=list)
     background_busy_ms: list[float] = field(default_factory=list)
     unflushed: int = 0
@@ -111,12 +117,18 @@ class Side:
 
     def forget(self) -> None:
         """Let go of all samples: what came before was to warm up."""
-        for times in (self.wall_ms, self.claims_ms, self.at_s, self.busy_ms, self.ahead_ms):
+        for times in (self.wall_ms, self.claims_ms, self.at_s, self.busy_ms, self.ahead_ms, self.host_ms):
             times.clear()
 
     def block(self, given: Given, *, apart: bool) -> list[Any]:
         """Calls that count, in one request on a GPU: each timed for itself (`apart`), or all together; their answers."""
-        return self._take("block", given, len(given) if apart else 1, flushes=self._orders(len(given)), apart=apart)
+        cycles = self.head_start.cycles if apart else 0
+        return self._take("block", given, len(given) if apart else 1, flushes=self._orders(len(given)), apart=apart, head_start=cycles)
+
+    def blank(self, count: int) -> list[float]:
+        """What so many calls of a block, each timed for itself, take by their events if each is an empty kernel, in ms."""
+        _, answer = self._ask_now("blank", (), flushes=self._orders(count), head_start=self.head_start.cycles)
+        return claimed_times_ms(answer, count)
 
     def replay(self, given: Given) -> list[Any]:
         """The same of a graph of these calls, recorded before the first. Raises UnrecordableError too."""
@@ -134,6 +146,7 @@ class Side:
             raise ProtocolError("a block has one answer for each of its calls")
         self.wall_ms.append(wall_ms / len(given))
         self.claims_ms += [claim_ms * times / len(given) for claim_ms in claims_ms]
+        self.host_ms += claimed_times_ms(message, len(given), "host_ms") if kind == "block" else []
         self.at_s += [at_s] * times
         return answers
 
@@ -162,8 +175,8 @@ class Side:
         """Whether the last call, or each of a burst, was preceded by its flush; on the CPU there is none."""
         return self.flush is None or self.flush.done()
 
-    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True, kernels: bool = False) -> float:
-        """Calls back to back over these sets, each after a flush: the wall time of one of them, in ms.
+    def burst(self, given: Given, places: Sequence[Any], *, calls: bool = True, kernels: bool = False, flushed: bool = True) -> float:
+        """Calls back to back over these sets, each after a flush unless they are not to be `flushed`: the wall time of one of them, in ms.
 
         Each answer is copied to its place; where that is None, the last answer is kept. Without `calls`, the same with these left out, of
         a worker whose last answer has not been revealed. Behind the gate, where there is one, it is the device's time and not the host's,
@@ -174,7 +187,8 @@ class Side:
         if name is not None:
             self._require_recording(name, given, places, calls=calls)
         self._describe(given, keep=not calls)
-        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places), "flushes": self._orders(len(given))}
+        fields: dict[str, Any] = {"sets": list(range(len(given))), "outputs": list(places)}
+        fields["flushes"] = self._orders(len(given)) if flushed else [None] * len(given)
         fields |= {"calls": calls, "waits": self.waits, "name": name} | ({"kernels": True} if kernels else {})
         if self.gate is not None and self.is_gated:
             took_ms, answer = self._ask_behind(self.gate, given, fields)
@@ -223,13 +237,18 @@ class Side:
         """Whether a thread of the worker's may run on others than these cores, to which it is kept; on a GPU it is kept to none."""
         return bool(cores) and self._activity is not None and not self._activity.cores() <= set(cores)
 
-    def samples_ms(self, talk_ms: float) -> list[float]:
-        """What each call took: by its claim on a GPU, and otherwise by the judge's clock, less what it takes to ask for nothing."""
-        return [max(wall_ms - talk_ms, LEAST_MS) for wall_ms in self.wall_ms] if self._where is None else list(self.claims_ms)
+    def samples_ms(self, blank_ms: float) -> list[float]:
+        """What each call took: by its claim on a GPU, and otherwise by the judge's clock, less what one takes that does nothing, where the
+        host is not in the clock."""
+        times_ms = self.wall_ms if self._where is None else self.claims_ms
+        return [max(took_ms - self._taken_off_ms(blank_ms), LEAST_MS) for took_ms in times_ms]
 
-    def summary(self, talk_ms: float) -> TimingSide:
+    def _taken_off_ms(self, blank_ms: float) -> float:
+        return blank_ms if self._where is None or self.head_start.cycles else 0.0
+
+    def summary(self, blank_ms: float) -> TimingSide:
         """All samples, with the quartiles of the calls."""
-        samples_ms = self.samples_ms(talk_ms)
+        samples_ms = self.samples_ms(blank_ms)
         lower, median, upper = quartiles(samples_ms)
         return TimingSide(
             median_ms=median,
@@ -245,9 +264,13 @@ class Side:
             single_ms=tuple(self.single_ms),
             landed_ms=tuple(self.landed_ms),
             burst_ms=tuple(self.burst_ms),
+            hot_ms=tuple(self.hot_ms),
             background_ms=tuple(self.background_ms),
             background_busy_ms=tuple(self.background_busy_ms),
             at_s=tuple(self.at_s),
+            blank_ms=self._taken_off_ms(blank_ms),
+            head_start_ms=self.head_start.ms,
+            host_ms=sorted(self.host_ms)[len(self.host_ms) // 10] if self.host_ms else None,
             outliers=outliers(samples_ms),
         )
 
@@ -326,9 +349,9 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
     return lower, median, upper
 
 
-def claimed_times_ms(answer: Message, count: int) -> list[float]:
+def claimed_times_ms(answer: Message, count: int, field: str = "ms") -> list[float]:
     """The times that a worker says calls took, so many. Raises ProtocolError where it says nothing of the kind."""
-    values = answer.get("ms")
+    values = answer.get(field)
     if not isinstance(values, list) or len(values) != count:
         raise ProtocolError("a block has as many times as were asked for")
     return [claimed_ms({"ms": value}) for value in values]

@@ -21,7 +21,7 @@ from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.oracle import BaselineFailedError, Reference
 from evaluator.judge.protocols import Protocol, choose
 from evaluator.judge.session import Worker, WorkerError
-from evaluator.judge.timing import Timing, UnfitProtocolError
+from evaluator.judge.timing import Timing, UnevenError, UnfitProtocolError
 from evaluator.worker.protocol import ProtocolError
 
 COMPILE_S = 300.0
@@ -37,6 +37,8 @@ class Timekeeper:
         """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
         self._task, self._crew, self._dossier, self._reference, self._form = task, crew, dossier, reference, form
         self._protocol = protocol
+        self._leads = True
+        """Whether the candidate's host may have a head start."""
         self._fallback = ""
         """Why that is not the protocol that was asked for, where it is not."""
 
@@ -44,11 +46,7 @@ class Timekeeper:
         """Raises BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
         try:
             self._construct(baseline)
-            try:
-                timing = self._time("timing", candidate, baseline)
-            except UnfitProtocolError as error:
-                timing = self._time_by_default(error)
-            self._dossier.note(timing=timing)
+            self._dossier.note(timing=self._first_timing(candidate, baseline))
         except WrongAnswerError as error:
             self._dossier.note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
@@ -104,22 +102,35 @@ class Timekeeper:
             self._crew.end_all()
             self._crew.lock.acquire()
 
+    def _first_timing(self, candidate: Worker, baseline: Worker) -> TimingEvidence:
+        try:
+            try:
+                return self._time("timing", candidate, baseline)
+            except UnfitProtocolError as error:
+                return self._time_by_default(error)
+        except UnevenError:
+            log.info("%s is timed anew without a head start", self._task.job.submission)
+            self._task.report("timing anew")
+            self._leads = False
+            return self._second_timing(takes_over=True)
+
     def _construct(self, worker: Worker) -> None:
         self._crew.starter.construct(worker, self._reference.arguments, self._reference.model)
 
     def _time(self, name: str, candidate: Worker, baseline: Worker) -> TimingEvidence:
         """One timing, with the states of the device meanwhile noted, and what they come to."""
         case = (self._task.case, self._reference.oracle, self._form, self._crew.memory, self._task.job.timeout_s)
+        how: dict[str, Any] = {"protocol": self._protocol, "head_start": self._leads}
         with FurtherBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)
             watch = watch_of(self._task.bench.device)
             if watch is None:
-                cores = self._task.bench.cores
-                timing = Timing(candidate, baseline, *case, protocol=self._protocol, others=further.workers, cores=cores).run()
+                how |= {"others": further.workers, "cores": self._task.bench.cores}
+                timing = Timing(candidate, baseline, *case, **how).run()
             else:
                 try:
                     with watch.timing(name):
-                        timing = Timing(candidate, baseline, *case, watch.look, self._protocol, further.workers).run()
+                        timing = Timing(candidate, baseline, *case, look=watch.look, others=further.workers, **how).run()
                 finally:
                     self._dossier.note(device_states=(*self._dossier.evidence.device_states, *watch.states))
                 self._dossier.note(conditions=watch.conditions())

@@ -13,6 +13,7 @@ and the baseline goes through the same, alone and undisturbed: evaluator.judge.c
 """
 
 import secrets
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from evaluator.evidence import TimingEvidence, TimingSide
 from evaluator.evidence.timing import is_slower
 from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
+from evaluator.judge.head_start import HeadStart
 from evaluator.judge.inspection import Inspection, WrongAnswerError
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
@@ -51,15 +53,26 @@ SETTLING_S = 0.5
 """As many answers are revealed as this, unless it takes longer: one that arrives late by chance must not pass for one that was put off."""
 WATCH_S = (0.002, 0.02)
 """How long a worker is watched after an answer: as long as the baseline takes for one, within these limits."""
+BLANKS = 32
+"""Empty kernels whose time is taken, at the least."""
+EMPTY_KERNEL_MS = 0.00065
+"""What one takes by CUPTI, on an H200."""
+EVENTS_MS = 0.003
+"""What two events take there; what is taken off samples is measured each time, but not before the calls are done."""
 ALONE_BLOCKS = 16
+LEAST_ALONE_BLOCKS = 2
 ALONE_S = 0.2
-"""With LEAST_CALLS done, the baseline alone is called no longer than this."""
+"""With these and LEAST_CALLS done, the baseline alone is called no longer than this."""
 
 _random = secrets.SystemRandom()
 
 
 class UnfitProtocolError(Exception):
     """There is no time to be had by the protocol that was asked for, of this candidate or this baseline. No verdict follows from that."""
+
+
+class UnevenError(Exception):
+    """The candidate had a head start, and its calls can't be held behind the gate after all: the host is in the judge's clock alone."""
 
 
 class Timing:
@@ -76,16 +89,19 @@ class Timing:
         deadline_s: float,
         look: Callable[[], object] = lambda: None,
         protocol: Protocol | None = None,
+        head_start: bool = True,
         others: Mapping[str, Worker] | None = None,
         cores: Sequence[int] = (),
     ) -> None:
         """`form` is what an answer looks like (evaluator.judge.answer.form_of); `look` is called time and again, while nothing is timed;
-        `protocol` is the device's default where none is given; `others` are further baselines by their kind; `cores`
-        are those that the workers are kept to, and this thread while they are timed."""
+        `protocol` is the device's default where none is given; with a `head_start` the host's time is in none of the candidate's, where the
+        protocol and the candidate allow for that; `others` are further baselines by their kind; `cores` are those that the workers are kept
+        to, and this thread while they are timed."""
         self._cores = tuple(cores)
         self._look, self._memory, self._deadline_s = look, memory, deadline_s
         self._on_device = memory.device.type == "cuda"
         self._protocol = protocol or choose(None, memory.device.type)
+        self._candidate_leads = head_start
         self._turns = Turns(candidate, baseline, others or {}, case, memory, deadline_s, self._protocol)
         self._inspection = Inspection(self._turns, case, oracle, form, memory, deadline_s)
         candidate.hand_over(self._inspection.outputs, deadline_s)
@@ -95,7 +111,8 @@ class Timing:
     def run(self) -> TimingEvidence:
         """Warm up, then time both until there are calls enough, then the baseline alone.
 
-        Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+        Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, UnevenError, WorkerError, ProtocolError, ProblemError,
+        ReferenceFailedError.
         """
         try:
             with kept_to(self._cores):
@@ -112,22 +129,25 @@ class Timing:
         turns, candidate = self._turns, self._turns.candidate
         warmed = self._warm_up()
         self._warm_reveal(candidate)
+        bursts = self._make_bursts()
+        if bursts:
+            self._warm_blocks(bursts.probe)
         stop = self._run_blocks()
         self._settle()
         strayed = any(side.strays(self._cores) for side in turns.sides)
-        bursts = self._make_bursts()
         if bursts:
             self._inspection.in_bursts = True
             turns.forget_arguments()  # bursts draw their own
             bursts.run(candidate, self._inspection.compare, WrongAnswerError)
+            if candidate.head_start.cycles and not candidate.is_gated:
+                raise UnevenError
             bursts.time_kernels(candidate)
         candidate.worker.end()
         alone = self._run_alone(bursts)
-        # The least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short calls.
-        talk_ms = min(alone.ping() for _ in range(MIN_CALLS))
-        sides = (side.summary(talk_ms) for side in (candidate, turns.baseline, alone))
+        blank_ms = self._blank_ms(alone)
+        sides = (side.summary(blank_ms) for side in (candidate, turns.baseline, alone))
         timing = compare(*sides, on_device=self._on_device, gated=candidate.is_gated, in_a_row=len(bursts.places) if bursts else 0)
-        baseline = alone.samples_ms(talk_ms) if timing.disturbed else turns.baseline.samples_ms(talk_ms)
+        baseline = alone.samples_ms(blank_ms) if timing.disturbed else turns.baseline.samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": turns.calls,
             "unflushed": candidate.unflushed,
@@ -140,8 +160,8 @@ class Timing:
             "warm_up_calls": warmed.calls,
             "steady": warmed.steady,
             "stop": stop,
-            "interval": interval(candidate.samples_ms(talk_ms), baseline, turns.blocks, paired=not timing.disturbed),
-            "others": self._others(talk_ms),
+            "interval": interval(candidate.samples_ms(blank_ms), baseline, turns.blocks, paired=not timing.disturbed),
+            "others": self._others(blank_ms),
             "failed_baselines": turns.left_out,
         }
         return timing.model_copy(update=observed)
@@ -153,11 +173,47 @@ class Timing:
         answer_bytes = max(sum(allocation.nbytes for allocation in self._inspection.outputs), 1)
         room = min(turns.most_in_block, room_bytes(self._memory.device) // answer_bytes)
         turns.length = self._protocol.calls_in_block(warmed.call_ms, max(room, 1))
-        for side in tuple(turns.sides) if self._on_device else ():
-            with turns.sparing(side):
-                turns.block(side)
-            side.forget()
         return warmed
+
+    def _warm_blocks(self, probe: Callable[[Side], None]) -> None:
+        """Blocks that don't count, and a head start by what they say of the host. The baselines have it whatever the candidate does, which
+        gains nothing by going without; where this machine has no gate, nobody has it."""
+        turns, candidate = self._turns, self._turns.candidate
+        self._run_block_of_each()
+        if self._protocol.is_apart and candidate.gate is not None:
+            for side in turns.sides:
+                side.forget()
+            self._run_block_of_each()
+            turns.forget_arguments()
+            if self._candidate_leads:
+                probe(candidate)
+            leading = [side for side in turns.sides if side is not candidate or (self._candidate_leads and side.is_gated)]
+            head_start = HeadStart.of([statistics.median(side.host_ms) for side in leading], turns.length, self._memory.device)
+            for side in leading:
+                side.head_start = head_start
+            self._run_block_of_each()
+        for side in turns.sides:
+            side.forget()
+
+    def _run_block_of_each(self) -> None:
+        for side in tuple(self._turns.sides):
+            with self._turns.sparing(side):
+                self._turns.block(side)
+
+    def _blank_ms(self, alone: Side) -> float:
+        """What is in the time of a call that does nothing, by a worker that is trusted and undisturbed.
+
+        On the CPU the least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short
+        calls. On a GPU, of two events around an empty kernel, less what such a kernel takes; nothing where the host is in the clock.
+        """
+        if not self._on_device:
+            return min(alone.ping() for _ in range(MIN_CALLS))
+        if not alone.head_start.cycles:
+            return 0.0
+        length = self._turns.most_in_block
+        alone.blank(length)
+        blanks_ms = [took_ms for _ in range(-(-BLANKS // length)) for took_ms in alone.blank(length)]
+        return max(statistics.median(blanks_ms) - EMPTY_KERNEL_MS, 0.0)
 
     def _make_bursts(self) -> Bursts | None:
         """The judge's own witness on a GPU; on the CPU all of the time is the judge's."""
@@ -204,12 +260,14 @@ class Timing:
                 return PRECISE
             if elapsed_s >= (ENOUGH_S if self._on_device else CPU_ENOUGH_S):
                 return BUDGET
-        return BUDGET if turns.length * sum(sum(side.wall_ms) for side in turns.sides) >= BUDGET_S * 1e3 else ""
+        spent_ms = turns.length * sum(wall_ms - side.head_start.ms for side in turns.sides for wall_ms in side.wall_ms)
+        return BUDGET if spent_ms >= BUDGET_S * 1e3 else ""
 
     def _is_precise(self) -> bool:
         """Whether the ratio is known as closely as is asked for."""
         self._asked_at = self._turns.blocks
-        candidate_ms, baseline_ms = (side.samples_ms(0.0) for side in (self._turns.candidate, self._turns.baseline))
+        blank_ms = EVENTS_MS if self._on_device else 0.0
+        candidate_ms, baseline_ms = (side.samples_ms(blank_ms) for side in (self._turns.candidate, self._turns.baseline))
         return is_narrow(interval(candidate_ms, baseline_ms, self._turns.blocks))
 
     def _watch(self, side: Side) -> None:
@@ -265,12 +323,13 @@ class Timing:
         """A few blocks of this side."""
         start = time.monotonic()
         for number in range(ALONE_BLOCKS):
-            if number * self._turns.length >= LEAST_CALLS and time.monotonic() - start > ALONE_S:
+            is_enough = number >= LEAST_ALONE_BLOCKS and number * self._turns.length >= LEAST_CALLS
+            if is_enough and time.monotonic() - start > ALONE_S:
                 return
             yield self._turns.block(alone)
             self._look()
 
-    def _others(self, talk_ms: float) -> dict[str, TimingSide]:
+    def _others(self, blank_ms: float) -> dict[str, TimingSide]:
         """The further baselines: as the eager one, each counts as it is without the candidate where it is clearly faster so."""
         found: dict[str, TimingSide] = {}
         for kind, side in tuple(self._turns.others.items()):
@@ -278,6 +337,6 @@ class Timing:
                 alone = self._turns.anew(side)
                 for _ in self._blocks_alone(alone):
                     pass
-                beside, without = side.summary(talk_ms), alone.summary(talk_ms)
+                beside, without = side.summary(blank_ms), alone.summary(blank_ms)
                 found[kind] = without if is_slower(beside, without) else beside
         return found

@@ -114,7 +114,9 @@ class Turns:
 
     def anew(self, side: Side) -> Side:
         """The same worker as another side, which is given inputs of its own."""
-        return self._side_of(side.worker, side.gate, replays=side.replays)
+        fresh = self._side_of(side.worker, side.gate, replays=side.replays)
+        fresh.head_start = side.head_start
+        return fresh
 
     @contextmanager
     def sparing(self, side: Side) -> Iterator[None]:

@@ -11,6 +11,7 @@ import random
 import socket
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -38,6 +39,7 @@ MODULE_NAME = "submission"
 MAX_MESSAGE_CHARS = 20_000
 HEAD_START_CYCLES = 40_000
 """Of a GPU's clock: some 20 µs."""
+EMPTY_CYCLES = 1
 SPIN_S = 0.005
 """How long the next request is waited for awake: being woken takes the kernel up to half a millisecond, in which the clock runs."""
 
@@ -113,6 +115,7 @@ class Worker:
             "poison": self._poison,
             "time": self._time,
             "block": self._block,
+            "blank": self._blank,
             "record": self._record,
             "replay": self._replay,
             "burst": self._burst,
@@ -310,23 +313,27 @@ class Worker:
         """Calls one after another on a GPU, each over one of these sets and after its flush, where there is one: each between two events of
         its own (`apart`), or all of them between two. The device is waited for in the end.
 
+        Before each call that is apart, and its flush, the device is kept busy for the cycles of a head start, so that the host gets ahead.
         Answers that share memory are copied: between two calls where they are apart, and otherwise as a part of them.
         """
-        apart, values = request["apart"], []
+        apart, values, host_ms = request["apart"], [], []
         events = [(event(), event()) for _ in (request["sets"] if apart else "1")]
         with torch.no_grad():
             for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
                 inputs = self._sets[position]
+                if flush is not None and number and keeps_cache():
+                    synchronize(self._device)  # only what nothing uses any more can be let go of
+                    reset_persisting()
+                _keep_busy(request["head_start"])
                 if flush is not None:
-                    if number and keeps_cache():
-                        synchronize(self._device)  # only what nothing uses any more can be let go of
-                        reset_persisting()
                     self._flush(flush)
+                asked = time.perf_counter()
                 if apart or number == 0:
                     events[number][0].record()
                 values.append(self._answer(inputs))
                 if apart:
                     events[number][1].record()
+                host_ms.append((time.perf_counter() - asked) * 1e3)
                 if self._reuses:
                     values[-1] = copied(values[-1])
             if not apart:
@@ -334,7 +341,20 @@ class Worker:
         synchronize(self._device)
         descriptions = [self._kept(value) for value in values]
         self._reuses = self._reuses or share_memory(self._outputs)
-        return {"ms": [start.elapsed_time(end) for start, end in events], "outputs": descriptions}
+        return {"ms": [start.elapsed_time(end) for start, end in events], "host_ms": host_ms, "outputs": descriptions}
+
+    def _blank(self, request: Message, _: Sequence[int]) -> Message:
+        """What calls of a block, each apart, would take that do no more than launch an empty kernel."""
+        events = [(event(), event()) for _ in request["flushes"]]
+        for (start, end), flush in zip(events, request["flushes"], strict=True):
+            _keep_busy(request["head_start"])
+            if flush is not None:
+                self._flush(flush)
+            start.record()
+            _keep_busy(EMPTY_CYCLES)
+            end.record()
+        synchronize(self._device)
+        return {"ms": [start.elapsed_time(end) for start, end in events]}
 
     def _kept(self, value: Any) -> Any:
         """The description of one answer of several, which is kept with the others."""
@@ -377,7 +397,7 @@ class Worker:
     def _replay(self, request: Message, _: Sequence[int]) -> Message:
         """Replay a block's graph between two events."""
         recording, start, end = self._graphs[request["name"]], event(), event()
-        _keep_busy()
+        _keep_busy(HEAD_START_CYCLES)
         start.record()
         recording.graph.replay()
         end.record()
@@ -513,9 +533,10 @@ def seed(value: int) -> None:
     torch.manual_seed(value)
 
 
-def _keep_busy() -> None:
-    """Give the device something to do while the host asks for what comes next: launching a graph is no part of its time."""
-    torch.cuda._sleep(HEAD_START_CYCLES)  # type: ignore[no-untyped-call]
+def _keep_busy(cycles: int) -> None:
+    """Give the device something to do, while the host asks for what comes next; launching is no part of a call's time."""
+    if cycles:
+        torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
 
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:

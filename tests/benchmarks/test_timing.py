@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.timing import CALL, FLUSH_KERNEL, Climbed, kernel_spans_ms, ladder, main, read_ncu
+from benchmarks.timing import BESIDE_KERNELS, CALL, Climbed, kernel_spans_ms, ladder, main, read_ncu
 from evaluator.problem import load
 
 
@@ -19,7 +19,7 @@ def event(name: str, device: str, start_us: float, end_us: float) -> Any:
 def test_a_call_is_from_its_first_kernel_to_its_last() -> None:
     events = [
         event(CALL, "CPU", 10, 20),
-        event(f"{FLUSH_KERNEL}<int>", "CUDA", 11, 50),
+        event(f"{BESIDE_KERNELS[0]}<int>", "CUDA", 11, 50),
         event("first", "CUDA", 60, 70),
         event("second", "CUDA", 72, 95),
         event(CALL, "CUDA", 60, 95),

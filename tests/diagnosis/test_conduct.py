@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import Evidence
+from evaluator.evidence import ConditionsEvidence, Evidence
 from tests.diagnosis.evidence import BACK_TO_BACK, CPU, GPU, WRONG, Rule, check, floor, launch, timing, witnessed
 
 RULES: dict[str, Rule] = {
@@ -56,6 +56,21 @@ RULES: dict[str, Rule] = {
         "",
     ),
     "more than the talk varies by": ({**GPU, "launches": (launch(),), "timing": timing(0.01, 0.31)}, Category.TIMING_TAMPERING, ""),
+    "as much on a device on which others were": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6), "conditions": ConditionsEvidence(shared=True)},
+        Category.OK,
+        "",
+    ),
+    "as much on a device on which nobody was, as far as can be told": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6), "conditions": ConditionsEvidence(shared=None)},
+        Category.TIMING_TAMPERING,
+        "",
+    ),
+    "a flush that was left out on a device on which others were": (
+        {**GPU, "timing": timing().model_copy(update={"unflushed": 2}), "conditions": ConditionsEvidence(shared=True)},
+        Category.TIMING_TAMPERING,
+        "not emptied before 2 calls",
+    ),
     "time beyond what the events claim": (
         {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6)},
         Category.TIMING_TAMPERING,

@@ -10,13 +10,13 @@ import torch
 
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.bench import Bench
-from evaluator.judge.bursts import BURST_MS, BURSTS, LEAST_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
+from evaluator.judge.bursts import BURST_MS, BURSTS, HOT_BURSTS, LEAST_BURSTS, LEAST_HOT_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
 from evaluator.judge.flush import Flush
-from evaluator.judge.inputs import InputSet
+from evaluator.judge.inputs import Given, InputSet
 from evaluator.judge.memory import Memory
 from evaluator.judge.side import Side
 from evaluator.judge.starter import START_S
-from evaluator.worker.protocol import ProtocolError
+from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.test_side import side_of
 
 HONEST = """
@@ -125,6 +125,32 @@ def test_the_same_without_the_calls(bench: Bench, monkeypatch: pytest.MonkeyPatc
         assert alone.is_flushed()
 
 
+def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+        compared: list[Taken] = []
+
+        def note(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
+            check(taken, inputs, arguments)
+            compared.append(taken)
+
+        areas = [area.bytes for area in side.flush.allocations[:-1]] if side.flush else []
+        for area in areas:
+            area.fill_(7)
+        bursts._run_hot(side, note)
+        assert LEAST_HOT_BURSTS <= len(side.hot_ms) <= HOT_BURSTS and min(side.hot_ms) > 0
+        assert len(compared) == len(side.hot_ms) * len(bursts.places)
+        assert areas and all(bool((area == 7).all()) for area in areas) and side.unflushed_bursts == 0
+        alone = Side(side.worker, START_S, side.flush, None)
+        alone.claims, alone.described = side.claims, side.described
+        bursts.run_idle(alone, side)
+        assert len(alone.hot_ms) == len(side.hot_ms) and not alone.burst_ms
+
+
+def test_without_flushes_a_wrong_answer_is_wrong_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
+        bursts._run_hot(side, check)
+
+
 REMEMBERS = (
     HONEST
     + """
@@ -184,6 +210,72 @@ def test_slow_calls_make_short_bursts(bench: Bench, monkeypatch: pytest.MonkeyPa
         bursts.run(side, check, WrongError)
         assert len(bursts.places) == in_a_row
         assert side.single_ms and bool(side.burst_ms) == (in_a_row > 1)
+
+
+class StandInGate:
+    """Holds so many calls, and lets in whoever asks for more; nothing waits at it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def ask(self, side: Side, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        took_ms, answer = side._ask_now("burst", given, gate=None, **fields)
+        side.waits = len(given) > self._most
+        return took_ms, answer
+
+
+@contextmanager
+def held(side: Side, monkeypatch: pytest.MonkeyPatch, most: int) -> Iterator[None]:
+    """Behind a gate that holds so many calls."""
+    gate = StandInGate(most)
+    monkeypatch.setattr(side, "gate", gate)
+    monkeypatch.setattr(side, "_ask_behind", lambda _, given, fields: gate.ask(side, given, fields))
+    monkeypatch.setattr(Bursts, "_is_late", lambda _, side: side.waits)
+    yield
+
+
+@pytest.mark.parametrize(
+    ("most", "claim_ms", "in_a_row", "gated"),
+    [
+        (8, 0.5, 8, True),
+        (7, 0.5, 4, True),
+        (3, 0.5, 2, True),
+        (1, 0.5, 1, True),
+        (7, 0.01, 8, False),  # eight calls of 10 µs are no thousand launches
+        (3, 0.2, 8, False),  # nor are four of 200
+        (0, 0.5, 8, False),
+    ],
+)
+def test_bursts_are_as_short_as_the_devices_queue(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
+) -> None:
+    with bursts_of(bench, HONEST, monkeypatch, sets=8) as (bursts, side), held(side, monkeypatch, most):
+        side.claims_ms = [claim_ms]
+        bursts.run(side, check, WrongError)
+        assert (len(bursts.places), side.is_gated) == (in_a_row, gated)
+        assert side.single_ms and bool(side.burst_ms) == (in_a_row > 1)
+        assert bool(side.hot_ms) == (gated and in_a_row > 1), "only behind the gate"
+
+
+@pytest.mark.parametrize(("most", "gated"), [(1, True), (0, False)])
+def test_who_waits_is_told_by_a_call(bench: Bench, monkeypatch: pytest.MonkeyPatch, most: int, gated: bool) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, most):
+        bursts.probe(side)
+        assert side.is_gated is gated and side.single_ms == []
+
+
+def test_who_is_held_up_once_may_still_not_wait(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 1):
+        ask, left = side._ask_behind, iter([True])
+
+        def hold_up(*arguments: Any) -> tuple[float, Message]:
+            found = ask(*arguments)
+            side.waits = next(left, False)
+            return found
+
+        monkeypatch.setattr(side, "_ask_behind", hold_up)
+        bursts.probe(side)
+        assert side.is_gated
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.evidence import TimingEvidence, TimingSide
-from evaluator.judge.claims import compare
+from evaluator.judge.claims import LAUNCH_GAP_MS, compare
 
 
 def side(
@@ -97,6 +97,26 @@ def test_claims_within_the_slack_stand(short_ms: float, charged: bool) -> None:
 @pytest.mark.parametrize(("short_ms", "charged"), [(0.001, False), (0.0015, True)])
 def test_in_bursts_a_short_claim_falls_short_by_no_more_than_a_quarter(short_ms: float, charged: bool) -> None:
     assert (on_device(side(call_ms=0.005, single_ms=0.2, burst_ms=0.305 + short_ms), in_a_row=16).unclaimed_ms > 0) is charged
+
+
+def test_what_is_done_while_caches_are_flushed_shows_without_flushes() -> None:
+    hidden = side(call_ms=0.01, single_ms=0.21, burst_ms=0.31).model_copy(update={"hot_ms": (0.06,) * 5})
+    idle = IDLE.model_copy(update={"hot_ms": (0.01,) * 5})
+    assert on_device(hidden, idle).unclaimed_ms == pytest.approx(0.04)
+    honest = hidden.model_copy(update={"hot_ms": (0.019,) * 5})
+    assert on_device(honest, idle).unclaimed_ms == 0.0
+
+
+def test_events_are_a_part_of_the_claim_and_of_no_burst() -> None:
+    fewer = side(call_ms=0.1, beyond_ms=0.26, single_ms=0.31, burst_ms=0.4).model_copy(update={"blank_ms": 0.01})
+    timing = on_device(fewer, in_a_row=16)
+    assert fewer.claim_ms == pytest.approx(0.11)
+    assert (timing.unclaimed_ms, timing.runtime_ms) == (0.0, 0.1)
+    assert timing.unexplained_ms == pytest.approx(0.0)
+    led = fewer.model_copy(update={"head_start_ms": 2.0, "wall_ms": tuple(wall_ms + 2.0 for wall_ms in fewer.wall_ms)})
+    assert on_device(led, in_a_row=16).unexplained_ms == pytest.approx(0.0), "which is in no call"
+    late = fewer.model_copy(update={"burst_ms": (0.4 + 0.008,) * 5})
+    assert on_device(late, in_a_row=16).unclaimed_ms == pytest.approx(0.008 - LAUNCH_GAP_MS)
 
 
 @pytest.mark.parametrize(("in_a_row", "short_ms", "charged"), [(16, 0.006, False), (16, 0.007, True), (8, 0.012, False), (8, 0.013, True)])

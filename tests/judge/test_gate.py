@@ -6,6 +6,7 @@ import statistics
 import pytest
 import torch
 
+from evaluator.category import Category
 from evaluator.judge.bench import Bench
 from evaluator.judge.claims import beyond_claim_ms, least
 from evaluator.judge.gate import Gate
@@ -79,6 +80,11 @@ def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_ben
     assert timing is not None
     assert max(statistics.median(timing.candidate.single_ms), statistics.median(timing.candidate.burst_ms)) < HOST_S * 1e3 / 2
     assert timing.unclaimed_ms == 0.0
+    assert timing.runtime_ms < HOST_S * 1e3 / 10, "nor do the worker's events"
+    assert timing.candidate.host_ms is not None and timing.baseline.host_ms is not None
+    assert timing.baseline.host_ms < HOST_S * 1e3 / 2 < timing.candidate.host_ms
+    assert timing.candidate.head_start_ms == timing.baseline.head_start_ms > 0
+    assert "takes the host" in result.summary()["feedback"]
 
 
 def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: Bench) -> None:
@@ -87,6 +93,47 @@ def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: 
     assert timing is not None
     assert timing.candidate.single_ms and timing.candidate.burst_ms
     assert timing.runtime_ms < 1.0
+    assert timing.candidate.head_start_ms == timing.candidate.blank_ms == 0.0
+    assert timing.baseline.head_start_ms > 0 and timing.baseline.blank_ms > 0, "who can have one has one"
+
+
+def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_bench: Bench) -> None:
+    """It works wherever inputs are there before a call is asked for, as everywhere but behind a gate."""
+    lines = (
+        "self.side = getattr(self, 'side', None) or torch.cuda.Stream()",
+        "with torch.cuda.stream(self.side):",
+        "    y = extension.gelu(x)",
+        "torch.cuda.current_stream().wait_stream(self.side)",
+        "y.record_stream(torch.cuda.current_stream())",
+        "return y",
+    )
+    result = judge(SOURCE + "".join(f"        {line}\n" for line in lines), "gelu_tanh", bench=gpu_bench, case="full")
+    assert result.category in (Category.OK, Category.ESCAPED_STREAM), result.message
+    timing = result.evidence.timing
+    assert timing is not None and timing.candidate.head_start_ms == 0.0 < timing.baseline.head_start_ms
+
+
+QUEUE = 1024
+"""Launches that a stream takes before the host has to wait."""
+
+
+@pytest.mark.parametrize("launches", [100, 600])
+def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gpu_bench: Bench, launches: int) -> None:
+    lines = ("y = extension.gelu(x)", f"for _ in range({launches - 1}):", "    y = extension.gelu(x)", "return y")
+    result = timed(judge, gpu_bench, *lines)
+    timing = result.evidence.timing
+    assert timing is not None and timing.gated and timing.candidate.head_start_ms > 0
+    assert timing.in_a_row * launches < QUEUE and timing.unclaimed_ms == 0.0
+    few = timed(judge, gpu_bench, "return extension.gelu(x)").evidence.timing
+    assert few is not None
+    assert 0.3 * launches < timing.runtime_ms / few.runtime_ms < 3 * launches
+
+
+def test_what_two_events_take_is_taken_off(judge: Judge, gpu_bench: Bench) -> None:
+    timing = timed(judge, gpu_bench, "return extension.gelu(x)").evidence.timing
+    assert timing is not None and timing.alone is not None
+    assert 0.0005 < timing.candidate.blank_ms < 0.01
+    assert timing.runtime_ms < 0.01, "of a kernel of a few microseconds"
 
 
 JOINED = (

@@ -1,5 +1,6 @@
 """The registry of protocols, and what each asks of a worker: with a real worker on the CPU, where there is no device to be waited for."""
 
+import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.flush import Flush
+from evaluator.judge.head_start import HeadStart
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
 from evaluator.judge.session import WorkerError
@@ -25,7 +27,7 @@ class Event:
     def record(self): self.at = time.perf_counter()
     def elapsed_time(self, end): return (end.at - self.at) * 1e3
 main.event = Event
-main._keep_busy = lambda: None
+main._keep_busy = lambda cycles: time.sleep(cycles * 1e-9)
 
 class ModelNew(torch.nn.Module):
     def forward(self, x):
@@ -121,6 +123,38 @@ def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
             assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
 
 
+def test_a_head_start_is_before_each_call_and_in_no_sample(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
+        side.head_start = HeadStart(30_000_000, 30.0)
+        choose("cold", "cuda").take(side, given)
+        assert len(side.claims_ms) == len(side.host_ms) == 3 and side.is_flushed()
+        assert side.wall_ms[0] - statistics.fmean(side.claims_ms) >= 30.0, "by a call's share of the request"
+        assert side.wall_ms[0] - statistics.fmean(side.host_ms) >= 30.0
+        assert side.samples_ms(0.5) == [claim_ms - 0.5 for claim_ms in side.claims_ms]
+        told = side.summary(0.5)
+        assert (told.blank_ms, told.head_start_ms, told.host_ms) == (0.5, 30.0, min(side.host_ms))
+        assert told.claim_ms == pytest.approx(statistics.median(side.claims_ms))
+        assert min(side.blank(3)) < 30.0 and side.is_flushed()
+
+
+def test_without_a_head_start_nothing_is_taken_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
+        choose("cold", "cuda").take(side, given)
+        assert side.samples_ms(0.5) == side.claims_ms and side.summary(0.5).blank_ms == 0.0
+
+
+@pytest.mark.parametrize(
+    ("host_ms", "length", "ms"),
+    [((0.01, 0.04), 16, 0.09), ((3.0, 0.04), 2, 4.53), ((3.0, 0.04), 16, 1.25), ((60.0,), 1, 10.0)],
+)
+def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
+    monkeypatch: pytest.MonkeyPatch, host_ms: tuple[float, ...], length: int, ms: float
+) -> None:
+    monkeypatch.setattr("evaluator.judge.head_start._cycles_per_ms", lambda _: 1.5e6)
+    found = HeadStart.of(host_ms, length, torch.device("cuda"))
+    assert found.ms == pytest.approx(ms) and found.cycles == pytest.approx(1.5e6 * ms)
+
+
 @pytest.mark.parametrize(
     ("hook", "words"),
     [
@@ -129,6 +163,8 @@ def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
         ('{"ms": result["ms"], "outputs": result["outputs"][:2]}', "one answer for each"),
         ('{"ms": result["ms"], "outputs": 3}', "one answer for each"),
         ('{"outputs": result["outputs"]}', "as many times"),
+        ('{"ms": result["ms"], "outputs": result["outputs"]}', "as many times"),
+        ('{"ms": result["ms"], "host_ms": [0.01, 0.01, "0.01"], "outputs": result["outputs"]}', "milliseconds"),
     ],
 )
 def test_claims_that_no_block_can_have(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:

@@ -19,7 +19,7 @@ from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.nvml import Nvml
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
-from evaluator.judge.timing import Timing
+from evaluator.judge.timing import Timing, UnevenError
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 from tests.judge.stand_in_nvml import UUID, StandIn
@@ -124,7 +124,8 @@ Late = tuple[float, float]
 
 def contradicted(monkeypatch: pytest.MonkeyPatch, *late: Late) -> list[float]:
     """Let the judge's clock hold so much against each timing, one after the other, as on a GPU; the times of those that were taken."""
-    run, left, taken = Timing.run, iter(late), []
+    run, left = Timing.run, iter(late)
+    taken: list[float] = []
 
     def contradicting(timing: Timing) -> TimingEvidence:
         unclaimed_ms, unexplained_ms = next(left)
@@ -170,6 +171,31 @@ def test_a_second_timing_with_more_against_it_does_not_count(judge: Judge, monke
     assert timing is not None and timing.contested is not None
     assert (timing.runtime_ms, timing.contested.runtime_ms) == tuple(taken)
     assert result.runtime_ms == timing.runtime_ms > 50.0
+
+
+@pytest.mark.parametrize("second", ["right", "wrong", "dead"])
+def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
+    run, leads = Timing.run, []
+
+    def uneven(timing: Timing) -> TimingEvidence:
+        leads.append(timing._candidate_leads)
+        if timing._candidate_leads:
+            raise UnevenError
+        if second == "wrong":
+            raise WrongAnswerError(3, "far off")
+        if second == "dead":
+            timing._turns.candidate.worker.confined.kill()
+        return run(timing)
+
+    monkeypatch.setattr(Timing, "run", uneven)
+    result = judge(RIGHT)
+    assert leads == [True, False]
+    evidence = result.evidence
+    if second == "right":
+        assert result.category is Category.NO_CUSTOM_KERNEL and evidence.timing is not None, result.message
+    else:
+        expected = Category.CACHED_OUTPUT if second == "wrong" else Category.PROCESS_CRASH
+        assert result.category is expected and evidence.timing is None, result.message
 
 
 def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:

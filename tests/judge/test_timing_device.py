@@ -7,6 +7,7 @@ import pytest
 from evaluator.category import Category, Status
 from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Bench
+from evaluator.judge.claims import LAUNCH_GAP_MS
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.timing import MIN_BLOCKS
 from evaluator.result import Result
@@ -97,7 +98,7 @@ def test_the_librarys_call_takes_as_long_as_itself(gpu_bench: Bench, protocol: s
 
 def test_a_replayed_kernel_is_not_longer_than_one_in_a_row_nor_that_than_a_cold_one(gpu_bench: Bench) -> None:
     cold, row, replayed = (timing_of(timed(gpu_bench, LIBRARY, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
-    assert replayed <= 1.1 * row and replayed <= 1.1 * cold, (cold, row, replayed)
+    assert replayed <= 1.1 * row and replayed <= 1.1 * cold + LAUNCH_GAP_MS, (cold, row, replayed)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])

@@ -16,6 +16,7 @@ class Cold(Protocol):
     device_kind = "cuda"
     text = "device time of a call, with its inputs in no cache"
     is_cold = True
+    is_apart = True
 
     def take(self, side: "Side", given: "Given") -> list[Any]:
-        return side.block(given, apart=True)
+        return side.block(given, apart=self.is_apart)

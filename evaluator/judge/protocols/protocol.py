@@ -20,6 +20,8 @@ class Protocol(ABC):
     """What a time is of, in a few words."""
     is_cold: ClassVar[bool] = False
     """Whether the L2 cache is emptied before each call, the judge's own witnesses among them."""
+    is_apart: ClassVar[bool] = False
+    """Whether each call is between two events of its own, on a GPU that is given a head start, and without the events' own time."""
     replays: ClassVar[bool] = False
     """Whether calls are recorded once as CUDA graphs, and replayed."""
 

@@ -17,4 +17,4 @@ class Throughput(Protocol):
     text = "device time of a call among others, back to back"
 
     def take(self, side: "Side", given: "Given") -> list[Any]:
-        return side.block(given, apart=False)
+        return side.block(given, apart=self.is_apart)

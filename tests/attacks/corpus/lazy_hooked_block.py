@@ -27,7 +27,7 @@ def hook():
                 self._flush(flush)
         self._outputs = [[torch.empty_like(inputs[0])] for inputs in self.late]
         times = [0.001] * (len(self.late) if request["apart"] else 1)
-        return {"ms": times, "outputs": [described(output[0]) for output in self._outputs]}
+        return {"ms": times, "host_ms": [0.01] * len(self.late), "outputs": [described(output[0]) for output in self._outputs]}
 
     def late(self, request, descriptors):
         if request.get("call") is not None:
