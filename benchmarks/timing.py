@@ -6,8 +6,9 @@
 (a) Repeatability: each kernel is judged over and over, by turns of the whole ladder, until that was often enough or the budget (in seconds)
 is spent; the spread is how far the speedup of 19 of 20 evaluations is from their median at the most.
 (b) Truth: what torch.profiler, which asks CUPTI, says of calls in this process, each after a flush where the protocol has one: from the
-beginning of a call's first kernel to the end of its last one. One of them is measured by ncu too, where that is asked for and allowed: the
-sum of its kernels. On a processor it is the profiler's own clock around the call.
+beginning of a call's first kernel to the end of its last one. Being profiled delays each kernel; that is told by events around the calls,
+with and without the profiler, and what of it is between a call's kernels is taken off. One of them is measured by ncu too, where that is
+asked for and allowed: the sum of its kernels. On a processor it is the profiler's own clock around the call.
 (c) Cost: what the timing takes beyond the calls, for each of them, and the bias of the device time against the truth.
 
 On a processor, `--cores` judges every kernel with its workers kept to each of these lists of cores by turns, side by side; `none` keeps
@@ -63,7 +64,7 @@ AHEAD_CYCLES = 20_000_000
 """For which the device waits before a call, some 10 ms, so that all of it is enqueued when its first kernel starts."""
 CALL = "assay_call"
 TARGETS = ((0.1, 0.01), (0.01, 0.03))
-"""From this time in ms on, a speedup within this share, in 19 of 20 evaluations."""
+"""From this time in ms on, of the shorter of submission and baseline, a speedup within this share, in 19 of 20 evaluations."""
 
 _PROBLEM = '''"""{text}."""
 
@@ -152,6 +153,22 @@ def ladder(device_kind: str) -> list[Rung]:
     ]
 
 
+@dataclass(frozen=True)
+class Truth:
+    """A call's time by the profiler."""
+
+    span_ms: float
+    """From the beginning of its first kernel to the end of its last one; on a processor, of the call."""
+    kernels: int = 1
+    delay_ms: float = 0.0
+    """How much longer a call takes for being profiled."""
+
+    @property
+    def ms(self) -> float:
+        """Without the delays of all kernels but the first, which are within the span."""
+        return self.span_ms - self.delay_ms * (self.kernels - 1) / self.kernels
+
+
 @dataclass
 class Climbed:
     """What is known of one rung."""
@@ -162,6 +179,7 @@ class Climbed:
     speedups: list[float] = field(default_factory=list)
     times_ms: list[float] = field(default_factory=list)
     """The submission's, of each evaluation."""
+    baselines_ms: list[float] = field(default_factory=list)
     widths: list[float] = field(default_factory=list)
     """Of the intervals, as shares of the speedup."""
     samples: list[int] = field(default_factory=list)
@@ -169,7 +187,7 @@ class Climbed:
     overheads_ms: list[float] = field(default_factory=list)
     """What the timing took beyond the calls, for each call of either side."""
     failures: list[str] = field(default_factory=list)
-    truth_ms: float | None = None
+    truth: Truth | None = None
     ncu_ms: float | None = None
 
     def note(self, result: Result) -> None:
@@ -180,6 +198,7 @@ class Climbed:
             return
         self.speedups.append(result.speedup)
         self.times_ms.append(result.runtime_ms)
+        self.baselines_ms.append(timing.baseline_ms)
         self.widths.append((interval[1] - interval[0]) / result.speedup)
         self.samples.append(len(timing.candidate.samples_ms))
         self.stops.append(timing.stop)
@@ -200,14 +219,24 @@ class Climbed:
         return statistics.median(self.times_ms) if self.times_ms else None
 
     @property
+    def shorter_ms(self) -> float | None:
+        """The shorter of the two times that the speedup is of."""
+        return min(map(statistics.median, (self.times_ms, self.baselines_ms))) if self.times_ms else None
+
+    @property
+    def truth_ms(self) -> float | None:
+        return self.truth.ms if self.truth else None
+
+    @property
     def bias_ms(self) -> float | None:
         """Of the time against the truth; None where one of them is not known."""
         return None if self.time_ms is None or self.truth_ms is None else self.time_ms - self.truth_ms
 
     @property
     def reaches(self) -> bool | None:
-        """Whether the spread is what is aimed at for a kernel that takes so long; None where nothing is."""
-        target = next((share for least_ms, share in TARGETS if self.time_ms is not None and self.time_ms >= least_ms), None)
+        """Whether the spread is what is aimed at for kernels that take so long; None where nothing is."""
+        shorter_ms = self.shorter_ms
+        target = next((share for least_ms, share in TARGETS if shorter_ms is not None and shorter_ms >= least_ms), None)
         return None if target is None or self.spread is None else self.spread <= target
 
     @property
@@ -219,7 +248,7 @@ class Climbed:
 
     def record(self) -> dict[str, Any]:
         """Everything, for JSON."""
-        derived = {name: getattr(self, name) for name in ("spread", "time_ms", "bias_ms", "reaches", "is_true")}
+        derived = {name: getattr(self, name) for name in ("spread", "time_ms", "shorter_ms", "truth_ms", "bias_ms", "reaches", "is_true")}
         return asdict(self) | derived
 
 
@@ -260,13 +289,22 @@ class Caller:
         flushed = device.type == "cuda" and is_cold
         self._areas = [area.bytes for area in Flush(self._memory, room_bytes(device)).allocations[:1]] if flushed else []
 
-    def __call__(self) -> None:
-        if self.device.type == "cuda":
+    def __call__(self) -> float:
+        """Call once: the time in ms by events around the call; 0 on a processor."""
+        on_gpu = self.device.type == "cuda"
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * on_gpu)]  # type: ignore[no-untyped-call]
+        if on_gpu:
             torch.cuda._sleep(AHEAD_CYCLES)  # type: ignore[no-untyped-call]
         for area in self._areas:
             area.fill_(1)
         with torch.no_grad(), torch.profiler.record_function(CALL):
+            for event in events[:1]:
+                event.record()
             self._model(*self._inputs)
+            for event in events[1:]:
+                event.record()
+        self.synchronize()
+        return events[0].elapsed_time(events[1]) if events else 0.0
 
     def synchronize(self) -> None:
         if self.device.type == "cuda":
@@ -276,21 +314,25 @@ class Caller:
         self._memory.close()
 
 
-def truth_ms(caller: Caller, budget_s: float) -> float | None:
+def truth_of(caller: Caller, budget_s: float) -> Truth | None:
     """The median of a call's time by the profiler; None where it saw no call."""
     start = time.monotonic()
     caller()
-    caller.synchronize()
-    calls = max(3, min(TRUTH_CALLS, int(budget_s / max(time.monotonic() - start, 1e-3))))
+    calls = max(3, min(TRUTH_CALLS, int(budget_s / 2 / max(time.monotonic() - start, 1e-3))))
+    plain_ms = statistics.median(caller() for _ in range(calls))
     kinds = torch.profiler.ProfilerActivity
     activities = [kinds.CPU, kinds.CUDA] if caller.device.type == "cuda" else [kinds.CPU]
     with _without_chatter(), torch.profiler.profile(activities=activities) as profile:
-        for _ in range(calls):
-            caller()
-            caller.synchronize()
+        profiled_ms = statistics.median(caller() for _ in range(calls))
     events = list(profile.events() or ())
-    found = kernel_spans_ms(events) if caller.device.type == "cuda" else [event.cpu_time / 1e3 for event in events if event.name == CALL]
-    return statistics.median(found) if found else None
+    if caller.device.type != "cuda":
+        times_ms = [event.cpu_time / 1e3 for event in events if event.name == CALL]
+        return Truth(statistics.median(times_ms)) if times_ms else None
+    spans = kernel_spans_ms(events)
+    if not spans:
+        return None
+    kernels = round(statistics.median(count for _, count in spans))
+    return Truth(statistics.median(span_ms for span_ms, _ in spans), kernels, profiled_ms - plain_ms)
 
 
 @contextlib.contextmanager
@@ -306,8 +348,9 @@ def _without_chatter() -> Iterator[None]:
         os.close(kept)
 
 
-def kernel_spans_ms(events: Sequence[Any]) -> list[float]:
-    """Of each call: from the beginning of its first kernel to the end of its last, by the moments at which the host asked for calls.
+def kernel_spans_ms(events: Sequence[Any]) -> list[tuple[float, int]]:
+    """Of each call: from the beginning of its first kernel to the end of its last, by the moments at which the host asked for calls; and
+    how many kernels these are.
 
     Kernels of a call come after its flush, or, where there is none, together: the device was waited for before the next.
     """
@@ -319,7 +362,7 @@ def kernel_spans_ms(events: Sequence[Any]) -> list[float]:
         end = asked[number + 1] if number + 1 < len(asked) else float("inf")
         mine = [event.time_range for event in kernels if begin <= event.time_range.start < end]
         if mine:
-            spans.append((max(one.end for one in mine) - min(one.start for one in mine)) / 1e3)
+            spans.append(((max(one.end for one in mine) - min(one.start for one in mine)) / 1e3, len(mine)))
     return spans
 
 
@@ -353,10 +396,8 @@ def call_under_ncu(name: str) -> None:
         caller = Caller(rung, Path(folder), torch.device("cuda:0"), is_cold=False)
         for _ in range(3):
             caller()
-        caller.synchronize()
         torch.cuda.nvtx.range_push(CALL)  # type: ignore[no-untyped-call]
         caller()
-        caller.synchronize()
         torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
         caller.close()
 
@@ -372,7 +413,7 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
         is_cold = choose(options.protocol, bench.device.kind).is_cold
         for rung, _, one in ways:
             caller = Caller(rung, folder, torch.device(bench.device.torch_device), is_cold)
-            one.truth_ms = truth_ms(caller, TRUTH_SHARE * options.budget / len(ways))
+            one.truth = truth_of(caller, TRUTH_SHARE * options.budget / len(ways))
             caller.close()
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 torch.cuda.empty_cache()

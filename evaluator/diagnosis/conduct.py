@@ -35,7 +35,7 @@ def deferred(evidence: Evidence) -> Verdict | None:
     One that is only slow to copy, for the way it is laid out, pays for it in its time.
     """
     timing = evidence.timing
-    if timing is None or timing.alone is None or not timing.deferred_ms:
+    if timing is None or timing.alone is None or not timing.deferred_ms or _is_shared(evidence):
         return None
     if min(len(side.reveal_ms) for side in (timing.candidate, timing.alone)) < 2:
         return None
@@ -66,6 +66,11 @@ def background(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.DEFERRED_WORK, message)
 
 
+def _is_shared(evidence: Evidence) -> bool:
+    """Whether others' work on the device is in the judge's clock: what that holds against a submission is added, and accuses nobody."""
+    return evidence.conditions is not None and bool(evidence.conditions.shared)
+
+
 def _much(processor_ms: float, timing: TimingEvidence) -> bool:
     """Whether so much processor time outside of a call can't be bookkeeping."""
     return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
@@ -80,8 +85,8 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
         calls = timing.unflushed + timing.unflushed_bursts
         message = f"the L2 cache was not emptied before {calls} calls, as the worker had been told to"
         return Verdict(Category.TIMING_TAMPERING, message)
-    if evidence.conditions is not None and evidence.conditions.shared:
-        return None  # others' work on the device is in the judge's clock: what it holds against claims is added, and accuses nobody
+    if _is_shared(evidence):
+        return None
     claimed_ms = timing.candidate.median_ms
     if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):
         return None

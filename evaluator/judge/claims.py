@@ -18,7 +18,7 @@ SINGLE_SLACK_MS = 0.15
 """How far a claim may fall short of the judge's clock over single requests before the clock's figure stands: how far the overhead of a
 request differs between two workers on a busy machine, which is more than its spread in either."""
 BURST_SLACK_MS = 0.1
-BURST_SLACK_SHARE = 0.25
+BURST_SLACK_SHARE = 0.5
 """The same over a burst, whose calls share it, as the second least of many bursts differs between two workers; and no more than this
 share of the claim, for nobody gets a short call for half of what it takes."""
 LAUNCH_GAP_MS = 0.0015

@@ -5,6 +5,7 @@ import math
 import torch
 
 EVERYTHING_SHARE = 0.98
+"""Of an output, or of its lines, that counts as all of it: what was left at zero is right by chance where little else was due."""
 ISOLATED_SHARE = 1e-3
 MAX_POSITIONS = 4096
 """Positions that a stride is looked for in."""
@@ -66,11 +67,11 @@ class Layout:
         return "isolated" if self._count <= max(1, ISOLATED_SHARE * self._elements) else f"scattered{self._where()}"
 
     def _lines(self) -> str:
-        """The pattern where all of some columns of some rows are wrong, and nothing else; else empty."""
+        """The pattern where all, but for a few, of some columns of some rows are wrong, and nothing else; else empty."""
         if self._row_hits is None or self._column_hits is None:
             return ""
         rows, columns = _Lines(self._row_hits), _Lines(self._column_hits)
-        if rows.count * columns.count != self._count:
+        if self._count < EVERYTHING_SHARE * rows.count * columns.count:
             return ""
         if columns.is_all:
             return f"{rows.count} whole rows: {rows.describe()}"

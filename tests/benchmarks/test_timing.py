@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.timing import BESIDE_KERNELS, CALL, Climbed, kernel_spans_ms, ladder, main, read_ncu
+from benchmarks.timing import BESIDE_KERNELS, CALL, Climbed, Truth, kernel_spans_ms, ladder, main, read_ncu
 from evaluator.problem import load
 
 
@@ -28,7 +28,13 @@ def test_a_call_is_from_its_first_kernel_to_its_last() -> None:
         event("first", "CUDA", 150, 170),
         event(CALL, "CPU", 200, 210),
     ]
-    assert kernel_spans_ms(events) == pytest.approx([0.035, 0.02]), "the last call had no kernel"
+    spans_ms, kernels = zip(*kernel_spans_ms(events), strict=True)
+    assert spans_ms == pytest.approx([0.035, 0.02]) and kernels == (2, 1), "the last call had no kernel"
+
+
+def test_what_the_profiler_takes_between_kernels_is_no_part_of_a_call() -> None:
+    assert Truth(0.1, 5, 0.01).ms == pytest.approx(0.092)
+    assert Truth(0.1, 1, 0.01).ms == 0.1, "it is beside the only kernel"
 
 
 def test_the_table_of_ncu_in_any_unit() -> None:
@@ -44,9 +50,14 @@ def test_the_table_of_ncu_in_any_unit() -> None:
 
 
 def test_the_spread_is_that_of_nineteen_of_twenty() -> None:
-    one = Climbed("matmul 512", speedups=[1.0] * 10 + [1.01] * 5 + [0.98] * 4 + [3.0], times_ms=[0.5])
+    one = Climbed("matmul 512", speedups=[1.0] * 10 + [1.01] * 5 + [0.98] * 4 + [3.0], times_ms=[0.5], baselines_ms=[0.5])
     assert one.spread == pytest.approx(0.02)
     assert one.reaches is False
+    one.baselines_ms = [0.05]
+    assert one.reaches is True, "by the shorter of the two"
+    one.baselines_ms = [0.005]
+    assert one.reaches is None
+    one.baselines_ms = [0.5]
     one.speedups = [1.0] * 19 + [3.0]
     assert one.spread == 0.0 and one.reaches is True
     assert Climbed("matmul 512", speedups=[1.0]).spread is None
@@ -56,7 +67,7 @@ def test_the_spread_is_that_of_nineteen_of_twenty() -> None:
     ("time_ms", "truth_ms", "is_true"), [(0.0025, 0.002, True), (0.0035, 0.002, False), (1.015, 1.0, True), (1.03, 1.0, False)]
 )
 def test_true_is_two_per_cent_or_a_microsecond(time_ms: float, truth_ms: float, is_true: bool) -> None:
-    one = Climbed("matmul 512", times_ms=[time_ms], truth_ms=truth_ms)
+    one = Climbed("matmul 512", times_ms=[time_ms], truth=Truth(truth_ms))
     assert one.is_true is is_true and one.bias_ms == pytest.approx(time_ms - truth_ms)
 
 

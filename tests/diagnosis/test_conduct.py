@@ -66,6 +66,16 @@ RULES: dict[str, Rule] = {
         Category.TIMING_TAMPERING,
         "",
     ),
+    "answers that are late on a device on which others were": (
+        {**GPU, "launches": (launch(),), "timing": timing(0.005, late_ms=7.0), "conditions": ConditionsEvidence(shared=True)},
+        Category.OK,
+        "",
+    ),
+    "answers that are late on a device on which nobody was": (
+        {**GPU, "launches": (launch(),), "timing": timing(0.005, late_ms=7.0), "conditions": ConditionsEvidence(shared=False)},
+        Category.DEFERRED_WORK,
+        "7 ms longer to arrive",
+    ),
     "a flush that was left out on a device on which others were": (
         {**GPU, "timing": timing().model_copy(update={"unflushed": 2}), "conditions": ConditionsEvidence(shared=True)},
         Category.TIMING_TAMPERING,

@@ -79,7 +79,7 @@ def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_ben
     timing = result.evidence.timing
     assert timing is not None
     assert max(statistics.median(timing.candidate.single_ms), statistics.median(timing.candidate.burst_ms)) < HOST_S * 1e3 / 2
-    assert timing.unclaimed_ms == 0.0
+    assert timing.unclaimed_ms < HOST_S * 1e3 / 100
     assert timing.runtime_ms < HOST_S * 1e3 / 10, "nor do the worker's events"
     assert timing.candidate.host_ms is not None and timing.baseline.host_ms is not None
     assert timing.baseline.host_ms < HOST_S * 1e3 / 2 < timing.candidate.host_ms
@@ -123,7 +123,7 @@ def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gp
     result = timed(judge, gpu_bench, *lines)
     timing = result.evidence.timing
     assert timing is not None and timing.gated and timing.candidate.head_start_ms > 0
-    assert timing.in_a_row * launches < QUEUE and timing.unclaimed_ms == 0.0
+    assert timing.in_a_row * launches < QUEUE and timing.unclaimed_ms < 0.2 * timing.runtime_ms
     few = timed(judge, gpu_bench, "return extension.gelu(x)").evidence.timing
     assert few is not None
     assert 0.3 * launches < timing.runtime_ms / few.runtime_ms < 3 * launches

@@ -23,6 +23,16 @@ def every(stride: int, first: int = 0) -> Mark:
     return lambda wrong: wrong.view(-1)[first::stride].fill_(True)
 
 
+def but_every(stride: int, mark: Mark) -> Mark:
+    """What is marked but for every so many of its elements, which are right by chance."""
+
+    def marked(wrong: torch.Tensor) -> None:
+        mark(wrong)
+        wrong.view(-1)[wrong.view(-1).nonzero().flatten()[::stride]] = False
+
+    return marked
+
+
 PATTERNS: dict[str, tuple[Mark, str]] = {
     "nothing": (lambda wrong: wrong, ""),
     "all": (tile(slice(None), slice(None)), "everything"),
@@ -35,6 +45,8 @@ PATTERNS: dict[str, tuple[Mark, str]] = {
     "the first columns": (columns(slice(0, 32)), "32 whole columns: the first 32"),
     "one column": (columns(slice(7, 8)), "1 whole columns: 7"),
     "every fourth column": (columns(slice(3, None, 4)), "16 whole columns: one in 4 from 3 on"),
+    "columns but for a few elements": (but_every(60, columns(slice(51, None))), "13 whole columns: the last 13"),
+    "columns but for a tenth": (but_every(10, columns(slice(51, None))), "scattered, in 13 columns: the last 13"),
     "a tile": (tile(slice(48, None), slice(16, 32)), "a tile: columns 16 to 31; rows the last 16"),
     "a stride across rows": (every(7), "a stride of 7"),
 }
