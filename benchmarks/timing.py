@@ -184,6 +184,8 @@ class Climbed:
     """Of the intervals, as shares of the speedup."""
     samples: list[int] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
+    late_ms: list[float] = field(default_factory=list)
+    """What the judge's clock added to what calls claim."""
     overheads_ms: list[float] = field(default_factory=list)
     """What the timing took beyond the calls, for each call of either side."""
     failures: list[str] = field(default_factory=list)
@@ -202,6 +204,7 @@ class Climbed:
         self.widths.append((interval[1] - interval[0]) / result.speedup)
         self.samples.append(len(timing.candidate.samples_ms))
         self.stops.append(timing.stop)
+        self.late_ms.append(timing.late_ms)
         calls_ms = timing.calls * (timing.candidate.median_ms + timing.baseline.median_ms)
         self.overheads_ms.append((result.evidence.stages_s["timing"] * 1e3 - calls_ms) / (2 * timing.calls))
 
@@ -427,7 +430,7 @@ def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
 
 def table_of(climbed: Sequence[Climbed]) -> Table:
     """A line for each rung."""
-    columns = ("kernel", "cores", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise")
+    columns = ("kernel", "cores", "time ms", "evaluations", "speedup", "spread of 95 %", "interval", "samples", "precise", "charged")
     table = Table(*columns, "truth ms", "ncu ms", "bias", "beside a call, ms", "failed")
     for one in climbed:
         mark = {True: " ✓", False: " ✗", None: ""}
@@ -442,6 +445,7 @@ def table_of(climbed: Sequence[Climbed]) -> Table:
             f"{statistics.median(one.widths):.2%}" if one.widths else "",
             f"{statistics.median(one.samples):.0f}" if one.samples else "",
             f"{one.stops.count('precise')}/{len(one.stops)}",
+            f"{sum(late_ms > 0 for late_ms in one.late_ms)}/{len(one.late_ms)}",
             _figure(one.truth_ms),
             _figure(one.ncu_ms),
             bias + mark[one.is_true],
@@ -479,7 +483,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = tuple(options.rungs.split(",")) if options.rungs else ("",)
     rungs = [rung for rung in ladder(kind) if rung.name.startswith(wanted)]
     climbed = climb(options, rungs)
-    console = Console(width=200)
+    console = Console(width=220)
     for one in climbed:
         if options.ncu == one.rung:
             found = ncu_ms(options.ncu, options.protocol)

@@ -18,7 +18,7 @@ import torch
 from evaluator.judge.claims import least, single_slack_ms
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Allocation, Memory
-from evaluator.judge.rounds import snapshot, synchronize, views_into
+from evaluator.judge.rounds import copying, synchronize, views_into
 from evaluator.judge.rows import Sample
 from evaluator.judge.side import Side
 
@@ -46,7 +46,7 @@ KERNELS_S = 0.3
 KERNELS_DEADLINE_S = 5.0
 """Of each request for one. Nothing is held against who misses it, so that nobody may have the device for longer."""
 CHECKED = 4
-"""Answers of a burst that are compared, drawn when it is over."""
+"""Answers of a burst that are compared; which ones, nobody but the judge knows."""
 ROOM_BYTES = 4 << 30
 ROOM_SHARE = 1 / 16
 """Memory for inputs beyond the first's, as much for answers, and for flushes: so much, and of a small GPU no more than this share."""
@@ -195,8 +195,9 @@ class Bursts:
         self, alone: Side, candidate: Side, places: Sequence[Sequence[Allocation]], *, flushed: bool = True
     ) -> tuple[float, float]:
         alone.held, alone.waits = candidate.held, candidate.waits  # as the candidate was asked, whatever delays this one
+        land = self._landing(alone, places)
         took_ms = self._idle(alone, places, flushed=flushed)
-        return took_ms, self._land(alone, self._drawn(places))[1]
+        return took_ms, land()[1]
 
     def _idle(self, side: Side, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> float:
         return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False, flushed=flushed)
@@ -241,31 +242,30 @@ class Bursts:
 
     def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> tuple[float, float]:
         """Calls in a row, as many as there are places: the time of one, and how much later some of the answers were the judge's own."""
-        given = self._given(len(places))
+        given, land = self._given(len(places)), self._landing(side, places)
         took_ms = side.burst(given, [self._views(side, place) for place in places], flushed=flushed)
-        drawn = self._drawn(places)
-        answers, late_ms = self._land(side, drawn)  # before anything else gives the worker time
+        answers, late_ms = land()  # before anything else gives the worker time
         side.unflushed_bursts += flushed and not side.is_flushed()
         for number, taken in answers.items():
             check(taken, *given[number])
         return took_ms, late_ms
 
-    def _drawn(self, places: Sequence[Sequence[Allocation]]) -> dict[int, Sequence[Allocation]]:
-        """Some of these places, by their number."""
-        return {number: places[number] for number in _random.sample(range(len(places)), min(CHECKED, len(places)))}
-
-    def _land(self, side: Side, drawn: dict[int, Sequence[Allocation]]) -> tuple[dict[int, Taken], float]:
-        """The answers in these places, as they are now, and how long it took to make them the judge's own, in ms.
+    def _landing(self, side: Side, places: Sequence[Sequence[Allocation]]) -> Callable[[], tuple[dict[int, Taken], float]]:
+        """What makes the answers in some of these places, drawn now, the judge's own as they are when it is called, and says how long that
+        took, in ms.
 
         A worker may say too early that it is done.
         """
-        samples = {number: self._draw_sample() for number in drawn}
-        start = time.perf_counter()
-        answers = {
-            number: Taken(snapshot(place, side.claims, self._shapes, samples[number]), samples[number]) for number, place in drawn.items()
-        }
-        synchronize(self._device)
-        return answers, (time.perf_counter() - start) * 1e3
+        samples = {number: self._draw_sample() for number in _random.sample(range(len(places)), min(CHECKED, len(places)))}
+        copies = {number: copying(places[number], side.claims, self._shapes, sample) for number, sample in samples.items()}
+
+        def land() -> tuple[dict[int, Taken], float]:
+            start = time.perf_counter()
+            answers = {number: Taken(copy(), samples[number]) for number, copy in copies.items()}
+            synchronize(self._device)
+            return answers, (time.perf_counter() - start) * 1e3
+
+        return land
 
     def _given(self, count: int) -> list[tuple[InputSet, list[Any]]]:
         sets = self._sets[:count] if self._replayed else _random.sample(list(self._sets), count)

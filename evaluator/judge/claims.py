@@ -21,7 +21,7 @@ BURST_SLACK_MS = 0.1
 BURST_SLACK_SHARE = 0.5
 """The same over a burst, whose calls share it, as the second least of many bursts differs between two workers; and no more than this
 share of the claim, for nobody gets a short call for half of what it takes."""
-LAUNCH_GAP_MS = 0.0015
+LAUNCH_GAP_MS = 0.002
 """What a kernel takes in a burst beside its own time, at the most, of what is taken off claims for their events."""
 SLACK_SHARE = 0.05
 """The same of any witness, as a share of the claim."""

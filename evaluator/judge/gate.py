@@ -8,14 +8,19 @@ The gate is a word of host memory, and a processor opens it: each change of the 
 
 import os
 import secrets
+import time
+from collections.abc import Callable
+from functools import cache
 
 import torch
 
-from evaluator.judge.memory import Memory
+from evaluator.judge.memory import HostAllocation, Memory
 from evaluator.worker.gate import MappedGate
 
 MAX_VALUE = (1 << 31) - 1
 PAGE_BYTES = 4096
+MOST_AT_ONCE = 256
+"""Copies that the judge has wait for one moment: a quarter of what the device's queue holds."""
 
 
 class Gate:
@@ -60,3 +65,51 @@ class Gate:
             stream.synchronize()
             mapped.close()
         return waited
+
+
+class Valve:
+    """Another such word, that no worker sees: the judge's own stream waits for it."""
+
+    def __init__(self) -> None:
+        """Of the current device. Raises RuntimeError where that knows no such waiting."""
+        page = HostAllocation(0, PAGE_BYTES)
+        self._word = page.view((1,), torch.int32)
+        self._mapped = MappedGate(page.descriptor)
+        self._value = 0
+
+    def close(self) -> None:
+        """Have what is enqueued from now on wait."""
+        self._value = self._value % MAX_VALUE + 1
+        self._mapped.wait_for(self._value)
+
+    def open(self) -> None:
+        self._word.fill_(self._value)
+
+
+@cache
+def _valve_of(device: torch.device) -> Valve | None:
+    """The process's own, for good."""
+    try:
+        with torch.cuda.device(device):
+            return Valve()
+    except RuntimeError:
+        return None
+
+
+def at_once(device: torch.device, copies: int, enqueue: Callable[[], None]) -> float:
+    """Have the device begin with what `enqueue` asks it for, so many copies that it has done before, when all of it has been asked for.
+
+    Returns the moment, by time.perf_counter(): how long asking takes the judge is not after it, but where there are too many to wait.
+    """
+    valve = _valve_of(device) if copies <= MOST_AT_ONCE else None
+    start = time.perf_counter()
+    if valve is None:
+        enqueue()
+        return start
+    with torch.cuda.device(device):
+        valve.close()
+        try:
+            enqueue()
+            return time.perf_counter()
+        finally:
+            valve.open()

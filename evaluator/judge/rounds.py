@@ -5,7 +5,7 @@ differs in is nondeterministic, or was never written, for between the two the wo
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -273,14 +273,21 @@ def snapshot(
     outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor], sample: Sample | None = None
 ) -> list[torch.Tensor]:
     """What is in `outputs` now, or in a sample of their rows, as tensors of these shapes and dtypes: the worker can go on writing there."""
-    return [
-        _copied(claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype)), sample)
+    return copying(outputs, claims, shapes, sample)()
+
+
+def copying(
+    outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor], sample: Sample | None = None
+) -> Callable[[], list[torch.Tensor]]:
+    """What takes such a snapshot, with all done beforehand that takes the host longer than to ask for the copies."""
+    views = [
+        claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype))
         for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True)
     ]
-
-
-def _copied(tensor: torch.Tensor, sample: Sample | None) -> torch.Tensor:
-    return tensor.clone() if sample is None else sample.of(tensor)
+    if sample is None:
+        return lambda: [view.clone() for view in views]
+    parts = [sample.parts(view) for view in views]
+    return lambda: [torch.cat(part) for part in parts]
 
 
 def judge_values(

@@ -52,9 +52,13 @@ class Sample:
         row, *others = index
         return (list(chain(*self.blocks))[row], *others)
 
+    def parts(self, tensor: torch.Tensor) -> list[torch.Tensor]:
+        """Views of these rows."""
+        return [tensor[block.start : block.stop] for block in self.blocks]
+
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         """A copy of these rows."""
-        return torch.cat([tensor[block.start : block.stop] for block in self.blocks])
+        return torch.cat(self.parts(tensor))
 
 
 class Sampler:

@@ -13,7 +13,7 @@ from evaluator.evidence import TimingSide
 from evaluator.judge.activity import Activity
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.flush import Flush
-from evaluator.judge.gate import Gate
+from evaluator.judge.gate import Gate, at_once
 from evaluator.judge.head_start import NONE, HeadStart
 from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.precision import outliers
@@ -317,18 +317,20 @@ class Side:
 
     def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device. And the answer."""
-        copy = filling(given)
+        copy, copies = filling(given), sum(len(inputs.allocations) for inputs, _ in given)
         reset_persisting()
         torch.cuda.synchronize(gate.device)
         value = gate.close()
         asked = opened = time.perf_counter()
 
-        def open_gate() -> None:
-            nonlocal opened
-            opened = time.perf_counter()
+        def show() -> None:
             copy()
             if self.flush is not None:
                 self.flush.show()
+
+        def open_gate() -> None:
+            nonlocal opened
+            opened = at_once(gate.device, copies, show)
             torch.cuda.synchronize(gate.device)
             gate.open()
 

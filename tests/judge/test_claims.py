@@ -115,8 +115,8 @@ def test_events_are_a_part_of_the_claim_and_of_no_burst() -> None:
     assert timing.unexplained_ms == pytest.approx(0.0)
     led = fewer.model_copy(update={"head_start_ms": 2.0, "wall_ms": tuple(wall_ms + 2.0 for wall_ms in fewer.wall_ms)})
     assert on_device(led, in_a_row=16).unexplained_ms == pytest.approx(0.0), "which is in no call"
-    late = fewer.model_copy(update={"burst_ms": (0.4 + 0.008,) * 5})
-    assert on_device(late, in_a_row=16).unclaimed_ms == pytest.approx(0.008 - LAUNCH_GAP_MS)
+    late = fewer.model_copy(update={"burst_ms": (0.4 + 0.009,) * 5})
+    assert on_device(late, in_a_row=16).unclaimed_ms == pytest.approx(0.009 - LAUNCH_GAP_MS)
 
 
 @pytest.mark.parametrize(("in_a_row", "short_ms", "charged"), [(16, 0.006, False), (16, 0.007, True), (8, 0.012, False), (8, 0.013, True)])

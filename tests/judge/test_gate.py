@@ -2,6 +2,7 @@
 
 import os
 import statistics
+import time
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import torch
 from evaluator.category import Category
 from evaluator.judge.bench import Bench
 from evaluator.judge.claims import beyond_claim_ms, least
-from evaluator.judge.gate import Gate
+from evaluator.judge.gate import MOST_AT_ONCE, Gate, at_once
 from evaluator.judge.memory import Memory
 from evaluator.result import Result
 from evaluator.worker.gate import MappedGate
@@ -66,6 +67,32 @@ def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: Bench) -
     assert done.item() == 1
     mapped.close()
     memory.close()
+
+
+def test_copies_begin_when_all_have_been_asked_for(gpu_bench: Bench) -> None:
+    device = torch.device(gpu_bench.device.torch_device)
+    with torch.cuda.device(device):
+        place = torch.zeros(1, device=device)
+        torch.cuda.synchronize()
+        asked: list[float] = []
+
+        def enqueue() -> None:
+            place.fill_(1)
+            time.sleep(HOST_S)
+            asked.append(time.perf_counter())
+            assert not torch.cuda.current_stream().query()
+
+        for copies in (1, MOST_AT_ONCE):
+            assert at_once(device, copies, enqueue) >= asked[-1]
+            torch.cuda.synchronize()
+            assert place.item() == 1
+            place.zero_()
+            torch.cuda.synchronize()
+        with pytest.raises(AssertionError):
+            at_once(device, MOST_AT_ONCE + 1, enqueue)
+        with pytest.raises(ZeroDivisionError):
+            at_once(device, 1, lambda: print(1 // 0))
+        torch.cuda.synchronize()
 
 
 def timed(judge: Judge, bench: Bench, *lines: str, case: str = "small") -> Result:
