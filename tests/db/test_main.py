@@ -102,6 +102,7 @@ def test_show_tells_everything(sqlite_store: Store, sqlite_url: str) -> None:
         {saved.source_sha256}; {saved.problem_sha256}; 1.25; 1.125; 1.375; cuda_event; +0.0020 ms unexplained;
         987654321; far off; 1024; inf; 1e-05; 0.25; 1e-07; [1, 2]: 0.1 instead of 0.3;
         softmax_ext; cuda_compile_error; {"k" * 64}; 11.25 s; cuda.cu:7:3; identifier undefined; more of it;
+        launching a call takes the host; 0.0625 ms of the submission; taken off each call; 3.5 µs, for its events;
         added, for what the claims leave out; 0.375 ms; the baseline counts without the candidate; 0.5 ms;
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
         accepts answers that take no work; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
