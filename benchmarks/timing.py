@@ -384,12 +384,13 @@ def ncu_ms(name: str, protocol: str | None) -> float | str:
 
 
 def read_ncu(text: str) -> list[float]:
-    """Durations of kernels in ms, of ncu's table."""
+    """Durations of a call's kernels in ms, of ncu's table."""
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     in_ms = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0, "s": 1e3, "second": 1e3}
     rows = csv.DictReader(io.StringIO("\n".join(lines[start:])))
-    return [float(row["Metric Value"].replace(",", "")) * in_ms[row["Metric Unit"]] for row in rows if row.get("Metric Unit") in in_ms]
+    found = [row for row in rows if row.get("Metric Unit") in in_ms and not any(name in row["Kernel Name"] for name in BESIDE_KERNELS)]
+    return [float(row["Metric Value"].replace(",", "")) * in_ms[row["Metric Unit"]] for row in found]
 
 
 def call_under_ncu(name: str) -> None:

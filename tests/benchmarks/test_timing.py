@@ -41,6 +41,7 @@ def test_the_table_of_ncu_in_any_unit() -> None:
     text = (
         "==PROF== Connected\n"
         '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+        '"0","spin_kernel(long)","gpu__time_duration.sum","ms","10.1"\n'
         '"0","relu","gpu__time_duration.sum","us","12.5"\n'
         '"1","relu","gpu__time_duration.sum","nsecond","1,500"\n'
         '"2","relu","gpu__time_duration.sum","ms","0.25"\n'
