@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.timing import BESIDE_KERNELS, CALL, Climbed, Truth, kernel_spans_ms, ladder, main, read_ncu
+from benchmarks.ladder import ladder
+from benchmarks.timing import Climbed, main
+from benchmarks.truth import BESIDE_KERNELS, CALL, Truth, kernel_spans_ms, read_ncu
 from evaluator.problem import load
 
 

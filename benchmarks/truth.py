@@ -1,0 +1,184 @@
+"""What a profiler says that a call takes, as benchmarks.timing holds it against the judge's times.
+
+python -m benchmarks.truth NAME       calls one kernel of the ladder on a GPU, for ncu to look at
+"""
+
+import contextlib
+import csv
+import io
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.ladder import Rung, ladder
+from evaluator.judge.bursts import room_bytes
+from evaluator.judge.flush import Flush
+from evaluator.judge.memory import Memory
+from evaluator.judge.protocols import choose
+from evaluator.problem import load
+
+TRUTH_CALLS = 30
+BESIDE_KERNELS = ("FillFunctor", "spin_kernel")
+"""In the names of what empties the cache here, and of what the device waits with, and of no kernel of the ladder."""
+AHEAD_CYCLES = 20_000_000
+"""For which the device waits before a call, some 10 ms, so that all of it is enqueued when its first kernel starts."""
+CALL = "assay_call"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A call's time by the profiler."""
+
+    span_ms: float
+    """From the beginning of its first kernel to the end of its last one; on a processor, of the call."""
+    kernels: int = 1
+    delay_ms: float = 0.0
+    """How much longer a call takes for being profiled."""
+
+    @property
+    def ms(self) -> float:
+        """Without the delays of all kernels but the first, which are within the span."""
+        return self.span_ms - self.delay_ms * (self.kernels - 1) / self.kernels
+
+
+class Caller:
+    """Calls a rung's submission in this process, each after a flush where one is wanted."""
+
+    def __init__(self, rung: Rung, folder: Path, device: torch.device, is_cold: bool) -> None:
+        path = folder / f"{rung.kind}_{rung.size}_truth.py"
+        path.write_text(rung.problem(), encoding="utf-8")
+        case = load(path).instance("full")
+        names: dict[str, Any] = {}
+        exec(compile(rung.submission(), rung.name, "exec"), names)
+        self._model, self.device = names["ModelNew"](), device
+        self._inputs = case.inputs(7, device)
+        self._memory = Memory(device)
+        flushed = device.type == "cuda" and is_cold
+        self._areas = [area.bytes for area in Flush(self._memory, room_bytes(device)).allocations[:1]] if flushed else []
+
+    def __call__(self) -> float:
+        """Call once: the time in ms by events around the call; 0 on a processor."""
+        on_gpu = self.device.type == "cuda"
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * on_gpu)]  # type: ignore[no-untyped-call]
+        if on_gpu:
+            torch.cuda._sleep(AHEAD_CYCLES)  # type: ignore[no-untyped-call]
+        for area in self._areas:
+            area.fill_(1)
+        with torch.no_grad(), torch.profiler.record_function(CALL):
+            for event in events[:1]:
+                event.record()
+            self._model(*self._inputs)
+            for event in events[1:]:
+                event.record()
+        self.synchronize()
+        return events[0].elapsed_time(events[1]) if events else 0.0
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def close(self) -> None:
+        self._memory.close()
+
+
+def truth_of(caller: Caller, budget_s: float) -> Truth | None:
+    """The median of a call's time by the profiler; None where it saw no call."""
+    start = time.monotonic()
+    caller()
+    calls = max(3, min(TRUTH_CALLS, int(budget_s / 2 / max(time.monotonic() - start, 1e-3))))
+    plain_ms = statistics.median(caller() for _ in range(calls))
+    kinds = torch.profiler.ProfilerActivity
+    activities = [kinds.CPU, kinds.CUDA] if caller.device.type == "cuda" else [kinds.CPU]
+    with _without_chatter(), torch.profiler.profile(activities=activities) as profile:
+        profiled_ms = statistics.median(caller() for _ in range(calls))
+    events = list(profile.events() or ())
+    if caller.device.type != "cuda":
+        times_ms = [event.cpu_time / 1e3 for event in events if event.name == CALL]
+        return Truth(statistics.median(times_ms)) if times_ms else None
+    spans = kernel_spans_ms(events)
+    if not spans:
+        return None
+    kernels = round(statistics.median(count for _, count in spans))
+    return Truth(statistics.median(span_ms for span_ms, _ in spans), kernels, profiled_ms - plain_ms)
+
+
+@contextlib.contextmanager
+def _without_chatter() -> Iterator[None]:
+    """Keep standard error free of the lines that the profiler's library writes there whenever it starts and stops."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def kernel_spans_ms(events: Sequence[Any]) -> list[tuple[float, int]]:
+    """Of each call: from the beginning of its first kernel to the end of its last, by the moments at which the host asked for calls; and
+    how many kernels these are.
+
+    Kernels of a call come after its flush, or, where there is none, together: the device was waited for before the next.
+    """
+    asked = sorted(event.time_range.start for event in events if event.name == CALL and event.device_type.name == "CPU")
+    on_device = [event for event in events if event.device_type.name == "CUDA" and event.name != CALL]
+    kernels = [event for event in on_device if not any(name in event.name for name in BESIDE_KERNELS)]
+    spans = []
+    for number, begin in enumerate(asked):
+        end = asked[number + 1] if number + 1 < len(asked) else float("inf")
+        mine = [event.time_range for event in kernels if begin <= event.time_range.start < end]
+        if mine:
+            spans.append(((max(one.end for one in mine) - min(one.start for one in mine)) / 1e3, len(mine)))
+    return spans
+
+
+def ncu_ms(name: str, protocol: str | None) -> float | str:
+    """The sum of a call's kernels by ncu, or why there is none. Caches are emptied by ncu itself; it must leave the clocks alone."""
+    ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
+    command = [ncu, "--csv", "--clock-control", "none", "--cache-control", "all" if choose(protocol, "cuda").is_cold else "none"]
+    command += ["--metrics", "gpu__time_duration.sum", "--nvtx", "--nvtx-include", f"{CALL}/"]
+    command += [sys.executable, "-m", "benchmarks.truth", name]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    times_ms = read_ncu(done.stdout)
+    return sum(times_ms) if times_ms else (done.stdout + done.stderr).strip()[-500:]
+
+
+def read_ncu(text: str) -> list[float]:
+    """Durations of a call's kernels in ms, of ncu's table."""
+    lines = text.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+    in_ms = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0, "s": 1e3, "second": 1e3}
+    rows = csv.DictReader(io.StringIO("\n".join(lines[start:])))
+    found = [row for row in rows if row.get("Metric Unit") in in_ms and not any(name in row["Kernel Name"] for name in BESIDE_KERNELS)]
+    return [float(row["Metric Value"].replace(",", "")) * in_ms[row["Metric Unit"]] for row in found]
+
+
+def call_under_ncu(name: str) -> None:
+    """Call a rung's submission three times to warm up, and then once in a range that ncu looks for."""
+    rung = next(each for each in ladder("cuda") if each.name == name)
+    with tempfile.TemporaryDirectory() as folder:
+        caller = Caller(rung, Path(folder), torch.device("cuda:0"), is_cold=False)
+        for _ in range(3):
+            caller()
+        torch.cuda.nvtx.range_push(CALL)  # type: ignore[no-untyped-call]
+        caller()
+        torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
+        caller.close()
+
+
+if __name__ == "__main__":
+    call_under_ncu(sys.argv[1])
