@@ -107,7 +107,7 @@ class Bursts:
         """See whether forward() waits for the device, so that its calls can't be held behind the gate; nothing else is looked at."""
         for _ in range(PROBES if side.is_gated else 0):
             side.waits = False
-            side.burst(self._given(1), [self._views(side, self.places[0])])
+            side.burst(self._given(1), [None])
             if side.is_gated:
                 return
 
@@ -242,8 +242,13 @@ class Bursts:
 
     def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> tuple[float, float]:
         """Calls in a row, as many as there are places: the time of one, and how much later some of the answers were the judge's own."""
+        was_gated = side.is_gated
         given, land = self._given(len(places)), self._landing(side, places)
         took_ms = side.burst(given, [self._views(side, place) for place in places], flushed=flushed)
+        if was_gated and side.waits:  # the machine may have held it up, which is not for good
+            side.waits = False
+            given = self._given(len(places))
+            took_ms = side.burst(given, [self._views(side, place) for place in places], flushed=flushed)
         answers, late_ms = land()  # before anything else gives the worker time
         side.unflushed_bursts += flushed and not side.is_flushed()
         for number, taken in answers.items():

@@ -6,11 +6,11 @@ the clock sees the device's time and not the host's, and nothing can be done ahe
 The gate is a word of host memory, and a processor opens it: each change of the device from one process to another takes time, in the clock.
 """
 
+import logging
 import os
 import secrets
 import time
 from collections.abc import Callable
-from functools import cache
 
 import torch
 
@@ -21,6 +21,9 @@ MAX_VALUE = (1 << 31) - 1
 PAGE_BYTES = 4096
 MOST_AT_ONCE = 256
 """Copies that the judge has wait for one moment: a quarter of what the device's queue holds."""
+
+
+log = logging.getLogger(__name__)
 
 
 class Gate:
@@ -71,7 +74,7 @@ class Valve:
     """Another such word, that no worker sees: the judge's own stream waits for it."""
 
     def __init__(self) -> None:
-        """Of the current device. Raises RuntimeError where that knows no such waiting."""
+        """Of the current device. Raises RuntimeError where that can't know such memory."""
         page = HostAllocation(0, PAGE_BYTES)
         self._word = page.view((1,), torch.int32)
         self._mapped = MappedGate(page.descriptor)
@@ -86,20 +89,25 @@ class Valve:
         self._word.fill_(self._value)
 
 
-@cache
+_valves: dict[torch.device, Valve] = {}
+
+
 def _valve_of(device: torch.device) -> Valve | None:
-    """The process's own, for good."""
-    try:
-        with torch.cuda.device(device):
-            return Valve()
-    except RuntimeError:
-        return None
+    """The process's own, for good; None where there can't be one."""
+    if device not in _valves:
+        try:
+            with torch.cuda.device(device):
+                _valves[device] = Valve()
+        except RuntimeError as error:
+            log.warning("the judge's own host is in its clock: %s", error)
+    return _valves.get(device)
 
 
 def at_once(device: torch.device, copies: int, enqueue: Callable[[], None]) -> float:
     """Have the device begin with what `enqueue` asks it for, so many copies that it has done before, when all of it has been asked for.
 
     Returns the moment, by time.perf_counter(): how long asking takes the judge is not after it, but where there are too many to wait.
+    `enqueue` must not wait for the device, and no other thread of the process may use it meanwhile.
     """
     valve = _valve_of(device) if copies <= MOST_AT_ONCE else None
     start = time.perf_counter()
@@ -107,8 +115,8 @@ def at_once(device: torch.device, copies: int, enqueue: Callable[[], None]) -> f
         enqueue()
         return start
     with torch.cuda.device(device):
-        valve.close()
         try:
+            valve.close()
             enqueue()
             return time.perf_counter()
         finally:

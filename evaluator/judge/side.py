@@ -24,6 +24,8 @@ from evaluator.worker.protocol import Message, ProtocolError
 
 SPIN_S = 0.1
 """How long an answer is waited for awake on a GPU machine; on the CPU that would take a processor from the submission."""
+MOST_PATIENCE_S = 0.5
+"""Calls behind the gate may take so long to be enqueued, or SPIN_S, or twice as long as by the last ones, whatever is in the middle."""
 LEAST_MS = 1e-3
 """Below the resolution of the judge's clock nothing is told apart."""
 MAX_REASON_CHARS = 500
@@ -66,6 +68,8 @@ class Side:
     reveal_ms: list[float] = field(default_factory=list)
     reveal_busy_ms: list[float] = field(default_factory=list)
     arrival_ms: list[float] = field(default_factory=list)
+    queued_s: float = 0.0
+    """How long the last calls that were held behind the gate took to be enqueued, each, by the judge's clock."""
     single_ms: list[float] = field(default_factory=list)
     landed_ms: list[float] = field(default_factory=list)
     burst_ms: list[float] = field(default_factory=list)
@@ -321,7 +325,7 @@ class Side:
         reset_persisting()
         torch.cuda.synchronize(gate.device)
         value = gate.close()
-        asked = opened = time.perf_counter()
+        asked = queued = opened = time.perf_counter()
 
         def show() -> None:
             copy()
@@ -329,14 +333,18 @@ class Side:
                 self.flush.show()
 
         def open_gate() -> None:
-            nonlocal opened
+            nonlocal queued, opened
+            queued = time.perf_counter()
             opened = at_once(gate.device, copies, show)
             torch.cuda.synchronize(gate.device)
             gate.open()
 
-        answer = self.worker.request("burst", self.deadline_s, spin_s=SPIN_S, on_queued=open_gate, gate=value, **fields)
+        patience_s = min(max(SPIN_S, 2 * len(given) * self.queued_s), MOST_PATIENCE_S)
+        answer = self.worker.request("burst", self.deadline_s, spin_s=patience_s, on_queued=open_gate, gate=value, **fields)
         took_ms = (time.perf_counter() - opened) * 1e3
-        self.waits = opened - asked >= SPIN_S
+        self.waits = queued - asked >= patience_s
+        if not self.waits:
+            self.queued_s = (queued - asked) / len(given)
         return took_ms, answer
 
     def _describe(self, given: Given, *, keep: bool = False) -> None:

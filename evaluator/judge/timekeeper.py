@@ -3,6 +3,7 @@
 A protocol that does not fit gives way to the device's default. A timing that the device's state disturbed is repeated with fresh workers,
 and so is one on a GPU to whose claims the judge's clock adds: that clock sees the device's change between processes too, which may take
 longer throughout a timing, and nobody is to be charged for that. An accusation stands: a worker can tell that it is in a second timing.
+Only of a candidate that had a head start, and can't be held behind the gate after all, nothing counts but what it does without.
 How one timing goes is in evaluator.judge.timing.
 """
 

@@ -177,7 +177,7 @@ class Timing:
 
     def _warm_blocks(self, probe: Callable[[Side], None]) -> None:
         """Blocks that don't count, and a head start by what they say of the host. The baselines have it whatever the candidate does, which
-        gains nothing by going without; where this machine has no gate, nobody has it."""
+        gains nothing by going without; where this machine has no gate, or the reference itself can't be held behind it, nobody has it."""
         turns, candidate = self._turns, self._turns.candidate
         self._run_block_of_each()
         if self._protocol.is_apart and candidate.gate is not None:
@@ -187,13 +187,19 @@ class Timing:
             turns.forget_arguments()
             if self._candidate_leads:
                 probe(candidate)
-            leading = [side for side in turns.sides if side is not candidate or (self._candidate_leads and side.is_gated)]
-            head_start = HeadStart.of([statistics.median(side.host_ms) for side in leading], turns.length, self._memory.device)
-            for side in leading:
-                side.head_start = head_start
+            probe(turns.baseline)
+            if turns.baseline.is_gated:
+                self._lead([side for side in turns.sides if side is not candidate or (self._candidate_leads and side.is_gated)])
             self._run_block_of_each()
         for side in turns.sides:
             side.forget()
+
+    def _lead(self, sides: Sequence[Side]) -> None:
+        hosts_ms = [statistics.median(side.host_ms) for side in sides]
+        answer_bytes = sum(allocation.nbytes for allocation in self._inspection.outputs)
+        head_start = HeadStart.of(hosts_ms, self._turns.length, self._memory.device, answer_bytes)
+        for side in sides:
+            side.head_start = head_start
 
     def _run_block_of_each(self) -> None:
         for side in tuple(self._turns.sides):

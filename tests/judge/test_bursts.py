@@ -278,6 +278,23 @@ def test_who_is_held_up_once_may_still_not_wait(bench: Bench, monkeypatch: pytes
         assert side.is_gated
 
 
+@pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
+def test_a_row_that_is_held_up_is_asked_for_once_more(bench: Bench, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 8):
+        ask, left = side._ask_behind, iter([False] * SINGLES + [True] * times)
+
+        def hold_up(*arguments: Any) -> tuple[float, Message]:
+            found = ask(*arguments)
+            side.waits = next(left, False)
+            return found
+
+        monkeypatch.setattr(side, "_ask_behind", hold_up)
+        monkeypatch.setattr("evaluator.judge.bursts.SINGLES_S", 60.0)
+        side.claims_ms = [0.001]
+        bursts.run(side, check, WrongError)
+        assert side.is_gated is gated and bool(side.hot_ms) is gated
+
+
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
 def test_calls_without_their_flush_are_no_samples(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):

@@ -45,13 +45,14 @@ class StandInTurns:
 
 
 def warmed(
-    monkeypatch: pytest.MonkeyPatch, candidate: StandInSide, *, protocol: str = "cold", leads: bool = True
+    monkeypatch: pytest.MonkeyPatch, candidate: StandInSide, *, protocol: str = "cold", leads: bool = True, baseline_gated: bool = True
 ) -> tuple[StandInSide, list[Any], list[Any]]:
     """The baseline, what was probed, and of what head starts were made."""
-    timing, baseline = Timing.__new__(Timing), StandInSide(0.01, gate=candidate.gate is not None)
+    timing, baseline = Timing.__new__(Timing), StandInSide(0.01, gate=candidate.gate is not None, gated=baseline_gated)
     turns = StandInTurns(candidate, baseline)
     timing._turns, timing._protocol, timing._candidate_leads = turns, PROTOCOLS[protocol], leads  # type: ignore[assignment]
     timing._memory = SimpleNamespace(device=None)  # type: ignore[assignment]
+    timing._inspection = SimpleNamespace(outputs=[SimpleNamespace(nbytes=1 << 20)] * 2)  # type: ignore[assignment]
     made: list[Any] = []
     probed: list[Any] = []
 
@@ -59,8 +60,8 @@ def warmed(
         for side in turns.sides:
             side.block()
 
-    def make(host_ms: Sequence[float], length: int, _: object) -> HeadStart:
-        made.append((list(host_ms), length))
+    def make(host_ms: Sequence[float], length: int, _: object, answer_bytes: int) -> HeadStart:
+        made.append((list(host_ms), length, answer_bytes))
         return GIVEN
 
     monkeypatch.setattr(timing, "_run_block_of_each", run_blocks)
@@ -73,7 +74,7 @@ def test_both_sides_have_the_head_start_of_the_slower(monkeypatch: pytest.Monkey
     candidate = StandInSide(0.3)
     baseline, probed, made = warmed(monkeypatch, candidate)
     assert candidate.head_start == baseline.head_start == GIVEN
-    assert (probed, made) == ([candidate], [([0.3, 0.01], 4)])
+    assert (probed, made) == ([candidate, baseline], [([0.3, 0.01], 4, 2 << 20)])
     assert (candidate.asked, baseline.asked, candidate.samples) == (3, 3, []), "nothing of it counts"
 
 
@@ -81,13 +82,20 @@ def test_who_can_not_be_held_has_none_and_the_baseline_has_its_own(monkeypatch: 
     candidate = StandInSide(0.3, gated=False)
     baseline, probed, made = warmed(monkeypatch, candidate)
     assert (candidate.head_start, baseline.head_start) == (NONE, GIVEN)
-    assert (probed, made) == ([candidate], [([0.01], 4)])
+    assert (probed, made) == ([candidate, baseline], [([0.01], 4, 2 << 20)])
 
 
 def test_who_turned_out_uneven_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     candidate = StandInSide(0.3)
     baseline, probed, _ = warmed(monkeypatch, candidate, leads=False)
-    assert (candidate.head_start, baseline.head_start, probed) == (NONE, GIVEN, [])
+    assert (candidate.head_start, baseline.head_start, probed) == (NONE, GIVEN, [baseline])
+
+
+def test_where_the_reference_can_not_be_held_nobody_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidate = StandInSide(0.3)
+    baseline, probed, made = warmed(monkeypatch, candidate, baseline_gated=False)
+    assert (candidate.head_start, baseline.head_start, made) == (NONE, NONE, [])
+    assert probed == [candidate, baseline]
 
 
 @pytest.mark.parametrize(("protocol", "gate"), [("cold", False), ("throughput", True), ("graph", True)])

@@ -10,7 +10,7 @@ import torch
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.flush import Flush
-from evaluator.judge.head_start import HeadStart
+from evaluator.judge.head_start import LARGE_BYTES, MOST_OF_LARGE_MS, HeadStart
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
 from evaluator.judge.session import WorkerError
@@ -153,6 +153,9 @@ def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
     monkeypatch.setattr("evaluator.judge.head_start._cycles_per_ms", lambda _: 1.5e6)
     found = HeadStart.of(host_ms, length, torch.device("cuda"))
     assert found.ms == pytest.approx(ms) and found.cycles == pytest.approx(1.5e6 * ms)
+    assert HeadStart.of(host_ms, length, torch.device("cuda"), LARGE_BYTES).ms == found.ms
+    of_large = HeadStart.of(host_ms, length, torch.device("cuda"), LARGE_BYTES + 1)
+    assert of_large.ms == pytest.approx(min(ms, MOST_OF_LARGE_MS)), "no place to hide in"
 
 
 @pytest.mark.parametrize(
