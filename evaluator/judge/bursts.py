@@ -242,13 +242,15 @@ class Bursts:
 
     def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> tuple[float, float]:
         """Calls in a row, as many as there are places: the time of one, and how much later some of the answers were the judge's own."""
-        was_gated = side.is_gated
-        given, land = self._given(len(places)), self._landing(side, places)
-        took_ms = side.burst(given, [self._views(side, place) for place in places], flushed=flushed)
+        was_gated, land = side.is_gated, self._landing(side, places)
+        views = [self._views(side, place) for place in places]
+        given = self._given(len(places))
+        took_ms = side.burst(given, views, flushed=flushed)
         if was_gated and side.waits:  # the machine may have held it up, which is not for good
             side.waits = False
+            given.clear()  # there may be no memory for both
             given = self._given(len(places))
-            took_ms = side.burst(given, [self._views(side, place) for place in places], flushed=flushed)
+            took_ms = side.burst(given, views, flushed=flushed)
         answers, late_ms = land()  # before anything else gives the worker time
         side.unflushed_bursts += flushed and not side.is_flushed()
         for number, taken in answers.items():
