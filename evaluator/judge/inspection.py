@@ -11,7 +11,7 @@ from evaluator.judge.bursts import Taken
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError, Oracle
-from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, judge_values, snapshot
+from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, judge_values, snapshot, synchronize
 from evaluator.judge.rows import Sampler
 from evaluator.judge.side import SPIN_S, Side
 from evaluator.judge.turns import Answer, Turns
@@ -45,7 +45,7 @@ class Inspection:
     def __init__(self, turns: Turns, case: ProblemCase, oracle: Oracle, form: Any, memory: Memory, deadline_s: float) -> None:
         """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
         self._turns, self._case, self._oracle, self._deadline_s = turns, case, oracle, deadline_s
-        self._device_type = memory.device.type
+        self._device = memory.device
         self._form, self.shapes = form, [tensor for _, tensor in tensors_of(form)]
         self.sampler = Sampler(turns.example, self.shapes, case.rows_independent)
         self.outputs = allocate_outputs(memory, form)
@@ -70,7 +70,8 @@ class Inspection:
                 self.check(values, answer)
 
     def reveal(self, side: Side, answer: Answer) -> Taken:
-        """Have an answer copied into the judge's memory, by the clock.
+        """Have an answer copied into the judge's memory, by the clock. It stops when the judge's own copy is done: whoever is revealed next
+        would have to wait for that.
 
         The reference, for a comparison, runs when all of a block have been: meanwhile the worker has time for what it has put off.
         """
@@ -82,6 +83,7 @@ class Inspection:
             where = (self.outputs, claims, answer.described, self.shapes, self._deadline_s, spin_s)
             ask_to_reveal(side.worker, *where, call=answer.place)
             values = snapshot(self.outputs, claims, self.shapes, sample)
+            synchronize(self._device)
         return Taken(values, sample)
 
     def match(self, side: Side, answer: Answer) -> list[ClaimedTensor]:
@@ -90,7 +92,7 @@ class Inspection:
         Raises WrongAnswerError, BaselineFailedError.
         """
         try:
-            return list(match(answer.claimed, self._form, self._device_type, plain_values=False))
+            return list(match(answer.claimed, self._form, self._device.type, plain_values=False))
         except MismatchError as error:
             if side is self._turns.candidate:
                 raise WrongAnswerError(answer.call, str(error)) from error
@@ -107,7 +109,7 @@ class Inspection:
         start = time.monotonic()
         if has_plain_values(self._form):
             try:
-                list(match(answer.claimed, self._oracle.expected(answer.arguments), self._device_type))
+                list(match(answer.claimed, self._oracle.expected(answer.arguments), self._device.type))
             except MismatchError as error:
                 raise WrongAnswerError(answer.call, str(error)) from error
         self.compare(taken, answer.inputs, answer.arguments)

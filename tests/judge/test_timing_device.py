@@ -1,6 +1,8 @@
 """Protocols on a GPU: what each comes to for honest calls, and that none of them can be lied to."""
 
+import statistics
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +57,25 @@ for name in ("_block", "_replay"):
         return {**answer, "ms": [1e-3 for _ in answer["ms"]]}
     setattr(Worker, name, claiming)
 """
+DOUBLED = """import torch
+
+ASSAY = {"rows_independent": False}
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+
+def get_inputs():
+    return [torch.randn(1 << 28)]
+
+
+def get_init_inputs():
+    return []
+"""
+"""Answers of 1 GiB, every element of which is compared."""
+TWICE = HEAD + "        return x + x\n"
 SLOW = HEAD + "        for _ in range(20):\n            y = torch.softmax(x, 1)\n        return y\n"
 GARBAGE = """
 import sys, torch
@@ -143,12 +164,22 @@ def test_a_short_kernel_has_many_samples(gpu_bench: Bench) -> None:
     assert len(timing.candidate.samples_ms) == len(timing.baseline.samples_ms) == timing.calls >= 100
 
 
-def test_a_long_kernel_is_known_to_one_per_cent_while_the_device_is_held_for_some_seconds(gpu_bench: Bench) -> None:
+def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_some_seconds(gpu_bench: Bench) -> None:
     result = timed(gpu_bench, LIBRARY, None, case="full")
     timing = timing_of(result)
-    assert timing.stop == "precise", (timing.interval, timing.blocks)
+    assert timing.interval is not None
+    low, high = timing.interval
+    assert low / high > 0.9, (timing.stop, timing.interval, timing.blocks)
     held = ("construct", "rounds", "baseline", "timing", "ablation")
     assert sum(result.evidence.stages_s.get(stage, 0.0) for stage in held) <= HELD_S, result.evidence.stages_s
+
+
+def test_a_large_answer_is_not_late_for_the_copying_of_the_one_before(gpu_bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "doubled.py"
+    path.write_text(DOUBLED)
+    timing = timing_of(evaluate(gpu_bench, make_job(TWICE, "doubled", 60.0, path), lambda _: None))
+    assert timing.alone is not None and timing.calls_in_block > 1 and timing.deferred_ms == 0.0
+    assert statistics.median(timing.candidate.reveal_ms) < 1.15 * statistics.median(timing.alone.reveal_ms)
 
 
 def test_the_compilers_baseline(gpu_bench: Bench) -> None:

@@ -1,0 +1,41 @@
+"""How answers of timed calls are looked at."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from evaluator.judge.rounds import synchronize
+from evaluator.judge.side import Side
+from tests.judge.conftest import Judge
+
+LIBRARY = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+"""
+
+
+def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is revealed next would wait for it otherwise, in its own time."""
+    seen: list[str] = []
+    revealing = Side.revealing
+
+    @contextmanager
+    def noted(side: Side) -> Iterator[None]:
+        with revealing(side):
+            seen.append("starts")
+            yield
+            seen.append("stops")
+
+    def waited(device: torch.device) -> None:
+        synchronize(device)
+        seen.append("copied")
+
+    monkeypatch.setattr(Side, "revealing", noted)
+    monkeypatch.setattr("evaluator.judge.inspection.synchronize", waited)
+    assert judge(LIBRARY).evidence.timing is not None
+    assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)
