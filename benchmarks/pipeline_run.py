@@ -17,8 +17,9 @@ from db.store import Store
 from evaluator.result import Result
 
 ROOT = Path(__file__).resolve().parents[1]
-FREE_STAGES = ("start", "load", "queue", "build", "wait")
-"""Stages of an evaluation before it has the device: it neither holds nor slows it."""
+FREE_STAGES = ("start", "load", "queue", "build", "wait", "prepare")
+"""Stages of an evaluation before it has the device: it neither holds nor slows it. In `prepare` CUDA starts, for its worker and, where
+the problem is new to the judge, with the kernels that judging it takes."""
 LATER_STAGES = ("reload", "second_run", "sanitize")
 """Stages in which another worker starts, waits for the device, and has it for a while: the one without own kernels, and the one that looks
 for the kernel at fault, and those that are watched by compute-sanitizer."""

@@ -128,11 +128,12 @@ class Crew:
         if self.device.type == "cuda":
             early()
             warming = self._aside.submit(self._warm)
-            try:
-                with worker.entering("load"):
+            worker.stage = "load"  # what fails here, the loading may be at fault for
+            with worker.spending("prepare"):
+                try:
                     self.starter.start_cuda(worker)
-            finally:
-                wait([warming])
+                finally:
+                    wait([warming])
         with worker.entering("wait"):
             self.lock.acquire()
         if warming is not None and warming.exception() is not None:
