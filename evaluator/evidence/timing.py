@@ -177,8 +177,9 @@ class TimingEvidence(Record):
 
     @property
     def is_contested(self) -> bool:
-        """Whether the judge's clock behind the gate, in which much else of the device's is too, adds to what a worker on a GPU claims."""
-        return self.clock == "cuda_event" and self.gated and self.unclaimed_ms > 0
+        """Whether the judge's clock, in which much else of the device's is too, adds to what a worker on a GPU claims: behind the gate, or
+        until answers arrive."""
+        return self.clock == "cuda_event" and self.gated and max(self.unclaimed_ms, self.deferred_ms) > 0
 
     def rather_than(self, other: "TimingEvidence") -> "TimingEvidence":
         """This timing, and what the other one came to, which does not count."""

@@ -128,7 +128,7 @@ def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide,
 def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
     """The same over whole requests, beyond what is beside the call in the baseline's, with the candidate and without it; and over single
     calls until the answer is the judge's own."""
-    beside_ms = max(_beside_ms(baseline), _beside_ms(alone))
+    beside_ms = max(_trusted_beside_ms(baseline), _trusted_beside_ms(alone))
     return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms, least))
 
 
@@ -136,6 +136,15 @@ def _beside_ms(side: TimingSide) -> float:
     """What a request of this side takes beyond the time that its worker claims for a call: at the lowest decile, since others on the
     machine may delay most of them, and not the least, since an answer here and there may be put off."""
     return _lowest_decile(side.wall_ms) - side.claim_ms - side.head_start_ms
+
+
+def _trusted_beside_ms(side: TimingSide) -> float:
+    """The same of the baseline, request by request, by what it claims for the calls of each: its spread, which may be more than a
+    candidate's calls take, is in none of that. Of a candidate, a few long claims and short requests would do."""
+    count = len(side.samples_ms) // len(side.wall_ms)
+    calls_ms = (statistics.mean(side.samples_ms[number * count :][:count]) for number in range(len(side.wall_ms)))
+    beside_ms = [wall_ms - call_ms for wall_ms, call_ms in zip(side.wall_ms, calls_ms, strict=True)]
+    return _lowest_decile(beside_ms) - side.blank_ms - side.head_start_ms
 
 
 def _burst_slack_ms(claim_ms: float, in_a_row: int) -> float:

@@ -11,7 +11,7 @@ from evaluator.judge.bursts import Taken
 from evaluator.judge.inputs import InputSet
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError, Oracle
-from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, judge_values, snapshot, synchronize
+from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
 from evaluator.judge.rows import Sampler
 from evaluator.judge.side import SPIN_S, Side
 from evaluator.judge.turns import Answer, Turns
@@ -78,11 +78,12 @@ class Inspection:
         claims = self.match(side, answer)
         side.claims, side.described = claims, answer.described
         sample = self.sampler.draw()
+        copy = copying(self.outputs, claims, self.shapes, sample)
         with side.revealing():
             spin_s = SPIN_S if self._turns.on_device else 0.0
             where = (self.outputs, claims, answer.described, self.shapes, self._deadline_s, spin_s)
             ask_to_reveal(side.worker, *where, call=answer.place)
-            values = snapshot(self.outputs, claims, self.shapes, sample)
+            values = copy()
             synchronize(self._device)
         return Taken(values, sample)
 

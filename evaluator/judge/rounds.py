@@ -279,15 +279,18 @@ def snapshot(
 def copying(
     outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor], sample: Sample | None = None
 ) -> Callable[[], list[torch.Tensor]]:
-    """What takes such a snapshot, with all done beforehand that takes the host longer than to ask for the copies."""
+    """What takes such a snapshot, once, with all done beforehand that takes the host longer than to ask for the copies: there is memory for
+    them, too."""
     views = [
         claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype))
         for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True)
     ]
     if sample is None:
-        return lambda: [view.clone() for view in views]
+        copies = [torch.empty_like(view) for view in views]
+        return lambda: [copy.copy_(view) for copy, view in zip(copies, views, strict=True)]
     parts = [sample.parts(view) for view in views]
-    return lambda: [torch.cat(part) for part in parts]
+    gathered = [view.new_empty((len(sample), *view.shape[1:])) for view in views]
+    return lambda: [torch.cat(part, out=whole) for part, whole in zip(parts, gathered, strict=True)]
 
 
 def judge_values(

@@ -56,6 +56,8 @@ class Side:
     """Whether calls are replays of graphs."""
     head_start: HeadStart = NONE
     """Of the host, before each call of a block that is timed for itself; none where the host is in the clock."""
+    copies: bool = False
+    """Whether answers of a block are copied: as its worker says, which has to where they share memory, or because it is to."""
     since: float = field(default_factory=time.monotonic)
     """The moment that samples are counted from."""
     wall_ms: list[float] = field(default_factory=list)
@@ -127,7 +129,8 @@ class Side:
     def block(self, given: Given, *, apart: bool) -> list[Any]:
         """Calls that count, in one request on a GPU: each timed for itself (`apart`), or all together; their answers."""
         cycles = self.head_start.cycles if apart else 0
-        return self._take("block", given, len(given) if apart else 1, flushes=self._orders(len(given)), apart=apart, head_start=cycles)
+        fields = {"flushes": self._orders(len(given)), "apart": apart, "head_start": cycles, "copies": self.copies and apart}
+        return self._take("block", given, len(given) if apart else 1, **fields)
 
     def blank(self, count: int) -> list[float]:
         """What so many calls of a block, each timed for itself, take by their events if each is an empty kernel, in ms."""
@@ -150,7 +153,9 @@ class Side:
             raise ProtocolError("a block has one answer for each of its calls")
         self.wall_ms.append(wall_ms / len(given))
         self.claims_ms += [claim_ms * times / len(given) for claim_ms in claims_ms]
-        self.host_ms += claimed_times_ms(message, len(given), "host_ms") if kind == "block" else []
+        if kind == "block":
+            self.host_ms += claimed_times_ms(message, len(given), "host_ms")
+            self.copies = self.copies or message.get("copies") is True
         self.at_s += [at_s] * times
         return answers
 

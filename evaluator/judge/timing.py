@@ -309,8 +309,10 @@ class Timing:
         side.forget_reveals()
 
     def _run_alone(self, bursts: Bursts | None) -> Side:
-        """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short."""
+        """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short. It copies its answers
+        where the candidate had to: between calls, but in the requests' time."""
         turns, alone = self._turns, self._turns.anew(self._turns.baseline)
+        alone.copies = turns.candidate.copies and turns.length > 1
         alone.worker.hand_over(bursts.allocations if bursts else self._inspection.outputs, self._deadline_s)
         self._warm_reveal(alone)
         for number, answers in enumerate(self._blocks_alone(alone)):

@@ -314,9 +314,11 @@ class Worker:
         its own (`apart`), or all of them between two. The device is waited for in the end.
 
         Before each call that is apart, and its flush, the device is kept busy for the cycles of a head start, so that the host gets ahead.
-        Answers that share memory are copied: between two calls where they are apart, and otherwise as a part of them.
+        Answers that share memory are copied: between two calls where they are apart, and otherwise as a part of them. So are others, where
+        `copies` are asked for.
         """
         apart, values, host_ms = request["apart"], [], []
+        copies = self._reuses or request["copies"]
         events = [(event(), event()) for _ in (request["sets"] if apart else "1")]
         with torch.no_grad():
             for number, (position, flush) in enumerate(zip(request["sets"], request["flushes"], strict=True)):
@@ -334,14 +336,14 @@ class Worker:
                 if apart:
                     events[number][1].record()
                 host_ms.append((time.perf_counter() - asked) * 1e3)
-                if self._reuses:
+                if copies:
                     values[-1] = copied(values[-1])
             if not apart:
                 events[0][1].record()
         synchronize(self._device)
         descriptions = [self._kept(value) for value in values]
         self._reuses = self._reuses or share_memory(self._outputs)
-        return {"ms": [start.elapsed_time(end) for start, end in events], "host_ms": host_ms, "outputs": descriptions}
+        return {"ms": [start.elapsed_time(end) for start, end in events], "host_ms": host_ms, "outputs": descriptions, "copies": copies}
 
     def _blank(self, request: Message, _: Sequence[int]) -> Message:
         """What calls of a block, each apart, would take that do no more than launch an empty kernel."""

@@ -69,6 +69,19 @@ def test_a_few_long_claims_and_short_requests_hide_nothing() -> None:
     assert on_device(shortened.model_copy(update=few)).unexplained_ms == pytest.approx(7.7)
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_slow_baselines_spread_is_not_held_against_a_fast_candidate(calls: int) -> None:
+    """Each of its requests takes 0.25 ms beyond its calls, which differ by more than the candidate's calls take."""
+    claims_ms = (48.0, 49.0, 50.0, 51.0, 52.0)
+    requests = {"samples_ms": sum(((ms - 0.5 * (calls - 1), ms + 0.5 * (calls - 1))[:calls] for ms in claims_ms), ())}
+    slow = side(call_ms=50.0).model_copy(update=requests | {"wall_ms": tuple(ms + 0.25 for ms in claims_ms)})
+    timing = compare(
+        side(call_ms=1.0), slow, slow.model_copy(update={"single_ms": (0.2,) * 5, "burst_ms": (0.3,) * 5}), on_device=True, in_a_row=1
+    )
+    assert timing.unexplained_ms == pytest.approx(0.0)
+    assert timing.unclaimed_ms == 0.0
+
+
 def test_what_the_talk_varies_by_is_not_charged() -> None:
     assert on_device(side(call_ms=0.1, beyond_ms=0.5, single_ms=0.3, burst_ms=0.4)).unclaimed_ms == 0.0
 
@@ -152,6 +165,7 @@ def test_an_answer_that_is_slow_to_copy_is_charged_once() -> None:
 def test_answers_that_arrive_late_are_charged(on_gpu: int, reveal_ms: float, late_ms: float) -> None:
     timing = compare(side(reveal_ms=reveal_ms), side(), IDLE, on_device=bool(on_gpu), in_a_row=8)
     assert timing.deferred_ms == pytest.approx(late_ms)
+    assert timing.is_contested == (on_gpu and late_ms > 0), "a GPU is asked once more"
 
 
 def test_answers_that_others_on_the_machine_delay_are_not_charged() -> None:

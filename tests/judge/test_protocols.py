@@ -123,6 +123,25 @@ def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
             assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
 
 
+def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=True) as (reusing, given):
+        said = []
+        for _ in range(3):
+            choose("cold", "cuda").take(reusing, given)
+            said.append(reusing.copies)
+        assert said == [False, True, True], "that they share memory is known when a block is over"
+    source = HOOKED + "main.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
+    with blocks_of(bench, source, monkeypatch, flushed=True) as (side, given):
+        choose("cold", "cuda").take(side, given)
+        assert not side.copies
+        side.copies = True
+        choose("cold", "cuda").take(side, given)
+        assert max(side.claims_ms) < 30.0 <= side.wall_ms[1], "it is in the requests' time, and in no call's"
+        assert torch.equal(reveal(side, given, 1, given[0][0]), given[1][1][0] + 2)
+        choose("throughput", "cuda").take(side, given)
+        assert side.claims_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
+
+
 def test_a_head_start_is_before_each_call_and_in_no_sample(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
         side.head_start = HeadStart(30_000_000, 30.0)
