@@ -76,6 +76,16 @@ def get_init_inputs():
 """
 """Answers of 1 GiB, every element of which is compared."""
 TWICE = HEAD + "        return x + x\n"
+ONE_BUFFER = """
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        self.out = getattr(self, "out", None)
+        if self.out is None:
+            self.out = torch.empty_like(x)
+        return torch.add(x, x, out=self.out)
+"""
 SLOW = HEAD + "        for _ in range(20):\n            y = torch.softmax(x, 1)\n        return y\n"
 GARBAGE = """
 import sys, torch
@@ -174,12 +184,25 @@ def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_s
     assert sum(result.evidence.stages_s.get(stage, 0.0) for stage in held) <= HELD_S, result.evidence.stages_s
 
 
-def test_a_large_answer_is_not_late_for_the_copying_of_the_one_before(gpu_bench: Bench, tmp_path: Path) -> None:
+@pytest.fixture
+def doubled(tmp_path: Path) -> Path:
+    """The file of a problem with large answers."""
     path = tmp_path / "doubled.py"
     path.write_text(DOUBLED)
-    timing = timing_of(evaluate(gpu_bench, make_job(TWICE, "doubled", 60.0, path), lambda _: None))
+    return path
+
+
+def test_a_large_answer_is_not_late_for_the_copying_of_the_one_before(gpu_bench: Bench, doubled: Path) -> None:
+    timing = timing_of(evaluate(gpu_bench, make_job(TWICE, "doubled", 60.0, doubled), lambda _: None))
     assert timing.alone is not None and timing.calls_in_block > 1 and timing.deferred_ms == 0.0
     assert statistics.median(timing.candidate.reveal_ms) < 1.15 * statistics.median(timing.alone.reveal_ms)
+
+
+def test_large_answers_in_one_buffer_are_not_charged_for_being_copied(gpu_bench: Bench, doubled: Path) -> None:
+    result = evaluate(gpu_bench, make_job(ONE_BUFFER, "doubled", 60.0, doubled), lambda _: None)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    timing = timing_of(result)
+    assert timing.calls_in_block > 1 and timing.late_ms == 0.0
 
 
 def test_the_compilers_baseline(gpu_bench: Bench) -> None:
