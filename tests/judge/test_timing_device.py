@@ -80,8 +80,9 @@ ONE_BUFFER = """
 import torch
 
 class ModelNew(torch.nn.Module):
+    out = None
+
     def forward(self, x):
-        self.out = getattr(self, "out", None)
         if self.out is None:
             self.out = torch.empty_like(x)
         return torch.add(x, x, out=self.out)
