@@ -17,12 +17,13 @@ from db.store import Store
 from evaluator.result import Result
 
 ROOT = Path(__file__).resolve().parents[1]
-FREE_STAGES = ("start", "load", "queue", "build", "wait", "prepare")
-"""Stages of an evaluation before it has the device: it neither holds nor slows it. In `prepare` CUDA starts, for its worker and, where
+FREE_STAGES = ("start", "load", "queue", "build", "place", "prepare", "wait")
+"""Stages of an evaluation before it has the device: it neither holds nor slows it. In `place` it waits for
+others that are next, in `wait` for the one that has it. In `prepare` CUDA starts, for its worker and, where
 the problem is new to the judge, with the kernels that judging it takes."""
-LATER_STAGES = ("reload", "second_run", "sanitize")
-"""Stages in which another worker starts, waits for the device, and has it for a while: the one without own kernels, and the one that looks
-for the kernel at fault, and those that are watched by compute-sanitizer."""
+LATER_STAGES = ("second_timing", "reload", "shapes", "second_run", "sanitize")
+"""Stages in which another worker starts, waits for the device, and has it for a while: the one that is timed once more, the one without own
+kernels, the one that is asked in other shapes, the one that looks for the kernel at fault, and those that compute-sanitizer watches."""
 HELD_STAGES = ("construct", "rounds", "baseline", "timing", "ablation")
 """Stages in which an evaluation holds the device's lock. What it spends on builds meanwhile is in `build`, when others have the device."""
 ALL_JUDGED = (0, 1)

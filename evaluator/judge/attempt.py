@@ -49,6 +49,7 @@ class Attempt:
     def run(self) -> Verdict:
         """Go as far as the submission gets, and say what it comes to."""
         dossier, verdict = self._dossier, self._attempt()
+        self._crew.dismiss_baseline()
         dossier.collect(self._crew.candidate)
         verdict = verdict or dossier.diagnose()
         if second_run.is_wanted(verdict, self.evidence.launches, self.evidence.stage):

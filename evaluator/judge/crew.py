@@ -36,6 +36,7 @@ class Crew:
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
+        self.kill_all()
         for worker in self.workers:
             worker.close()
         if self._ready is None or self._ready.done():
@@ -59,10 +60,25 @@ class Crew:
         self._leave_device()
 
     def end_all(self) -> None:
-        """Kill what runs of the submission and of the baseline."""
-        for other in (*self.workers, self.baseline):
-            if other is not None:
-                other.end()
+        """Kill what runs of the submission and of the baseline, and wait until nothing of it is left. They end side by side: on a GPU that
+        takes each some tenths of a second, in which the device is of no use to anybody."""
+        self.kill_all()
+        for worker in self._all_workers:
+            worker.end()
+
+    def kill_all(self) -> None:
+        """Begin to end them, and return at once."""
+        for worker in self._all_workers:
+            worker.kill()
+
+    def dismiss_baseline(self) -> None:
+        """Begin to end the baseline's worker, which nobody will ask any more, be it still starting."""
+        if self.baseline is not None:
+            self.baseline.kill()
+
+    @property
+    def _all_workers(self) -> list[Worker]:
+        return [*self.workers, *([self.baseline] if self.baseline else [])]
 
     def _leave_device(self) -> None:
         """Free what was allocated, and let others have the device, also where it is lost."""
@@ -122,7 +138,7 @@ class Crew:
         """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
         take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
         """
-        with worker.entering("wait"):
+        with worker.entering("place"):
             self.lock.take_place()
         warming: Future[None] | None = None
         if self.device.type == "cuda":

@@ -147,10 +147,14 @@ class Worker:
             return f"ended in {self.exit.stage}: {self.exit.signal or self.exit.code}"
         return self.protocol_error
 
-    def end(self) -> None:
-        """Kill the worker and wait until nothing of it is left; its record and its output stay. Raises SandboxUnavailable."""
+    def kill(self) -> None:
+        """Begin to `end`, and return at once."""
         self.ended = True
         self.confined.kill()
+
+    def end(self) -> None:
+        """Kill the worker and wait until nothing of it is left; its record and its output stay. Raises SandboxUnavailable."""
+        self.kill()
         self.confined.wait(GONE_WITHIN_S)
 
     def close(self) -> None:

@@ -1,5 +1,7 @@
 """How workers come by their device, and by another start."""
 
+import threading
+import time
 from concurrent.futures import Future
 
 import pytest
@@ -10,6 +12,8 @@ from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker
 from evaluator.problem import SHIPPED, load
+from evaluator.sandbox.confined import Confined
+from evaluator.sandbox.program import Exit
 from tests.judge.conftest import make_job
 
 
@@ -50,3 +54,54 @@ def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_devic
     finally:
         crew.device = torch.device("cpu")
         crew.close()
+
+
+@pytest.mark.parametrize("how", ["end_all", "close"])
+def test_all_workers_are_killed_before_the_first_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    problem = load(SHIPPED / "softmax.py")
+    crew = Crew(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    seen: list[str] = []
+    kill, wait = Confined.kill, Confined.wait
+
+    def noted_kill(confined: Confined) -> None:
+        seen.append("killed")
+        kill(confined)
+
+    def noted_wait(confined: Confined, timeout_s: float | None) -> Exit | None:
+        seen.append("waited for")
+        return wait(confined, timeout_s)
+
+    try:
+        workers = [crew.load_candidate(), crew.start("again"), crew.start_baseline()]
+        monkeypatch.setattr(Confined, "kill", noted_kill)
+        monkeypatch.setattr(Confined, "wait", noted_wait)
+    finally:
+        getattr(crew, how)()
+        monkeypatch.undo()
+        if how != "close":
+            crew.close()
+    assert seen[:3] == ["killed"] * 3 and "waited for" in seen
+    assert all(worker.ended for worker in workers)
+
+
+def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load(SHIPPED / "softmax.py")
+    crew = Crew(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    greeted = threading.Event()
+
+    def never_loaded(worker: Worker) -> None:
+        greeted.set()
+        worker.request("ping", 60.0)
+        time.sleep(0.1)
+        never_loaded(worker)
+
+    monkeypatch.setattr(crew.starter, "load_reference", never_loaded)
+    start = time.monotonic()
+    try:
+        crew.prepare_baseline()
+        assert greeted.wait(30.0)
+        crew.dismiss_baseline()
+    finally:
+        crew.close()
+    assert time.monotonic() - start < 30.0
+    assert isinstance(crew._ready and crew._ready.exception(), BaselineFailedError)
