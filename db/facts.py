@@ -93,7 +93,8 @@ def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:
     if conditions.first_runtime_ms is not None:
         first = f"{conditions.first_runtime_ms:.5g} ms, baseline {conditions.first_baseline_ms:.5g} ms"
     throttled = "not known" if conditions.throttled is None else conditions.throttled or "no"
-    return {"shared": shared, "clock lowered": throttled, "timed twice; the first time": first}
+    crowded = "not known" if conditions.crowded is None else percent(conditions.crowded)
+    return {"shared": shared, "clock lowered": throttled, "waits for processors": crowded, "timed twice; the first time": first}
 
 
 def light_facts(light: LightEvidence) -> dict[str, object]:

@@ -35,7 +35,7 @@ def deferred(evidence: Evidence) -> Verdict | None:
     One that is only slow to copy, for the way it is laid out, pays for it in its time.
     """
     timing = evidence.timing
-    if timing is None or timing.alone is None or not timing.deferred_ms or _is_shared(evidence):
+    if timing is None or timing.alone is None or not timing.deferred_ms or _with_others(evidence):
         return None
     if min(len(side.reveal_ms) for side in (timing.candidate, timing.alone)) < 2:
         return None
@@ -66,9 +66,9 @@ def background(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.DEFERRED_WORK, message)
 
 
-def _is_shared(evidence: Evidence) -> bool:
-    """Whether others' work on the device is in the judge's clock: what that holds against a submission is added, and accuses nobody."""
-    return evidence.conditions is not None and bool(evidence.conditions.shared)
+def _with_others(evidence: Evidence) -> bool:
+    """Whether others' work is in the judge's clock: what that holds against a submission is added, and accuses nobody."""
+    return evidence.conditions is not None and evidence.conditions.others_in_clock
 
 
 def _much(processor_ms: float, timing: TimingEvidence) -> bool:
@@ -85,7 +85,7 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
         calls = timing.unflushed + timing.unflushed_bursts
         message = f"the L2 cache was not emptied before {calls} calls, as the worker had been told to"
         return Verdict(Category.TIMING_TAMPERING, message)
-    if _is_shared(evidence):
+    if _with_others(evidence):
         return None
     claimed_ms = timing.candidate.median_ms
     if timing.unexplained_ms < max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * claimed_ms):

@@ -76,6 +76,11 @@ class DeviceState(Record):
     """Seconds since the timing began."""
 
 
+CROWDED_SHARE = 0.1
+"""Of a timing, what who needs a processor all the time may wait for one: as many threads as processors make each wait for some 5 % of it,
+two for each processor for half."""
+
+
 class ConditionsEvidence(Record):
     """How the device was while the timing ran that counts, by `Evidence.device_states` and the driver's own counters."""
 
@@ -83,6 +88,8 @@ class ConditionsEvidence(Record):
     """Whether processes of others were on it; None where that can't be told."""
     throttled: str | None = None
     """Reasons of heat, of power supply or of a fault for which the clock was lowered, separated by commas; None where that is not told."""
+    crowded: float | None = None
+    """Of the time, how much the judge, or the baseline's worker, waited for a processor that others had; None where that is not told."""
     repeated: bool = False
     """Whether it was timed once more, because the first timing found it shared or throttled."""
     first_runtime_ms: float | None = None
@@ -95,11 +102,17 @@ class ConditionsEvidence(Record):
         return bool(self.shared or self.throttled)
 
     @property
+    def others_in_clock(self) -> bool:
+        """Whether what others do, on the device or on the processors, is in the judge's clock to an extent that accuses nobody."""
+        return bool(self.shared) or (self.crowded or 0.0) > CROWDED_SHARE
+
+    @property
     def remark(self) -> str:
         """What to know of the times, in words; empty where they were taken undisturbed."""
         causes = [
             *(["others' processes were on the device"] if self.shared else []),
             *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),
+            *([f"there were too few processors ({self.crowded:.0%} of the time)"] if (self.crowded or 0.0) > CROWDED_SHARE else []),
         ]
         again = ", in a second timing too" if self.repeated else ""
         return " and ".join(causes) + again if causes else ""

@@ -6,12 +6,13 @@ two readings does not escape all the same: the driver counts for how long it has
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from evaluator.devices import Device
 from evaluator.evidence import ConditionsEvidence, DeviceState
-from evaluator.judge.neighbours import others
+from evaluator.judge.crowding import Crowding
+from evaluator.judge.neighbours import Neighbours
 from evaluator.judge.nvml import LOWERED, Nvml, nvml_of
 
 LOOK_EVERY_S = 0.1
@@ -26,25 +27,28 @@ LOWERED_SHARE = 0.01
 class Watch:
     """Reads the state of a device before, during and after one timing."""
 
-    def __init__(self, nvml: Nvml | None, count_others: Callable[[list[int] | None], int | None] = others) -> None:
+    def __init__(self, nvml: Nvml | None, count_others: Callable[[list[int] | None], int | None] | None = None) -> None:
         """`nvml` is None where nothing is told of the device."""
-        self._nvml, self._count_others = nvml, count_others
+        self._nvml, self._count_others = nvml, count_others or Neighbours().others
         self.states: list[DeviceState] = []
         self._name = ""
         self._start = self._next_look = time.monotonic()
         self._lowered_ms: dict[str, float] = {}
         self._took_ms = 0.0
+        self._crowded: float | None = None
 
     @contextmanager
-    def timing(self, name: str) -> Iterator[None]:
-        """Read before and after what runs here, the timing of that name."""
+    def timing(self, name: str, workers: Iterable[int] = ()) -> Iterator[None]:
+        """Read before and after what runs here, the timing of that name, in which these processes are to have a processor all the time."""
         self._start = self._next_look = time.monotonic()
         self._name = name
         before_ms = self._nvml.lowered_ms() if self._nvml else {}
         self._read(f"before {name}")
+        crowding = Crowding(workers)
         try:
             yield
         finally:
+            self._crowded = crowding.share()
             self._read(f"after {name}")
             self._took_ms = (time.monotonic() - self._start) * 1e3
             now_ms = self._nvml.lowered_ms() if self._nvml else {}
@@ -64,6 +68,7 @@ class Watch:
         return ConditionsEvidence(
             shared=True if any(counts) else None if not counts or None in counts else False,
             throttled=", ".join(reason for reason in LOWERED if reason in seen) if told or self._lowered_ms else None,
+            crowded=self._crowded,
         )
 
     def _read(self, stage: str) -> None:

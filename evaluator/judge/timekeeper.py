@@ -130,7 +130,8 @@ class Timekeeper:
                 timing = Timing(candidate, baseline, *case, **how).run()
             else:
                 try:
-                    with watch.timing(name):
+                    pid = baseline.channel.peer_pid
+                    with watch.timing(name, [] if pid is None else [pid]):
                         timing = Timing(candidate, baseline, *case, look=watch.look, others=further.workers, **how).run()
                 finally:
                     self._dossier.note(device_states=(*self._dossier.evidence.device_states, *watch.states))

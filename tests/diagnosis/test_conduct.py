@@ -71,6 +71,21 @@ RULES: dict[str, Rule] = {
         Category.OK,
         "",
     ),
+    "as much where others had the processors": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6), "conditions": ConditionsEvidence(shared=False, crowded=0.3)},
+        Category.OK,
+        "",
+    ),
+    "as much where others had them now and then": (
+        {**GPU, "launches": (launch(),), "timing": timing(1.0, 0.6), "conditions": ConditionsEvidence(shared=False, crowded=0.05)},
+        Category.TIMING_TAMPERING,
+        "",
+    ),
+    "answers that are late where others had the processors": (
+        {**GPU, "launches": (launch(),), "timing": timing(0.005, late_ms=7.0), "conditions": ConditionsEvidence(crowded=0.5)},
+        Category.OK,
+        "",
+    ),
     "answers that are late on a device on which nobody was": (
         {**GPU, "launches": (launch(),), "timing": timing(0.005, late_ms=7.0), "conditions": ConditionsEvidence(shared=False)},
         Category.DEFERRED_WORK,

@@ -1,13 +1,20 @@
 """What is read of a device while it is timed on, when, and what that comes to."""
 
 import itertools
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from evaluator.devices import choose, cpu
 from evaluator.evidence import ConditionsEvidence
+from evaluator.evidence.device import CROWDED_SHARE
+from evaluator.judge import crowding as crowding_module
+from evaluator.judge.crowding import OWN, Crowding, waited_s
 from evaluator.judge.device_state import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
 from evaluator.judge.nvml import Nvml
 from tests.judge.stand_in_nvml import UUID, StandIn
@@ -74,7 +81,7 @@ def test_only_what_is_wrong_counts_as_throttled(reasons: tuple[int, ...], thrott
         time.sleep(LOOK_EVERY_S)
         watch.look()
     conditions = watch.conditions()
-    assert conditions == ConditionsEvidence(shared=False, throttled=throttled)
+    assert (conditions.shared, conditions.throttled) == (False, throttled)
     assert conditions.disturbed is bool(throttled)
 
 
@@ -104,7 +111,7 @@ def test_what_is_not_told_is_not_known_and_disturbs_nothing() -> None:
         with watch.timing("timing"):
             watch.look()
         conditions = watch.conditions()
-        assert conditions == ConditionsEvidence(shared=None, throttled=None)
+        assert conditions.shared is None and conditions.throttled is None
         assert not conditions.disturbed and conditions.remark == ""
 
 
@@ -124,6 +131,8 @@ def test_the_processor_has_no_such_state() -> None:
     [
         (ConditionsEvidence(shared=False, throttled="", repeated=True), ""),
         (ConditionsEvidence(shared=True, throttled=""), "others' processes were on the device"),
+        (ConditionsEvidence(crowded=CROWDED_SHARE), ""),
+        (ConditionsEvidence(crowded=0.434), "there were too few processors (43% of the time)"),
         (
             ConditionsEvidence(shared=True, throttled="hw_slowdown", repeated=True),
             "others' processes were on the device and its clock was lowered (hw_slowdown), in a second timing too",
@@ -132,6 +141,63 @@ def test_the_processor_has_no_such_state() -> None:
 )
 def test_what_is_said_of_disturbed_times(conditions: ConditionsEvidence, remark: str) -> None:
     assert conditions.remark == remark
+
+
+def spin(until_s: float) -> None:
+    while time.monotonic() < until_s:
+        pass
+
+
+@pytest.fixture
+def crowd() -> Iterator[None]:
+    """Eight processes that want the processor which this thread is kept to."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    command = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(8)]
+    try:
+        for other in others:
+            assert other.stdout is not None
+            other.stdout.readline()
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.communicate()
+        os.sched_setaffinity(0, before)
+
+
+@pytest.mark.usefixtures("crowd")
+@pytest.mark.skipif(waited_s(OWN) is None, reason="this kernel does not say how long a thread waits for a processor")
+def test_processors_that_others_have_are_counted() -> None:
+    watch = watching(StandIn())
+    with watch.timing("timing"):
+        spin(time.monotonic() + 0.5)
+    conditions = watch.conditions()
+    assert conditions.crowded is not None and conditions.crowded > 0.5
+    assert conditions.others_in_clock and not conditions.disturbed
+
+
+@pytest.mark.usefixtures("crowd")
+@pytest.mark.skipif(waited_s(OWN) is None, reason="this kernel does not say how long a thread waits for a processor")
+def test_a_worker_that_waits_for_a_processor_is_counted_and_one_that_sleeps_is_not() -> None:
+    with subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        shares = []
+        for workers in ([worker.pid], [], [2**22 + 1]):
+            crowding = Crowding(workers)
+            time.sleep(0.5)
+            shares.append(crowding.share())
+        worker.kill()
+    assert shares[0] is not None and shares[0] > 0.5
+    assert all(share is not None and share < 0.2 for share in shares[1:])
+
+
+def test_where_the_kernel_does_not_tell_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowding_module, "PROC", tmp_path)
+    assert Crowding([1]).share() is None
+    assert not ConditionsEvidence(shared=False, crowded=None).others_in_clock
 
 
 @pytest.mark.gpu

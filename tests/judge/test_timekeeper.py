@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import pytest
@@ -14,6 +14,7 @@ from evaluator.category import Category
 from evaluator.devices import Device
 from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Bench
+from evaluator.judge.crowding import OWN, Crowding
 from evaluator.judge.device_state import Watch
 from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.nvml import Nvml
@@ -28,8 +29,21 @@ HOT, CALM, IDLE = 0x40, 0x4, 0x1
 RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
 
 
+class EnoughProcessors(Crowding):
+    """Nobody waits for a processor, whatever else this machine does."""
+
+    def __init__(self, pids: Iterable[int] = ()) -> None:
+        (self.baseline,) = pids
+        super().__init__([self.baseline])
+
+    def share(self) -> float:
+        assert self._before_s[str(self.baseline)] is not None or self._before_s[OWN] is None
+        return 0.0
+
+
 def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[Watch]:
     """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
+    monkeypatch.setattr("evaluator.judge.device_state.Crowding", EnoughProcessors)
     states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
 
     def watch_of(device: Device) -> Watch:
