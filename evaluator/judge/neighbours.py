@@ -13,19 +13,29 @@ from evaluator.judge.presence import judging
 from evaluator.sandbox.tree import parent
 
 
-def others(on_device: Collection[int] | None) -> int | None:
-    """How many of the processes on the device belong to no judge; None where that can't be told.
+class Neighbours:
+    """Tells them from those who judge. Who judges takes some milliseconds to find out, and is found out when a stranger is met."""
 
-    A process belongs to a judge that is one, or has one above it: the pipeline is above all of its judges, their zygote and its workers.
-    """
-    own = os.getpid()
-    if on_device is None or own not in on_device:
-        return None
-    judges = judging()
-    known = judges if judges is not None else {own}
-    strangers = [pid for pid in on_device if _is_there(pid) and known.isdisjoint(_line(pid))]
-    # Without the list of judges, a stranger may be another judge of this pipeline's.
-    return None if strangers and judges is None else len(strangers)
+    def __init__(self) -> None:
+        self._judges: frozenset[int] | None = frozenset()
+
+    def others(self, on_device: Collection[int] | None) -> int | None:
+        """How many of the processes on the device belong to no judge; None where that can't be told.
+
+        A process belongs to a judge that is one, or has one above it: the pipeline is above its judges, their zygote and all workers.
+        """
+        if on_device is None or os.getpid() not in on_device:
+            return None
+        strangers = self._strangers(on_device)
+        if strangers:
+            self._judges = judging()
+            strangers = self._strangers(strangers)
+        # Without the list of judges, a stranger may be another judge of this pipeline's.
+        return None if strangers and self._judges is None else len(strangers)
+
+    def _strangers(self, on_device: Collection[int]) -> list[int]:
+        known = (self._judges or frozenset()) | {os.getpid()}
+        return [pid for pid in on_device if _is_there(pid) and known.isdisjoint(_line(pid))]
 
 
 def _line(pid: int) -> Iterator[int]:

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evaluator.judge.neighbours import others
+import pytest
+
+from evaluator.judge import neighbours
+from evaluator.judge.neighbours import Neighbours
 from evaluator.judge.presence import announce, holders, judging
 
 LOCKS = """\
@@ -49,17 +52,17 @@ def test_a_fork_announces_itself_anew() -> None:
 
 
 def test_a_list_that_this_process_is_not_on_says_nothing() -> None:
-    assert others(None) is None
-    assert others([]) is None
-    assert others([os.getpid() + 1]) is None
+    assert Neighbours().others(None) is None
+    assert Neighbours().others([]) is None
+    assert Neighbours().others([os.getpid() + 1]) is None
 
 
 def test_what_is_below_a_judge_is_no_stranger_and_what_is_not_is_one() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
-        assert others([os.getpid()]) == 0
-        assert others([os.getpid(), worker.pid]) == 0
-        assert others([os.getpid(), worker.pid, 1]) == 1, "the first process of the machine judges nothing"
-    assert others([os.getpid(), worker.pid]) == 0, "it has ended"
+        assert Neighbours().others([os.getpid()]) == 0
+        assert Neighbours().others([os.getpid(), worker.pid]) == 0
+        assert Neighbours().others([os.getpid(), worker.pid, 1]) == 1, "the first process of the machine judges nothing"
+    assert Neighbours().others([os.getpid(), worker.pid]) == 0, "it has ended"
 
 
 def test_a_sibling_is_a_stranger_until_it_judges() -> None:
@@ -71,6 +74,17 @@ def test_a_sibling_is_a_stranger_until_it_judges() -> None:
         shell.wait()
         try:
             assert Path("/proc", str(orphan)).exists()
-            assert others([os.getpid(), orphan]) == 1
+            assert Neighbours().others([os.getpid(), orphan]) == 1
         finally:
             os.kill(orphan, 9)
+
+
+def test_who_judges_is_found_out_when_a_stranger_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[frozenset[int] | None] = [frozenset({os.getpid(), 1}), frozenset({os.getpid()}), None]
+    monkeypatch.setattr(neighbours, "judging", lambda: asked.pop(0))
+    found = Neighbours()
+    assert found.others([os.getpid()]) == 0 and len(asked) == 3
+    assert found.others([os.getpid(), 1]) == found.others([os.getpid(), 1]) == 0 and len(asked) == 2
+    assert found.others([os.getpid(), os.getppid()]) == 0 and len(asked) == 2, "the first process of all is above it"
+    assert Neighbours().others([os.getpid(), 1]) == 1
+    assert Neighbours().others([os.getpid(), 1]) is None
