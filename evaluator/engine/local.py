@@ -22,6 +22,7 @@ from evaluator.category import Category
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
+from evaluator.engine.turnstile import UNDER_WAY, Admitted, Turnstile
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
 from evaluator.judge.bench import Job
 from evaluator.judge.presence import announce
@@ -111,6 +112,7 @@ class LocalEngine:
         self._idle: list[_Judge] = []
         """Those of them that no run has."""
         self._zygote: Zygote | None = None
+        self._turnstiles = {device.unique_id: Turnstile(UNDER_WAY if device.kind == "cuda" else None) for device in options.devices}
         self._lock = threading.Lock()
         self._closed = False
         self._runs: list[Run] = []
@@ -157,11 +159,8 @@ class LocalEngine:
         Raises SandboxUnavailable, and JudgeLostError where the engine is closed.
         """
         options = self._options.of_judge(0)
-        judge = self._idle_judge(options)
-        try:
-            result, judge = self._judge(judge, job, progress, options)
-        finally:
-            self._rest(judge)
+        with self._turnstiles[options.device.unique_id].admitted() as admitted:
+            result = self._judge(job, _telling(progress, admitted), options)
         self._require_open()
         return result
 
@@ -191,11 +190,14 @@ class LocalEngine:
                 self._zygote.close()
 
     def _work(self, run: Run, progress: Progress, options: EngineOptions) -> None:
-        judge = self._idle_judge(options)
+        turnstile = self._turnstiles[options.device.unique_id]
         try:
-            while not self._closed and (drawn := run.draw()) is not None:
-                number, job = drawn
-                result, judge = self._judge(judge, job, progress, options)
+            while not self._closed:
+                with turnstile.admitted() as admitted:
+                    if self._closed or (drawn := run.draw()) is None:
+                        return
+                    number, job = drawn
+                    result = self._judge(job, _telling(progress, admitted), options)
                 if self._closed:
                     return
                 run.finish(number, result)
@@ -203,17 +205,26 @@ class LocalEngine:
         except BaseException as error:  # noqa: BLE001
             run.fail(error)
         finally:
-            self._rest(judge)
             run.fail(None)
 
     def _idle_judge(self, options: EngineOptions) -> _Judge | None:
+        """The one that has rested for the shortest time: it has judged on that device before, others perhaps never."""
         with self._lock:
-            judge = next((idle for idle in self._idle if idle.device == options.device), None)
+            judge = next((idle for idle in reversed(self._idle) if idle.device == options.device), None)
             if judge is not None:
                 self._idle.remove(judge)
             return judge
 
-    def _judge(self, judge: _Judge | None, job: Job, progress: Progress, options: EngineOptions) -> tuple[Result, _Judge | None]:
+    def _judge(self, job: Job, progress: Progress, options: EngineOptions) -> Result:
+        """Judge one job, by an idle judge or a new one."""
+        judge = self._idle_judge(options)
+        try:
+            result, judge = self._judge_by(judge, job, progress, options)
+        finally:
+            self._rest(judge)
+        return result
+
+    def _judge_by(self, judge: _Judge | None, job: Job, progress: Progress, options: EngineOptions) -> tuple[Result, _Judge | None]:
         """Judge one job, once more where the machine fails, by another judge: the failure may be this one's, as when its CUDA context is
         lost, and would then be that of every job to come. Returns the judge to go on with."""
         start = time.monotonic()
@@ -289,3 +300,13 @@ class LocalEngine:
     def _require_open(self) -> None:
         if self._closed:
             raise JudgeLostError("the engine has been closed")
+
+
+def _telling(progress: Progress, admitted: Admitted) -> Progress:
+    """Progress that the turnstile hears of too."""
+
+    def tell(job: Job, stage: str) -> None:
+        admitted.enter(stage)
+        progress(job, stage)
+
+    return tell

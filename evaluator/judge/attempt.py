@@ -125,6 +125,8 @@ class Attempt:
             self._dossier.rounds.append(evidence)
             self._dossier.note(sizes=rounds.sizes)
             self._require_cpu_submission(candidate)
+            if evidence.passed:
+                self._crew.ready_baseline()
         if not self._dossier.rounds[-1].passed:
             return False
         self._form = rounds.form

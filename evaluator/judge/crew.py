@@ -1,13 +1,13 @@
 """The workers of one evaluation: the submission's and the baseline's, from their start to their end, and the device that they take."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
 from evaluator.judge.bench import Task
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.lock import DeviceLock, starting
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError
@@ -31,15 +31,17 @@ class Crew:
         self.candidate: Worker | None = None
         self.baseline: Worker | None = None
         self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
-        self._ready: Future[Worker] | None = None
+        self._loaded: Future[Worker] | None = None
         """The baseline's worker, once it has been asked for."""
+        self._ready: Future[Worker] | None = None
+        """The same, which has started CUDA too, once it is needed."""
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
         self.kill_all()
         for worker in self.workers:
             worker.close()
-        if self._ready is None or self._ready.done():
+        if all(future is None or future.done() for future in (self._loaded, self._ready)):
             self.close_baseline()
         try:
             self._leave_device()
@@ -147,7 +149,8 @@ class Crew:
             worker.stage = "load"  # what fails here, the loading may be at fault for
             with worker.spending("prepare"):
                 try:
-                    self.starter.start_cuda(worker)
+                    with starting():
+                        self.starter.start_cuda(worker)
                 finally:
                     wait([warming])
         with worker.entering("wait"):
@@ -177,12 +180,18 @@ class Crew:
             self.starter.load_submission(candidate)
 
     def prepare_baseline(self) -> None:
-        """Ask for the baseline's worker, once: on a GPU, where that takes long, while another submission still has the device. On the CPU
-        that would take the processor from the other."""
-        self._ready = self._ready or self._aside.submit(self.start_baseline)
+        """Ask for the baseline's worker, once: on a GPU while another submission still has the device. On the CPU that would take the
+        processor from the other."""
+        self._loaded = self._loaded or self._aside.submit(self._load_baseline)
+
+    def ready_baseline(self) -> None:
+        """Have it start CUDA, once: not before the submission has a chance to be timed, for the driver starts few contexts a second."""
+        self.prepare_baseline()
+        self._ready = self._ready or self._aside.submit(self._start_loaded)
 
     def take_baseline(self) -> Worker:
         """The baseline's worker. One that failed while another had the GPU, and perhaps all of its memory, is started again."""
+        self.ready_baseline()
         assert self._ready is not None
         try:
             return self._ready.result()
@@ -193,16 +202,35 @@ class Crew:
         return self.start_baseline()
 
     def start_baseline(self) -> Worker:
+        """A worker for the baseline that is ready."""
+        return self._start_cuda_in(self._load_baseline())
+
+    def _start_loaded(self) -> Worker:
+        assert self._loaded is not None
+        return self._start_cuda_in(self._loaded.result())
+
+    def _load_baseline(self) -> Worker:
         """The baseline's worker, with its model's code loaded; in a thread."""
         worker = self.baseline = self.starter.fork()
         self.starter.greet(worker)
-        try:
+        with _baseline_failing(worker):
             self.starter.load_reference(worker)
-            if self.device.type == "cuda":
-                self.starter.start_cuda(worker)
-        except WorkerError as error:
-            raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
         return worker
+
+    def _start_cuda_in(self, baseline: Worker) -> Worker:
+        if self.device.type == "cuda":
+            with _baseline_failing(baseline):
+                self.starter.start_cuda(baseline)
+        return baseline
+
+
+@contextmanager
+def _baseline_failing(worker: Worker) -> Iterator[None]:
+    """What fails here is the baseline."""
+    try:
+        yield
+    except WorkerError as error:
+        raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
 
 
 def _found_no_memory(worker: Worker) -> bool:

@@ -129,6 +129,14 @@ def measure(candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tens
         return work.measured()
 
 
+def prepare(candidate: torch.Tensor) -> None:
+    """Compile the kernels for an answer's dtype, if there are any for it, so that they are there when a large one is measured."""
+    dtype = candidate.dtype.to_real() if candidate.is_complex() else candidate.dtype
+    if candidate.is_cuda and dtype in NAMES:
+        with torch.cuda.device(candidate.device):
+            compiled(candidate.device, dtype, torch.float64)
+
+
 def _readable(tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> bool:
     candidate, reference, oracle = tensors
     return (

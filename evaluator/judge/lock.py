@@ -1,4 +1,4 @@
-"""One judging at a time on a GPU, across all processes and users of the machine."""
+"""One judging at a time on a GPU, and a few starts of CUDA at a time on the machine, across all of its processes and users."""
 
 import contextlib
 import fcntl
@@ -11,6 +11,12 @@ from pathlib import Path
 
 PLACES = 2
 """How many can prepare for a device while another has it: a submission that fails has it for less time than it takes to prepare for it."""
+
+STARTS = 2
+"""How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU and 5.0 on two
+where eight processes ask at once; and whoever has a device then waits fifty times as long for the memory that it shares with workers."""
+PATIENCE_S = 5.0
+"""After so long, the turn of one that does not end is not waited for: a submission may see to it that its worker does not start."""
 
 POLL_S = 0.01
 
@@ -26,7 +32,7 @@ class DeviceLock:
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         self._descriptor = open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
         try:
-            self._places = _open_places(name)
+            self._places = _open_all([f"assay-{name}-next-{number}.lock" for number in range(PLACES)])
         except OSError:
             os.close(self._descriptor)
             raise
@@ -37,13 +43,9 @@ class DeviceLock:
         """Wait for a place in front of the device, which another may still have. `acquire` is to follow soon: all others wait."""
         if self._held or self._place is not None:
             return
-        while True:  # the kernel waits for one lock, not for either of two
-            for place in self._places:
-                with contextlib.suppress(BlockingIOError):
-                    fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    self._place = place
-                    return
+        while (place := _lock_any(self._places)) is None:  # the kernel waits for one lock, not for either of two
             time.sleep(POLL_S)
+        self._place = place
 
     def acquire(self) -> None:
         """Wait for the device."""
@@ -89,16 +91,45 @@ class DeviceLock:
             os.close(descriptor)
 
 
-def _open_places(name: str) -> list[int]:
-    places: list[int] = []
+@contextlib.contextmanager
+def starting() -> Iterator[None]:
+    """Wait for a turn at starting CUDA, for no longer than PATIENCE_S, and have it meanwhile; where there is no lock to be had, don't wait.
+
+    For those that have no device yet: whoever has one is not to wait for them.
+    """
+    turns: list[int] = []
+    with contextlib.suppress(OSError):
+        turns = _open_all([f"assay-start-{number}.lock" for number in range(STARTS)])
     try:
-        for number in range(PLACES):
-            places += [open_shared(Path(tempfile.gettempdir()) / f"assay-{name}-next-{number}.lock")]
+        until = time.monotonic() + PATIENCE_S
+        while turns and _lock_any(turns) is None and time.monotonic() < until:
+            time.sleep(POLL_S)
+        yield
+    finally:
+        for turn in turns:
+            fcntl.flock(turn, fcntl.LOCK_UN)  # a close alone would leave it with any child that was forked meanwhile
+            os.close(turn)
+
+
+def _lock_any(descriptors: list[int]) -> int | None:
+    """The first of them that could be locked at once."""
+    for descriptor in descriptors:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+    return None
+
+
+def _open_all(names: list[str]) -> list[int]:
+    opened: list[int] = []
+    try:
+        for name in names:
+            opened += [open_shared(Path(tempfile.gettempdir()) / name)]
     except OSError:
-        for place in places:
-            os.close(place)
+        for descriptor in opened:
+            os.close(descriptor)
         raise
-    return places
+    return opened
 
 
 def open_shared(path: Path) -> int:

@@ -93,6 +93,8 @@ class Worker:
     no_device: bool
     """CUDA sources may be compiled but not run."""
     exit_grace_s: float = EXIT_GRACE_S
+    report: Callable[[str], None] = lambda _: None
+    """Is told when compilers run, and when they have."""
 
     def __post_init__(self) -> None:
         self.stage = "start"
@@ -120,9 +122,10 @@ class Worker:
         no_device: bool,
         record: Recorded | None,
         given: Mapping[str, int] | None = None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> "Worker":
         """Fork a worker into its sandbox and join it by a socket pair; `record` its launches, or what Triton's interpreter runs. It
-        is also `given` these descriptors.
+        is also `given` these descriptors, and builds are the judge's to `report`.
 
         Raises SandboxUnavailable.
         """
@@ -136,7 +139,7 @@ class Worker:
             raise
         finally:
             theirs.close()
-        return cls(confined, Channel(ours, learn_peer=True), table, builder, lock, program.limits, no_device)
+        return cls(confined, Channel(ours, learn_peer=True), table, builder, lock, program.limits, no_device, report=report)
 
     @property
     def failure(self) -> str:
@@ -343,9 +346,17 @@ class Worker:
         if self.stages_s.get("build", 0.0) > MAX_BUILDING_S:
             spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
             return BuildOutcome(BuildEvidence(name=valid.name, key="", ok=False, category=Category.BUILD_TIMEOUT, output=spent), None)
-        with contextlib.nullcontext() if self.builder.holds(valid) else self.lock.yielded():
+        with contextlib.nullcontext() if self.builder.holds(valid) else self._compiling():
             outcome = self.builder.build(valid)
         return replace(outcome, evidence=located(outcome.evidence, valid, self._source))
+
+    @contextlib.contextmanager
+    def _compiling(self) -> Iterator[None]:
+        """Let others have the device meanwhile."""
+        self.report("build")
+        with self.lock.yielded():
+            yield
+        self.report(self.stage)
 
     def _exited(self) -> None:
         exit_ = self.confined.wait(self.exit_grace_s)

@@ -58,7 +58,8 @@ class Starter:
         record: Recorded | None = "launches" if bench.recorder is not None else None
         if no_device and is_installed("triton"):
             record = "interpreted"
-        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record)
+        report = self._task.report
+        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record, report=report)
 
     def greet(self, worker: Worker) -> None:
         """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""

@@ -5,13 +5,16 @@ wait for it.
 """
 
 import logging
+from contextlib import nullcontext
 
 import torch
 
 from evaluator.declaration import SMALL_CASE
+from evaluator.judge import fused
 from evaluator.judge.answer import form_of, tensors_of
 from evaluator.judge.distributions import changed
 from evaluator.judge.inputs import fresh_seed
+from evaluator.judge.lock import starting
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import judge_values, plan_rounds, synchronize
 from evaluator.problem import Problem, ProblemCase, ProblemError
@@ -24,7 +27,9 @@ def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
 
     `warmed` holds the hashes of the problems that this has been done for. Raises RuntimeError where there is no context to be had.
     """
-    torch.zeros(1, device=device)
+    is_first = device.type == "cuda" and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    with starting() if is_first else nullcontext():
+        torch.zeros(1, device=device)
     if problem.sha256 in warmed or SMALL_CASE not in problem.case_names:
         return
     try:
@@ -46,4 +51,6 @@ def _judge_itself(case: ProblemCase, device: torch.device) -> None:
         arguments = changed(case.inputs(seed, device), plan.distribution, seed)
         answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(arguments))]
         judge_values(case, oracle, arguments, answer, form)
+    for tensor in answer:
+        fused.prepare(tensor)  # answers of the `small` case are too small to be compared by them
     synchronize(device)

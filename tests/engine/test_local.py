@@ -18,6 +18,7 @@ from evaluator.category import Category, Status
 from evaluator.engine.engine import Engine, unjudged
 from evaluator.engine.local import JudgeLostError, LocalEngine
 from evaluator.engine.options import EngineOptions
+from evaluator.engine.turnstile import Turnstile
 from evaluator.judge.bench import Job
 from evaluator.judge.lock import DeviceLock
 from evaluator.problem import SHIPPED
@@ -51,6 +52,16 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
     with LocalEngine(options(tmp_path_factory.mktemp("cache"), 2)) as engine:
         engine.start()
         yield engine
+
+
+def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path) -> None:
+    with LocalEngine(options(tmp_path, 4)) as engine:
+        engine._turnstiles = dict.fromkeys(engine._turnstiles, Turnstile(1))
+        assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
+        assert len(engine._judges) == 1
+        engine._turnstiles = dict.fromkeys(engine._turnstiles, Turnstile(None))
+        run(engine, [SLOW] * 4)
+        assert len(engine._judges) > 1
 
 
 def kill_judges(engine: LocalEngine) -> None:

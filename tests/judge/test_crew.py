@@ -56,6 +56,26 @@ def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_devic
         crew.close()
 
 
+def test_a_baseline_starts_cuda_once_it_is_needed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load(SHIPPED / "softmax.py")
+    crew = Crew(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    started: list[Worker] = []
+    monkeypatch.setattr(crew.starter, "start_cuda", started.append)
+    crew.device = torch.device("cuda")
+    try:
+        crew.prepare_baseline()
+        assert crew._loaded is not None
+        baseline = crew._loaded.result(30.0)
+        assert started == []
+        crew.ready_baseline()
+        crew.ready_baseline()
+        assert crew.take_baseline() is baseline
+        assert started == [baseline]
+    finally:
+        crew.device = torch.device("cpu")
+        crew.close()
+
+
 @pytest.mark.parametrize("how", ["end_all", "close"])
 def test_all_workers_are_killed_before_the_first_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     problem = load(SHIPPED / "softmax.py")
@@ -104,4 +124,4 @@ def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(be
     finally:
         crew.close()
     assert time.monotonic() - start < 30.0
-    assert isinstance(crew._ready and crew._ready.exception(), BaselineFailedError)
+    assert isinstance(crew._loaded and crew._loaded.exception(), BaselineFailedError)

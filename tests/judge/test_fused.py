@@ -279,6 +279,16 @@ def test_two_measurements_are_the_same_to_the_last_bit() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.complex64])
+def test_what_was_prepared_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
+    fused.compiled.cache_clear()
+    fused.prepare(torch.zeros(2, dtype=dtype, device="cuda"))
+    fused.prepare(torch.zeros(2, dtype=torch.int64, device="cuda"))
+    monkeypatch.setattr(fused, "compile_for", None)
+    assert fused.measure(*on_device(draw((4, 32), dtype.to_real())), 4) is not None
+
+
+@pytest.mark.gpu
 def test_without_the_compiler_pytorch_does_it_and_that_is_logged_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

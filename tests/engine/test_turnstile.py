@@ -1,0 +1,105 @@
+"""How many submissions are under way at once on one device."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from evaluator.engine.turnstile import BUILDING, LOOK_BACK, Admitted, Turnstile
+
+MOST = 2
+
+
+class Crowd:
+    """Threads that are let in one after the other, and go when they are told to."""
+
+    def __init__(self, turnstile: Turnstile, count: int, then: Callable[[Admitted], None] = lambda _: None) -> None:
+        self._turnstile, self._then = turnstile, then
+        self._leave = threading.Semaphore(0)
+        self.inside: list[Admitted] = []
+        self._threads = [threading.Thread(target=self._go, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _go(self) -> None:
+        with self._turnstile.admitted() as admitted:
+            self._then(admitted)
+            self.inside.append(admitted)
+            self._leave.acquire()
+            self.inside.remove(admitted)
+
+    def settled(self, count: int) -> bool:
+        """Whether that many are inside, and no more come."""
+        until = time.monotonic() + 5
+        while len(self.inside) < count and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        return len(self.inside) == count
+
+    def send_away(self, count: int) -> None:
+        self._leave.release(count)
+
+    def empty(self) -> None:
+        self.send_away(len(self._threads))
+        for thread in self._threads:
+            thread.join(5)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+
+def build(admitted: Admitted) -> None:
+    admitted.enter("load")
+    admitted.enter(BUILDING)
+
+
+def test_so_many_are_under_way_and_the_next_follows_one_that_leaves() -> None:
+    crowd = Crowd(Turnstile(MOST), 5)
+    assert crowd.settled(MOST)
+    crowd.send_away(1)
+    assert crowd.settled(MOST)
+    crowd.empty()
+
+
+def test_where_any_number_is_as_good_nobody_waits() -> None:
+    crowd = Crowd(Turnstile(None), 9)
+    assert crowd.settled(9)
+    crowd.empty()
+
+
+def test_who_is_being_built_keeps_nobody_out_until_it_is() -> None:
+    turnstile = Turnstile(MOST)
+    builders = Crowd(turnstile, 4, build)
+    assert builders.settled(4)
+    others = Crowd(turnstile, 3)
+    assert others.settled(MOST)
+    for admitted in builders.inside:
+        admitted.enter("load")
+    others.send_away(2)
+    assert others.settled(0)
+    others.send_away(1)
+    builders.empty()
+    others.empty()
+
+
+def test_while_submissions_have_to_be_built_all_judges_have_one() -> None:
+    turnstile = Turnstile(MOST)
+    Crowd(turnstile, 1, build).empty()
+    crowd = Crowd(turnstile, 6)
+    assert crowd.settled(6)
+    crowd.empty()
+
+
+def test_when_nothing_has_been_built_for_a_while_few_do() -> None:
+    turnstile = Turnstile(MOST)
+    Crowd(turnstile, 1, build).empty()
+    Crowd(turnstile, LOOK_BACK).empty()
+    crowd = Crowd(turnstile, 5)
+    assert crowd.settled(MOST)
+    crowd.empty()
+
+
+def test_a_submission_that_ends_in_its_build_leaves_no_trace() -> None:
+    turnstile = Turnstile(MOST)
+    Crowd(turnstile, 3, build).empty()
+    Crowd(turnstile, LOOK_BACK).empty()
+    crowd = Crowd(turnstile, 4)
+    assert crowd.settled(MOST)
+    crowd.empty()
