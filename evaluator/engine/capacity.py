@@ -19,8 +19,8 @@ CONTEXTS_BYTES = 1 << 30
 """Device memory of two CUDA contexts: a judge's, and its worker's."""
 MAX_JUDGES_PER_GPU = 16
 JUDGES_PER_FURTHER_GPU = 4
-"""The driver starts about seven CUDA contexts a second, on however many GPUs: with 52 judges on four of them, each waited 15 s for its own,
-and timing for theirs."""
+"""The driver starts five CUDA contexts a second, on however many GPUs: with 52 judges on four of them, each waited 15 s for its own, and
+timing for theirs."""
 CORES_PER_GPU = 2
 """Judge and worker wait awake for each other while they time: their cores are no compiler's."""
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from evaluator.build.builder import Elsewhere
 from evaluator.category import Category
+from evaluator.devices import Device
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
@@ -112,7 +113,8 @@ class LocalEngine:
         self._idle: list[_Judge] = []
         """Those of them that no run has."""
         self._zygote: Zygote | None = None
-        self._turnstiles = {device.unique_id: Turnstile(UNDER_WAY if device.kind == "cuda" else None) for device in options.devices}
+        self._turnstile = self._make_turnstile(options.device)
+        """Of all jobs that come one by one, which the first device's judges have."""
         self._lock = threading.Lock()
         self._closed = False
         self._runs: list[Run] = []
@@ -159,7 +161,7 @@ class LocalEngine:
         Raises SandboxUnavailable, and JudgeLostError where the engine is closed.
         """
         options = self._options.of_judge(0)
-        with self._turnstiles[options.device.unique_id].admitted() as admitted:
+        with self._turnstile.admitted() as admitted:
             result = self._judge(job, _telling(progress, admitted), options)
         self._require_open()
         return result
@@ -168,10 +170,13 @@ class LocalEngine:
         run = Run(jobs, IN_FLIGHT_PER_JUDGE * self._options.judges)
         with self._lock:
             self._runs = [*(each for each in self._runs if not each.over), run]
-        threads = [
-            threading.Thread(target=self._work, args=(run, progress, self._options.of_judge(number)), name=f"judge-{number}", daemon=True)
-            for number in range(self._options.judges)
-        ]
+        # A run's own: who waits in it for a job to draw keeps nobody else's waiting.
+        turnstiles = {device.unique_id: self._make_turnstile(device) for device in self._options.devices}
+        threads = []
+        for number in range(self._options.judges):
+            options = self._options.of_judge(number)
+            working = (run, progress, options, turnstiles[options.device.unique_id])
+            threads.append(threading.Thread(target=self._work, args=working, name=f"judge-{number}", daemon=True))
         try:
             for thread in threads:
                 thread.start()
@@ -189,8 +194,11 @@ class LocalEngine:
             if self._zygote is not None:
                 self._zygote.close()
 
-    def _work(self, run: Run, progress: Progress, options: EngineOptions) -> None:
-        turnstile = self._turnstiles[options.device.unique_id]
+    @staticmethod
+    def _make_turnstile(device: Device) -> Turnstile:
+        return Turnstile(UNDER_WAY if device.kind == "cuda" else None)
+
+    def _work(self, run: Run, progress: Progress, options: EngineOptions, turnstile: Turnstile) -> None:
         try:
             while not self._closed:
                 with turnstile.admitted() as admitted:

@@ -5,16 +5,46 @@ machine does one after the other, on however many GPUs: where nothing is built, 
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 BUILDING = "build"
 """The stage in which compilers run."""
+LOADING = ("", "start", "load")
+"""Those in which a submission is far from any device."""
+LOADING_S = 10.0
+"""After so long in one of these a submission is not under way: it has minutes for loading, and may sleep in it."""
 UNDER_WAY = 5
 """Submissions besides those that are being built: one has the GPU, two are next, others load."""
 LOOK_BACK = 8
 """Where one of so many last ones was built, there should be as many under way as can be: builds take longer than judging."""
+LOOK_EVERY_S = 1.0
+
+
+class Admitted:
+    """One that was let in; what it tells of its stages, in any thread, lets others in."""
+
+    def __init__(self, changed: threading.Condition) -> None:
+        self._changed = changed
+        self._stage, self._since = "", time.monotonic()
+        self.was_built = False
+        """Whether anything of it was built, and not found in the cache."""
+
+    def enter(self, stage: str) -> None:
+        """Hear which stage it is in now."""
+        with self._changed:
+            self._stage, self._since = stage, time.monotonic()
+            self.was_built = self.was_built or stage == BUILDING
+            self._changed.notify_all()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it may want the device soon."""
+        if self._stage in LOADING:
+            return time.monotonic() - self._since < LOADING_S
+        return self._stage != BUILDING
 
 
 class Turnstile:
@@ -24,49 +54,26 @@ class Turnstile:
         """`at_once` is UNDER_WAY on a GPU, and None where any number is as good."""
         self._at_once = at_once
         self._changed = threading.Condition()
-        self._under_way = 0
-        """Of those that were let in and have not left, how many are not being built."""
+        self._inside: list[Admitted] = []
         self._last_built: deque[bool] = deque(maxlen=LOOK_BACK)
 
     @contextmanager
-    def admitted(self) -> Iterator["Admitted"]:
-        """Wait until another one can be under way; it is until this ends."""
+    def admitted(self) -> Iterator[Admitted]:
+        """Wait until another one can be under way; it is inside until this ends."""
+        admitted = Admitted(self._changed)
         with self._changed:
-            self._changed.wait_for(self._has_room)
-            self._under_way += 1
-        admitted = Admitted(self)
+            while not self._has_room():
+                self._changed.wait(LOOK_EVERY_S)
+            self._inside.append(admitted)
         try:
             yield admitted
         finally:
-            admitted.enter("")
             with self._changed:
-                self._under_way -= 1
+                self._inside.remove(admitted)
                 self._last_built.append(admitted.was_built)
                 self._changed.notify_all()
 
     def _has_room(self) -> bool:
-        return self._at_once is None or self._under_way < self._at_once or any(self._last_built)
-
-    def count(self, more: int) -> None:
-        """So many more, or fewer, are not being built."""
-        with self._changed:
-            self._under_way += more
-            self._changed.notify_all()
-
-
-class Admitted:
-    """One that was let in."""
-
-    def __init__(self, turnstile: Turnstile) -> None:
-        self._turnstile = turnstile
-        self._building = False
-        self.was_built = False
-        """Whether anything of it was built, and not found in the cache."""
-
-    def enter(self, stage: str) -> None:
-        """Hear which stage it is in now."""
-        building = stage == BUILDING
-        if building != self._building:
-            self._building = building
-            self.was_built = self.was_built or building
-            self._turnstile.count(-1 if building else 1)
+        if self._at_once is None or any(self._last_built):
+            return True
+        return sum(admitted.is_under_way for admitted in self._inside) < self._at_once

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
@@ -33,6 +33,7 @@ class Crew:
         self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
         self._loaded: Future[Worker] | None = None
         """The baseline's worker, once it has been asked for."""
+        self._is_dismissed = False
         self._ready: Future[Worker] | None = None
         """The same, which has started CUDA too, once it is needed."""
 
@@ -75,6 +76,7 @@ class Crew:
 
     def dismiss_baseline(self) -> None:
         """Begin to end the baseline's worker, which nobody will ask any more, be it still starting."""
+        self._is_dismissed = True
         if self.baseline is not None:
             self.baseline.kill()
 
@@ -110,7 +112,7 @@ class Crew:
 
     def fork(self, environment: Mapping[str, str] | None = None) -> Worker:
         """One that nothing has been heard of yet."""
-        worker = self.starter.fork(environment)
+        worker = self.starter.fork(environment, self._task.report)
         self.workers.append(worker)
         return worker
 
@@ -149,7 +151,7 @@ class Crew:
             worker.stage = "load"  # what fails here, the loading may be at fault for
             with worker.spending("prepare"):
                 try:
-                    with starting():
+                    with nullcontext() if self.lock.held else starting():
                         self.starter.start_cuda(worker)
                 finally:
                     wait([warming])
@@ -212,6 +214,8 @@ class Crew:
     def _load_baseline(self) -> Worker:
         """The baseline's worker, with its model's code loaded; in a thread."""
         worker = self.baseline = self.starter.fork()
+        if self._is_dismissed:
+            worker.kill()
         self.starter.greet(worker)
         with _baseline_failing(worker):
             self.starter.load_reference(worker)
@@ -219,7 +223,7 @@ class Crew:
 
     def _start_cuda_in(self, baseline: Worker) -> Worker:
         if self.device.type == "cuda":
-            with _baseline_failing(baseline):
+            with _baseline_failing(baseline), nullcontext() if self.lock.held else starting():
                 self.starter.start_cuda(baseline)
         return baseline
 

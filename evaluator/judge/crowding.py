@@ -32,6 +32,7 @@ def waited_s(name: str) -> float | None:
     """How long a process's main thread, or OWN, has waited for a processor so far (/proc/PID/schedstat, the second number, in nanoseconds);
     None where that can't be read."""
     try:
-        return int((PROC / name / "schedstat").read_text().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
+        ran_ns, waited_ns, _ = map(int, (PROC / name / "schedstat").read_text().split())
+    except (OSError, ValueError):
         return None
+    return waited_ns / 1e9 if ran_ns else None  # all are 0 where the kernel does not count

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge.shortage import is_shortage
 from evaluator.worker.memory import checked
 
 SOURCE = Path(__file__).with_name("compare.cu")
@@ -172,12 +173,14 @@ class Kernels:
 
 @functools.cache
 def compiled(device: torch.device, value: torch.dtype, oracle: torch.dtype) -> Kernels | None:
-    """The kernels for a current CUDA device; None, once it has been logged, where they can't be had."""
+    """The kernels for a current CUDA device; None, once it has been logged, where they can't be had. Raises torch.OutOfMemoryError."""
     try:
         torch.cuda.synchronize(device)  # so that there is a context
         major, minor = torch.cuda.get_device_capability(device)
         return Kernels(compile_for(f"sm_{major}{minor}", value, oracle))
     except (ImportError, RuntimeError) as error:
+        if is_shortage(error):
+            raise torch.OutOfMemoryError(str(error)) from error  # another time there may be room
         _unavailable(str(error))
         return None
 

@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ PLACES = 2
 STARTS = 2
 """How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU and 5.0 on two
 where eight processes ask at once; and whoever has a device then waits fifty times as long for the memory that it shares with workers."""
-PATIENCE_S = 5.0
-"""After so long, the turn of one that does not end is not waited for: a submission may see to it that its worker does not start."""
+TURN_S = 5.0
+"""After so long a turn is over, whether CUDA has started or not: a submission may see to it that its worker never does."""
+PATIENCE_S = 60.0
+"""Nobody waits for longer, whoever has the turns."""
 
 POLL_S = 0.01
 
@@ -93,22 +96,33 @@ class DeviceLock:
 
 @contextlib.contextmanager
 def starting() -> Iterator[None]:
-    """Wait for a turn at starting CUDA, for no longer than PATIENCE_S, and have it meanwhile; where there is no lock to be had, don't wait.
+    """Wait for a turn at starting CUDA, and have it meanwhile, for TURN_S at the most. Where there is no lock to be had, don't wait.
 
     For those that have no device yet: whoever has one is not to wait for them.
     """
     turns: list[int] = []
     with contextlib.suppress(OSError):
         turns = _open_all([f"assay-start-{number}.lock" for number in range(STARTS)])
+    over = threading.Timer(TURN_S, _unlock, [turns])
     try:
         until = time.monotonic() + PATIENCE_S
         while turns and _lock_any(turns) is None and time.monotonic() < until:
             time.sleep(POLL_S)
+        over.start()
         yield
     finally:
+        over.cancel()
+        if over.ident is not None:
+            over.join()
+        _unlock(turns)
         for turn in turns:
-            fcntl.flock(turn, fcntl.LOCK_UN)  # a close alone would leave it with any child that was forked meanwhile
             os.close(turn)
+
+
+def _unlock(descriptors: list[int]) -> None:
+    """A close alone would leave a lock with any child that was forked meanwhile."""
+    for descriptor in descriptors:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _lock_any(descriptors: list[int]) -> int | None:

@@ -183,6 +183,7 @@ class Conversation:
                 no_device=False,
                 record=None,
                 given=given.by_name,
+                report=lambda stage: self._plan.report(stage if stage == "build" else "sanitize"),
             )
             stack.callback(worker.close)
             worker.exit_grace_s = GRACE_S

@@ -356,7 +356,7 @@ class Worker:
         self.report("build")
         with self.lock.yielded():
             yield
-        self.report(self.stage)
+            self.report(self.stage)
 
     def _exited(self) -> None:
         exit_ = self.confined.wait(self.exit_grace_s)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.devices import Device, cpu_count
-from evaluator.judge.bench import Task
+from evaluator.judge.bench import Report, Task
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
@@ -42,8 +42,8 @@ class Starter:
         """The folders that every worker of the task sees."""
         return _without(self._task.bench.readonly, self._task.job.problem_path)
 
-    def fork(self, environment: Mapping[str, str] | None = None) -> Worker:
-        """A worker that nothing has been heard of yet. Raises SandboxUnavailable."""
+    def fork(self, environment: Mapping[str, str] | None = None, report: Report = lambda _: None) -> Worker:
+        """A worker that nothing has been heard of yet, whose builds are to be reported. Raises SandboxUnavailable."""
         bench = self._task.bench
         program = Program(
             entry=WORKER_ENTRY,
@@ -58,7 +58,6 @@ class Starter:
         record: Recorded | None = "launches" if bench.recorder is not None else None
         if no_device and is_installed("triton"):
             record = "interpreted"
-        report = self._task.report
         return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record, report=report)
 
     def greet(self, worker: Worker) -> None:

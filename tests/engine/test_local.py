@@ -54,14 +54,24 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
         yield engine
 
 
-def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path) -> None:
+def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 4)) as engine:
-        engine._turnstiles = dict.fromkeys(engine._turnstiles, Turnstile(1))
+        monkeypatch.setattr(engine, "_make_turnstile", lambda _: Turnstile(1))
         assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
         assert len(engine._judges) == 1
-        engine._turnstiles = dict.fromkeys(engine._turnstiles, Turnstile(None))
+        monkeypatch.undo()
         run(engine, [SLOW] * 4)
         assert len(engine._judges) > 1
+
+
+def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalEngine(options(tmp_path, 2)) as engine:
+        monkeypatch.setattr(engine, "_make_turnstile", lambda _: Turnstile(1))
+        first = engine.run(iter([make_job(QUICK, name=f"{number}.py") for number in range(20)]), unheard)
+        next(first)
+        others = [make_job(QUICK, name=f"other {number}.py") for number in range(2)]
+        assert len(list(engine.run(iter(others), unheard))) == 2
+        first.close()
 
 
 def kill_judges(engine: LocalEngine) -> None:

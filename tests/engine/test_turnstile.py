@@ -4,6 +4,9 @@ import threading
 import time
 from collections.abc import Callable
 
+import pytest
+
+from evaluator.engine import turnstile as module
 from evaluator.engine.turnstile import BUILDING, LOOK_BACK, Admitted, Turnstile
 
 MOST = 2
@@ -71,7 +74,7 @@ def test_who_is_being_built_keeps_nobody_out_until_it_is() -> None:
     others = Crowd(turnstile, 3)
     assert others.settled(MOST)
     for admitted in builders.inside:
-        admitted.enter("load")
+        admitted.enter("place")
     others.send_away(2)
     assert others.settled(0)
     others.send_away(1)
@@ -103,3 +106,18 @@ def test_a_submission_that_ends_in_its_build_leaves_no_trace() -> None:
     crowd = Crowd(turnstile, 4)
     assert crowd.settled(MOST)
     crowd.empty()
+
+
+def test_submissions_that_take_long_to_load_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOADING_S", 0.5)
+    monkeypatch.setattr(module, "LOOK_EVERY_S", 0.05)
+    turnstile = Turnstile(MOST)
+    sleepers = Crowd(turnstile, MOST, lambda admitted: admitted.enter("load"))
+    others = Crowd(turnstile, 3, lambda admitted: admitted.enter("rounds"))
+    assert others.settled(0)
+    time.sleep(0.5)
+    assert others.settled(MOST)
+    time.sleep(0.5)
+    assert others.settled(MOST), "rounds may take as long as they do"
+    sleepers.empty()
+    others.empty()

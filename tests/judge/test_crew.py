@@ -121,7 +121,8 @@ def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(be
         crew.prepare_baseline()
         assert greeted.wait(30.0)
         crew.dismiss_baseline()
+        assert crew._loaded is not None
+        assert isinstance(crew._loaded.exception(10.0), BaselineFailedError)
     finally:
         crew.close()
     assert time.monotonic() - start < 30.0
-    assert isinstance(crew._loaded and crew._loaded.exception(), BaselineFailedError)

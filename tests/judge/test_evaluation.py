@@ -9,9 +9,11 @@ import pytest
 
 from evaluator.category import Category, Status
 from evaluator.judge.bench import Bench
+from evaluator.judge.crew import Crew
+from evaluator.judge.evaluation import evaluate
 from evaluator.judge.rounds import MIN_ROUNDS
 from evaluator.result import Result
-from tests.judge.conftest import Judge
+from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import HEAD, SOFTMAX, forward
 
 RIGHT = [
@@ -155,6 +157,22 @@ def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Jud
         assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.NO_DEVICE), result.message
 
 
+@pytest.mark.parametrize(("body", "readied"), [("return torch.softmax(x, 0)", False), ("return torch.softmax(x, 1)", True)])
+def test_the_baseline_is_readied_when_a_round_has_been_passed(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, body: str, readied: bool
+) -> None:
+    called: list[str] = []
+    ready = Crew.ready_baseline
+
+    def noted(crew: Crew) -> None:
+        called.append("")
+        ready(crew)
+
+    monkeypatch.setattr(Crew, "ready_baseline", noted)
+    assert bool(judge(forward(body)).evidence.timing) is readied
+    assert bool(called) is readied
+
+
 EXTENSION = '''
 import torch
 from torch import nn
@@ -196,16 +214,20 @@ def check_ok(result: Result) -> None:
 
 
 @pytest.mark.build
-def test_a_cpp_extension_from_source_to_times(judge: Judge, bench: Bench) -> None:
-    first = judge(EXTENSION, "leaky_relu")
+def test_a_cpp_extension_from_source_to_times(bench: Bench) -> None:
+    stages: list[str] = []
+    first = evaluate(bench, make_job(EXTENSION, "leaky_relu"), stages.append)
     check_ok(first)
+    assert stages[:5] == ["start", "load", "build", "load", "construct"]
     (build,) = first.evidence.builds
     assert (build.name, build.ok, build.cached, build.uses_cuda) == ("tiny", True, False, False)
     assert first.evidence.stages_s["build"] >= 1 > first.evidence.stages_s["load"]
 
-    again = judge(EXTENSION, "leaky_relu", bench=replace(bench, stands_in=True))
+    stages.clear()
+    again = evaluate(replace(bench, stands_in=True), make_job(EXTENSION, "leaky_relu"), stages.append)
     check_ok(again)
     assert again.evidence.builds[0].cached
+    assert stages[:3] == ["start", "load", "construct"] and "build" not in stages
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,9 @@ def test_a_few_start_at_a_time_on_all_devices_together() -> None:
     assert max(seen) == STARTS
 
 
-def test_a_start_that_does_not_end_is_waited_for_no_longer_than_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock_module, "PATIENCE_S", 0.2)
+@pytest.mark.parametrize("limit", ["TURN_S", "PATIENCE_S"])
+def test_a_start_that_does_not_end_is_waited_for_no_longer_than_that(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(lock_module, limit, 0.2)
     start = time.monotonic()
     assert max(start_many(STARTS + 1, 1.0)) == STARTS + 1
     assert time.monotonic() - start < 1.5
