@@ -80,7 +80,7 @@ class Cluster:
         try:
             from evaluator.engine.ray import cluster
         except ImportError as error:
-            raise UsageError(f"--engine ray needs Ray ({error}): pip install -c constraints.txt '.[ray]'") from error
+            raise UsageError(f"--engine ray needs Ray ({error}): pip install -c constraints.txt -e '.[ray]'") from error
 
         self._options = options
         cluster.join(options.ray_address)

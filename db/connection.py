@@ -33,7 +33,8 @@ def make_engine(address: Address) -> Engine:
     try:
         engine = create_engine(address.url, connect_args={"connect_timeout": CONNECT_TIMEOUT_S}, pool_pre_ping=True)
     except ImportError as error:
-        raise StoreError("PostgreSQL needs its driver: pip install 'assay-judge[postgres]', or name a SQLite file with --db.") from error
+        message = "PostgreSQL needs its driver: pip install -c constraints.txt -e '.[postgres]', or name a SQLite file with --db."
+        raise StoreError(message) from error
     event.listen(engine, "begin", _begin_postgresql)
     return engine
 

@@ -85,7 +85,7 @@ def export_parquet(store: Store, file: IO[bytes]) -> int:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise StoreError("Parquet needs pyarrow: pip install 'assay-judge[parquet]', or export as csv or json.") from error
+        raise StoreError("Parquet needs pyarrow: pip install -c constraints.txt -e '.[parquet]', or export as csv or json.") from error
     schema = pyarrow.schema([(name, _arrow_type(pyarrow, kind)) for name, kind in COLUMNS.items()])
     count = 0
     with parquet.ParquetWriter(file, schema) as writer:

@@ -31,7 +31,7 @@ def error_figure(result: Result) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise StoreError("Plotting needs matplotlib: pip install 'assay-judge[plot]'.") from error
+        raise StoreError("Plotting needs matplotlib: pip install -c constraints.txt -e '.[plot]'.") from error
     figure = Figure(figsize=(6.4 * len(wrong), 5.6), layout="constrained")
     for number, (figures, picture) in enumerate(wrong, 1):
         _draw(figure.add_subplot(1, len(wrong), number), figures, picture)

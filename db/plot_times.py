@@ -36,7 +36,7 @@ def times_figure(result: Result) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise StoreError("Plotting needs matplotlib: pip install 'assay-judge[plot]'.") from error
+        raise StoreError("Plotting needs matplotlib: pip install -c constraints.txt -e '.[plot]'.") from error
     states = clock_trace(result.evidence.device_states)
     figure = Figure(figsize=(9.6, 6.4 if states else 4.8), layout="constrained")
     rows = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1)) if states else [figure.subplots()]

@@ -117,7 +117,7 @@ def _table(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        raise KernelBenchError(f"{file}: Parquet needs pyarrow: pip install 'assay-judge[parquet]', or use JSONL") from error
+        raise KernelBenchError(f"{file}: Parquet needs pyarrow: pip install -c constraints.txt -e '.[parquet]', or use JSONL") from error
     try:
         yield from enumerate(parquet.read_table(file).to_pylist(), 1)
     except ArrowException as error:

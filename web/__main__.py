@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from web.app import create_app
         from web.imports import TokenError, read_token
     except ImportError as error:
-        return _refuse(f"The page needs {error.name}: pip install 'assay-judge[web]'.")
+        return _refuse(f"The page needs {error.name}: pip install -c constraints.txt -e '.[web]'.")
     try:
         token = read_token(options.token_file) if options.token_file else None
         with Store.open(options.db, read_only=token is None) as store, listening(options.host, options.port) as listener:

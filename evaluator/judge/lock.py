@@ -14,8 +14,8 @@ PLACES = 2
 """How many can prepare for a device while another has it: a submission that fails has it for less time than it takes to prepare for it."""
 
 STARTS = 2
-"""How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU and 5.0 on two
-where eight processes ask at once; and whoever has a device then waits fifty times as long for the memory that it shares with workers."""
+"""How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU where four ask
+at once, 5.0 on two where eight do; and whoever has a device then waits 15 to 34 times as long for memory that it shares with workers."""
 TURN_S = 5.0
 """After so long a turn is over, whether CUDA has started or not: a submission may see to it that its worker never does."""
 PATIENCE_S = 60.0

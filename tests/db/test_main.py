@@ -359,4 +359,4 @@ def test_the_core_needs_no_extra(sqlite_store: Store, sqlite_url: str) -> None:
     finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     first, second = finished.stderr.splitlines()
-    assert "pip install 'assay-judge[parquet]'" in first and "pip install 'assay-judge[postgres]'" in second
+    assert "pip install -c constraints.txt -e '.[parquet]'" in first and "pip install -c constraints.txt -e '.[postgres]'" in second

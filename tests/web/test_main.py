@@ -61,7 +61,7 @@ def test_without_the_extra_it_says_what_to_install(url: str, store: Store) -> No
     for missing in ("fastapi", "uvicorn", "jinja2", "matplotlib"):
         words = [sys.executable, "-c", WITHOUT.format(missing, url)]
         refused = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=120)
-        assert refused.returncode == 2 and "pip install 'assay-judge[web]'" in refused.stderr, refused.stderr
+        assert refused.returncode == 2 and "pip install -c constraints.txt -e '.[web]'" in refused.stderr, refused.stderr
         assert refused.stderr.count("\n") == 1
 
 

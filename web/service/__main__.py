@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from db.store import Store
 
 EXIT_USAGE = 2
-MISSING = "The service needs {name}: pip install 'assay-judge[service]'."
+MISSING = "The service needs {name}: pip install -c constraints.txt -e '.[service]'."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
