@@ -11,6 +11,8 @@ from pathlib import Path
 PROC = Path("/proc")
 OWN = "thread-self"
 """The calling thread, as the kernel names it there."""
+LEAST_S = 0.1
+"""Of less, a single wait is a large share, and one that has begun before is counted in it."""
 
 
 class Crowding:
@@ -21,11 +23,14 @@ class Crowding:
         self._before_s = {name: waited_s(name) for name in (OWN, *map(str, pids))}
 
     def share(self) -> float | None:
-        """Of the time since then, what one of them has waited, the one that has waited longest; None where the kernel does not tell. By the
-        thread that created it."""
+        """Of the time since then, what one of them has waited, the one that has waited longest; None where the kernel does not tell, and of
+        too short a time. By the thread that created it."""
         took_s = time.monotonic() - self._start
+        if took_s < LEAST_S:
+            return None
         pairs = ((before_s, waited_s(name)) for name, before_s in self._before_s.items())
-        return max(((now_s - before_s) / took_s for before_s, now_s in pairs if before_s is not None and now_s is not None), default=None)
+        waits_s = [now_s - before_s for before_s, now_s in pairs if before_s is not None and now_s is not None]
+        return min(max(waits_s) / took_s, 1.0) if waits_s else None
 
 
 def waited_s(name: str) -> float | None:

@@ -194,9 +194,20 @@ def test_a_worker_that_waits_for_a_processor_is_counted_and_one_that_sleeps_is_n
     assert all(share is not None and share < 0.2 for share in shares[1:])
 
 
+@pytest.mark.usefixtures("crowd")
+def test_of_a_moment_nothing_is_known() -> None:
+    assert Crowding().share() is None
+
+
 def test_where_the_kernel_does_not_tell_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowding_module, "PROC", tmp_path)
-    assert Crowding([1]).share() is None
+    crowding = Crowding([1])
+    time.sleep(2 * crowding_module.LEAST_S)
+    assert crowding.share() is None
+    for name, text in ((OWN, "0 0 0\n"), ("1", "5000000000 x 3\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "schedstat").write_text(text)
+        assert waited_s(name) is None
     assert not ConditionsEvidence(shared=False, crowded=None).others_in_clock
 
 
