@@ -90,20 +90,13 @@ def test_while_submissions_have_to_be_built_all_judges_have_one() -> None:
     crowd.empty()
 
 
-def test_when_nothing_has_been_built_for_a_while_few_do() -> None:
+@pytest.mark.parametrize("builders", [1, 3])
+def test_when_nothing_has_been_built_for_a_while_few_do(builders: int) -> None:
+    """Those that ended in their build, too, have left."""
     turnstile = Turnstile(MOST)
-    Crowd(turnstile, 1, build).empty()
+    Crowd(turnstile, builders, build).empty()
     Crowd(turnstile, LOOK_BACK).empty()
     crowd = Crowd(turnstile, 5)
-    assert crowd.settled(MOST)
-    crowd.empty()
-
-
-def test_a_submission_that_ends_in_its_build_leaves_no_trace() -> None:
-    turnstile = Turnstile(MOST)
-    Crowd(turnstile, 3, build).empty()
-    Crowd(turnstile, LOOK_BACK).empty()
-    crowd = Crowd(turnstile, 4)
     assert crowd.settled(MOST)
     crowd.empty()
 
