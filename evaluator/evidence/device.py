@@ -104,7 +104,12 @@ class ConditionsEvidence(Record):
     @property
     def others_in_clock(self) -> bool:
         """Whether what others do, on the device or on the processors, is in the judge's clock to an extent that accuses nobody."""
-        return bool(self.shared) or (self.crowded or 0.0) > CROWDED_SHARE
+        return bool(self.shared) or self.is_crowded
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there were too few processors for the judge and the baseline."""
+        return (self.crowded or 0.0) > CROWDED_SHARE
 
     @property
     def remark(self) -> str:
@@ -112,7 +117,7 @@ class ConditionsEvidence(Record):
         causes = [
             *(["others' processes were on the device"] if self.shared else []),
             *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),
-            *([f"there were too few processors ({self.crowded:.0%} of the time)"] if (self.crowded or 0.0) > CROWDED_SHARE else []),
+            *([f"there were too few processors ({self.crowded:.0%} of the time)"] if self.is_crowded else []),
         ]
         again = ", in a second timing too" if self.repeated else ""
         return " and ".join(causes) + again if causes else ""
