@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from db.store import DEFAULT_URL, Store
-from evaluator.category import Status
 from evaluator.judge.claims import beyond_claim_ms, least, second_least, unclaimed_ms
-from evaluator.result import Result
+from evaluator.results.category import Status
+from evaluator.results.result import Result
 
 CLAIMS = (("under 0.1 ms", 0.0, 0.1), ("0.1 to 1 ms", 0.1, 1.0), ("from 1 ms", 1.0, float("inf")))
 """Ranges of the claim, in ms."""

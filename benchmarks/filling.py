@@ -13,9 +13,9 @@ from db.models import AuthorRow, BoardRow, CaseRow, EnvironmentRow, EvaluationRo
 from db.rows import Board, text_sha256
 from db.standing import rebuild
 from db.store import Entry, Store
-from evaluator.category import CATEGORIES, Category, Status
-from evaluator.evidence import BuildEvidence, ErrorFigures, Evidence, LaunchRecord, RoundEvidence, TimingEvidence, TimingSide
-from evaluator.result import Environment, Result
+from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.evidence import BuildEvidence, ErrorFigures, Evidence, LaunchRecord, RoundEvidence, TimingEvidence, TimingSide
+from evaluator.results.result import Environment, Result
 
 DEVICE = "NVIDIA H200"
 REPEATED_SHARE = 0.1

@@ -22,7 +22,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from evaluator.category import Status
+from evaluator.results.category import Status
 from tests.fuzz.conversation import (
     SUBMISSION,
     Conversations,

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from db.store import Store
-from evaluator.result import Result
+from evaluator.results.result import Result
 
 ROOT = Path(__file__).resolve().parents[1]
 FREE_STAGES = ("start", "load", "queue", "build", "place", "prepare", "wait")

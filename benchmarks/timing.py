@@ -37,12 +37,12 @@ from rich.table import Table
 from benchmarks.hold import bench_of
 from benchmarks.ladder import Rung, ladder
 from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
-from evaluator.figures import cores_text
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.cores import read_cores
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.protocols import choose
-from evaluator.result import EVALUATOR_VERSION, Result
+from evaluator.results.figures import cores_text
+from evaluator.results.result import EVALUATOR_VERSION, Result
 
 SHARE = 0.95
 """Of the evaluations, whose spread is told."""

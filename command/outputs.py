@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Self
 from command.exits import UsageError
 
 if TYPE_CHECKING:
-    from evaluator.result import Result
+    from evaluator.results.result import Result
 
 STANDARD_OUTPUT = "-"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evaluator.engine.engine import Engine
     from evaluator.engine.problems import ProblemReader
     from evaluator.judge.bench import Job
-    from evaluator.result import Result
+    from evaluator.results.result import Result
     from evaluator.submission import Found, Submission
 
 
@@ -76,8 +76,8 @@ class Session:
 
     def _run_engine(self, engine: "Engine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
-        from evaluator.category import Category
         from evaluator.engine.engine import unjudged
+        from evaluator.results.category import Category
 
         self.display.say("Starting the judges …")
         try:

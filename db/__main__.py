@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from db.error import StoreError
     from db.store import Store
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -167,7 +167,7 @@ def _collect(store: "Store", options: argparse.Namespace) -> int:
 def _check(store: "Store", options: argparse.Namespace) -> int:
     from db import report
     from db.upkeep import check, repair, waiting
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
 
     if options.repair:
         repair(store)

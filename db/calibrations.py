@@ -6,7 +6,7 @@ from sqlalchemy import insert, select
 
 from db.models import CalibrationRow, CeilingRow
 from db.store import Store
-from evaluator.calibration import Calibration, Ceiling
+from evaluator.results.calibration import Calibration, Ceiling
 
 _FIELDS = ("device_id", "device_name", "driver", "torch", "measured_at", "repetitions")
 

@@ -14,7 +14,7 @@ from db.error import StoreError
 from db.models import BoardRow, StandingRow, TallyRow
 from db.statistics import mean_ratio, sign_test
 from db.store import Store
-from evaluator.category import CATEGORIES, Status
+from evaluator.results.category import CATEGORIES, Status
 
 _UNCOUNTED = [category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED]
 

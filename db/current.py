@@ -15,7 +15,7 @@ from sqlalchemy import CTE, and_, exists, func, or_, select
 from sqlalchemy.orm import aliased
 
 from db.models import BoardRow, EvaluationRow, SubmissionRow
-from evaluator.category import Status
+from evaluator.results.category import Status
 
 _NOT_EVALUATED = Status.NOT_EVALUATED.value
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from db.models import AuthorRow, Base, BoardRow, CaseRow, EnvironmentRow, ProblemRow
 from db.rows import Board, environment_values, storable_text, text_sha256
-from evaluator.result import Environment, Result
+from evaluator.results.result import Environment, Result
 
 
 def upsert(connection: Connection, model: type[Base]) -> Any:

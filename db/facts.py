@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from evaluator.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
-from evaluator.figures import cores_text, percent, rate_text
 from evaluator.judge.protocols import PROTOCOLS
+from evaluator.results.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
+from evaluator.results.figures import cores_text, percent, rate_text
 
 _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 

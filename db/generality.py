@@ -8,7 +8,7 @@ from db.boards import chunks
 from db.models import EvaluationRow, SubmissionRow
 from db.rows import evidence_rest
 from db.store import Store
-from evaluator.evidence import Evidence, ShapeEvidence
+from evaluator.results.evidence import Evidence, ShapeEvidence
 
 
 def generality(store: Store, evaluation_ids: Collection[int]) -> dict[int, str]:

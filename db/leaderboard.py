@@ -11,7 +11,7 @@ from db.error import StoreError
 from db.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.part_models import BaselineRow, LightRow
 from db.store import Store
-from evaluator.category import CATEGORIES, Category, Status
+from evaluator.results.category import CATEGORIES, Category, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The tables, as SQLAlchemy models: what was handed in, what it was judged on, and the verdicts. `db.part_models` has the evidence.
 
 What many evaluations share is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints repeat
-the rules of `evaluator.result.Result`: a row that could not be a result can't be written, by whichever program.
+the rules of `evaluator.results.result.Result`: a row that could not be a result can't be written, by whichever program.
 
 Some things follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
 `is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.standing` keeps them, and `python -m db check`
@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.column_types import AnyText, UtcText
-from evaluator.category import Status
+from evaluator.results.category import Status
 
 MAX_SOURCE_BYTES = 1 << 20
 """Longest text kept of a submission's source, in bytes of UTF-8."""
@@ -138,7 +138,7 @@ class EnvironmentRow(Base):
     sha256: Mapped[str] = mapped_column(String(64))
     device_name: Mapped[str] = mapped_column(AnyText)
     json: Mapped[str] = mapped_column(AnyText)
-    """The `evaluator.result.Environment`, keys sorted; sha256 is this text's."""
+    """The `evaluator.results.result.Environment`, keys sorted; sha256 is this text's."""
 
 
 class AuthorRow(Base):
@@ -193,7 +193,7 @@ class RunRow(Base):
 
 
 class CategoryRow(Base):
-    """The categories that this database knows; `evaluator.category.CATEGORIES` is where they come from."""
+    """The categories that this database knows; `evaluator.results.category.CATEGORIES` is where they come from."""
 
     __tablename__ = "categories"
     __table_args__ = (
@@ -277,7 +277,7 @@ class EvaluationRow(Base):
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     """First half of the SHA-256 of the whole result: two evaluations with the same one are the same."""
     evidence: Mapped[bytes] = mapped_column(LargeBinary)
-    """What of the `evaluator.evidence.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
+    """What of the `evaluator.results.evidence.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
 
 
 class StandingRow(Base):
@@ -353,7 +353,7 @@ class ForeignRow(Base):
 
 
 class CalibrationRow(Base):
-    """What one device was measured to reach under one driver and one PyTorch (`evaluator.calibration`)."""
+    """What one device was measured to reach under one driver and one PyTorch (`evaluator.results.calibration`)."""
 
     __tablename__ = "calibrations"
     __table_args__ = (

@@ -15,7 +15,7 @@ from db.leaderboard import Failures, counted
 from db.models import AuthorRow, BoardRow, TallyRow
 from db.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
 from db.store import Store
-from evaluator.category import CATEGORIES, Category, Status
+from evaluator.results.category import CATEGORIES, Category, Status
 
 MEDALS = 3
 """Ranks that earn one: gold, silver, bronze."""

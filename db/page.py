@@ -14,9 +14,9 @@ from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
 from db.overall import OverallBoard, overall
 from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from db.store import Store
-from evaluator.category import CATEGORIES
-from evaluator.figures import light_text
-from evaluator.plain import plain_line
+from evaluator.results.category import CATEGORIES
+from evaluator.results.figures import light_text
+from evaluator.results.text import plain_line
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.45 system-ui, sans-serif; }

@@ -1,6 +1,6 @@
 """The tables of evidence: what was observed of an evaluation, in rows that SQL can ask for.
 
-Every row belongs to an evaluation and goes with it. Columns are fields of the records in `evaluator.evidence` under the same names (but for
+Every row belongs to an evaluation and goes with it. Columns are fields of the records in `evaluator.results.evidence` under the same names (but for
 `number`, a round's index, and a launch's `grid` and `block`, which have three columns each). What of a record has no column is in
 `more`, as a JSON object, so that nothing is lost. Not a number is stored there too, since SQLite knows none.
 """

@@ -25,7 +25,7 @@ from db.part_models import (
     SampleRow,
     TimingRow,
 )
-from evaluator.result import Result
+from evaluator.results.result import Result
 
 Rows = dict[type[Base], list[dict[str, Any]]]
 

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from db.boards import Filters, newest_boards
 from db.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, SubmissionRow, TotalRow
 from db.store import Store
-from evaluator.category import CATEGORIES, Category, Status
+from evaluator.results.category import CATEGORIES, Category, Status
 
 
 @dataclass(frozen=True, slots=True)

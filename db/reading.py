@@ -22,8 +22,8 @@ from db.models import (
 from db.part_models import LightRow
 from db.record import Command
 from db.rows import EvaluationKey
-from evaluator.category import Status
-from evaluator.result import Result
+from evaluator.results.category import Status
+from evaluator.results.result import Result
 
 
 @dataclass(frozen=True)

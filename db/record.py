@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from db.error import StoreError
 from db.rows import storable_result
-from evaluator.result import Result
+from evaluator.results.result import Result
 
 
 @dataclass(frozen=True)

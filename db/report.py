@@ -18,9 +18,9 @@ from db.history import HistoryRow
 from db.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.overall import OverallBoard
 from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from evaluator.category import CATEGORIES
-from evaluator.figures import best_text, light_text
-from evaluator.plain import cell, rendered
+from evaluator.results.category import CATEGORIES
+from evaluator.results.figures import best_text, light_text
+from evaluator.results.text import cell, rendered
 
 
 def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:

@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError
 from db.error import StoreError
 from db.interval import speedup_interval
 from db.models import MAX_SOURCE_BYTES
-from evaluator.result import EVALUATOR_VERSION, Environment, Result
+from evaluator.results.result import EVALUATOR_VERSION, Environment, Result
 
 _IN_EVALUATIONS = (*("device", "runtime_ms", "baseline_ms", "speedup", "started_at", "duration_s", "evaluator_version", "message", "hint"),)
 _ELSEWHERE = ("submission", "block", "author", "sample_id", "problem", "problem_sha256", "case", "precision", "protocol", "source_sha256")

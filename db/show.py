@@ -11,7 +11,7 @@ from rich.text import Text
 
 from db.facts import conditions_facts, floor_text, light_facts, shape_words, spells, timing_facts
 from db.store import StoredEvaluation
-from evaluator.evidence import (
+from evaluator.results.evidence import (
     AblationEvidence,
     BuildEvidence,
     ErrorFigures,
@@ -22,9 +22,9 @@ from evaluator.evidence import (
     SanitizerEvidence,
     TimingEvidence,
 )
-from evaluator.figures import percent
-from evaluator.plain import block, cell, rendered
-from evaluator.result import Environment, Result
+from evaluator.results.figures import percent
+from evaluator.results.result import Environment, Result
+from evaluator.results.text import block, cell, rendered
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:

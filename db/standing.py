@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select
 from db.current import current_evaluations
 from db.dimensions import upsert
 from db.models import EvaluationRow, StandingRow, SubmissionRow, TallyRow, TotalRow
-from evaluator.category import Category
+from evaluator.results.category import Category
 
 TallyKey = tuple[int, int, str]
 """Board, author and category."""

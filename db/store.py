@@ -29,8 +29,8 @@ from db.rows import EvaluationKey
 from db.spool import Spool
 from db.upgrade import HISTORY, History, ensure_current
 from db.writing import Prepared, save_run, write
-from evaluator.category import CATEGORIES
-from evaluator.result import EVALUATOR_VERSION, Result
+from evaluator.results.category import CATEGORIES
+from evaluator.results.result import EVALUATOR_VERSION, Result
 
 __all__ = ["DEFAULT_URL", "Entry", "EvaluationKey", "Store", "StoreError", "StoredEvaluation"]
 

@@ -19,7 +19,7 @@ from db.error import StoreError
 from db.leaderboard import boards_that_pass
 from db.models import BoardRow, EvaluationRow
 from db.store import Store
-from evaluator.category import Category, Status
+from evaluator.results.category import Category, Status
 
 _PAGE = 50_000
 """Rows that are read at once."""

@@ -27,7 +27,7 @@ from db.models import (
 )
 from db.standing import expected_standings, expected_tallies, expected_totals, rebuild
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 
 _SHOWN = 5
 """Examples that are told of one fault."""

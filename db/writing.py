@@ -14,8 +14,8 @@ from db.models import BoardRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
 from db.parts import Parts
 from db.record import Command, Entry
 from db.standing import TallyKey, count, demote, refresh, stand
-from evaluator.category import Category, Status
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.result import Result
 
 BATCH = 200
 """Most evaluations that are written together; well below the number of variables that SQLite takes in a statement."""

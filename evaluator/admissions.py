@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from evaluator.result import EVALUATOR_VERSION
+from evaluator.results.result import EVALUATOR_VERSION
 
 FOLDER = "admissions"
 

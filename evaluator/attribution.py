@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.source import Rejection
 
 HEADER_LINES = 20

@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from evaluator.category import Status
-from evaluator.evidence import Evidence, TimingSide
-from evaluator.figures import light_text
-from evaluator.plain import PIPE_WIDTH, cell, plain_line
-from evaluator.result import Result
+from evaluator.results.category import Status
+from evaluator.results.evidence import Evidence, TimingSide
+from evaluator.results.figures import light_text
+from evaluator.results.result import Result
+from evaluator.results.text import PIPE_WIDTH, cell, plain_line
 
 if TYPE_CHECKING:
     from evaluator.judge.bench import Job

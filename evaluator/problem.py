@@ -20,7 +20,7 @@ from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
-from evaluator.result import OWN_PRECISION
+from evaluator.results.result import OWN_PRECISION
 from evaluator.source import decode, parse
 
 if TYPE_CHECKING:

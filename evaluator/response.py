@@ -8,7 +8,7 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.source import CLASS_MODEL_NEW, Rejection, defines_model_new, examine, parse
 
 PYTHON_TAGS = frozenset({"", "python", "python3", "py", "py3", "pytorch"})

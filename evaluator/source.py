@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 
 MAX_CODE_BYTES = 1 << 20
 """The most UTF-8 bytes that one submission's code may have."""

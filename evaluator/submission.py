@@ -18,9 +18,9 @@ from typing import BinaryIO
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evaluator.attribution import Catalogue, Claims
-from evaluator.category import Category
 from evaluator.manifest import Manifest, Name, load_manifest
 from evaluator.response import MAX_RESPONSE_BYTES, Candidate, read_response
+from evaluator.results.category import Category
 from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejection, clean, decode, examine
 
 __all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find", "of_text", "shown"]

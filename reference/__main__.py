@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from evaluator.devices import DeviceError
-    from evaluator.plain import plain_line
     from evaluator.problem import ProblemError
+    from evaluator.results.text import plain_line
     from reference._creation import CreationError
 
     try:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evaluator.plain import cell, plain_line, rendered
+from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
     from evaluator.admissions import Kept

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.attribution import Attribution, Catalogue, Claims
-from evaluator.category import Category
+from evaluator.results.category import Category
 
 KNOWN = ("softmax", "leaky_relu", "23_Softmax")
 

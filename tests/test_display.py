@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.display import Display
-from evaluator.evidence import ConditionsEvidence, Evidence
+from evaluator.results.evidence import ConditionsEvidence, Evidence
 from tests.db.samples import full_evidence, result
 
 

@@ -19,12 +19,12 @@ from command import exits
 from command.options import parser
 from db.models import Base
 from db.store import Store
-from evaluator.category import CATEGORIES, Status
 from evaluator.declaration import Declaration
 from evaluator.judge.compare import FLOOR
 from evaluator.judge.distributions import DISTRIBUTIONS
 from evaluator.manifest import load_manifest
 from evaluator.problem import load
+from evaluator.results.category import CATEGORIES, Status
 from evaluator.source import examine
 from tests.command_line import PROJECT
 from tests.db.samples import result

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator.category import CATEGORIES, Category, Status
 from evaluator.response import MAX_RESPONSE_BYTES
+from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError
 from evaluator.submission import Submission, find
 

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     from db.error import StoreError
     from db.store import Store
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
 
     try:
         import uvicorn
@@ -61,7 +61,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def _refuse(text: str) -> int:
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
 
     sys.stderr.write(plain_line(text) + "\n")
     return EXIT_USAGE

@@ -20,10 +20,10 @@ from db.curves import Speedups
 from db.plot import error_figure
 from db.plot_times import draw_side, sides
 from db.problems import Record
-from evaluator.category import Category
-from evaluator.evidence import DeviceState, TimingEvidence
-from evaluator.plain import plain_line
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.evidence import DeviceState, TimingEvidence
+from evaluator.results.result import Result
+from evaluator.results.text import plain_line
 
 Theme = Literal["light", "dark"]
 MEDIA_TYPE = "image/svg+xml"

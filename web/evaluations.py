@@ -14,12 +14,12 @@ from markupsafe import Markup
 from db.foreign import foreign_history
 from db.show import evaluation_json
 from db.store import StoredEvaluation
-from evaluator.category import CATEGORIES, CategoryInfo
 from evaluator.declaration import PRECISIONS
 from evaluator.diagnosis.feedback import Feedback, feedback
-from evaluator.evidence import Evidence
-from evaluator.plain import plain_block
-from evaluator.result import Result
+from evaluator.results.category import CATEGORIES, CategoryInfo
+from evaluator.results.evidence import Evidence
+from evaluator.results.result import Result
+from evaluator.results.text import plain_block
 from web.charts import traces
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from db.leaderboard import Failures, failures
 from db.runs import Arrival, of_ids
-from evaluator.category import CATEGORIES, Category, CategoryInfo, Status
+from evaluator.results.category import CATEGORIES, Category, CategoryInfo, Status
 from web.charts import in_stretches
 from web.filters import ChosenOf, Field, PageNumber, fields_of
 from web.site import Answer, SiteOf, page

@@ -19,7 +19,7 @@ from db.error import StoreError
 from db.report import dump
 from db.runs import Arrival, Run, arrivals, came_between, newest, run, runs
 from db.store import Store
-from evaluator.plain import plain_line
+from evaluator.results.text import plain_line
 from web.evaluations import MAX_ID, Number
 from web.site import Answer, NotFoundError, SiteOf, of_request, page
 from web.tables import PAGE_ROWS

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from db.generality import generality
 from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
 from db.problems import ProblemCount, Record, Version, problems, protocols, records, versions
-from evaluator.evidence import Evidence, FloorEvidence, LightEvidence
-from evaluator.plain import plain_block
+from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
+from evaluator.results.text import plain_block
 from web.filters import MAX_NAME, Name, PageNumber
 from web.site import Answer, NotFoundError, Site, SiteOf, page
 from web.tables import Column, Table, table

@@ -24,9 +24,9 @@ from db.report import dump
 from db.rows import storable_text
 from db.store import Store
 from db.timeline import Timeline
-from evaluator.evidence import Record
-from evaluator.figures import best_text, light_text
-from evaluator.plain import plain_block
+from evaluator.results.evidence import Record
+from evaluator.results.figures import best_text, light_text
+from evaluator.results.text import plain_block
 from web.highlight import Highlighter
 from web.memory import Memory
 

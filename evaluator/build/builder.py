@@ -24,8 +24,8 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner, plain_runner
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
-from evaluator.category import Category
-from evaluator.evidence import BuildAttempt, BuildEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildAttempt, BuildEvidence
 
 if TYPE_CHECKING:
     from evaluator.sandbox import Zygote

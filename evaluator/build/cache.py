@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.evidence import BuildEvidence
+from evaluator.results.evidence import BuildEvidence
 
 MAGIC = b"ASSAYBL1"
 DEFAULT_LIMIT_BYTES = 16 << 30

@@ -7,8 +7,8 @@ from evaluator.build.commands import Step
 from evaluator.build.headers import is_of_this_machine
 from evaluator.build.messages import errors, parse
 from evaluator.build.request import BuildRequest
-from evaluator.category import Category
-from evaluator.evidence import Diagnostic
+from evaluator.results.category import Category
+from evaluator.results.evidence import Diagnostic
 
 _CONST_POINTER = re.compile(
     r"""of\ type\ "const\ [^"]*\*[^"]*"\ cannot\ be\ (?:used\ to\ initialize|assigned\ to)\ an\ entity\ of\ type\ "(?!const\b)[^"]*\*

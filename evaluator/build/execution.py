@@ -16,7 +16,7 @@ from evaluator.build.fast import FastWay
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.slots import Slots
-from evaluator.evidence import BuildAttempt
+from evaluator.results.evidence import BuildAttempt
 
 MAX_OBJECT_BYTES = 512 << 20
 STOCK = "stock"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from evaluator.evidence import Diagnostic
+from evaluator.results.evidence import Diagnostic
 
 MAX_ERRORS = 50
 MAX_WARNINGS = 20

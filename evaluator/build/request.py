@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, field_validator, model_validator
 
 from evaluator.build.toolchain import Toolchain
-from evaluator.result import EVALUATOR_VERSION
+from evaluator.results.result import EVALUATOR_VERSION
 
 MAX_FILES = 64
 MAX_TOTAL_BYTES = 4 << 20

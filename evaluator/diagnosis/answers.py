@@ -2,9 +2,9 @@
 
 import re
 
-from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.evidence import ErrorFigures, Evidence, RoundEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 
 ROUNDING_ERROR = 1e-2
 """The largest error that rounding, rather than a mistake, makes."""

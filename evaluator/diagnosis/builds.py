@@ -1,9 +1,9 @@
 """Rules over builds that failed."""
 
 from evaluator.build.messages import summary
-from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.evidence import BuildEvidence, Evidence, ExceptionEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence
 
 NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
 

@@ -3,12 +3,12 @@
 import re
 
 from evaluator.build.messages import errors, readable
-from evaluator.category import Category, Status
 from evaluator.diagnosis import python
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import plain_name
-from evaluator.evidence import Evidence, LaunchRecord
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, LaunchRecord
+from evaluator.results.result import Result
 
 _IN_MESSAGE = re.compile(r"^line (\d{1,9})\b")
 _UNDEFINED = re.compile(r"undefined symbol: (\w{1,500})")

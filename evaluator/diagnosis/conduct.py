@@ -1,8 +1,8 @@
 """Rules over the timing: work that was put off, done ahead or hidden from the clock, and times that can't be."""
 
-from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.evidence import Evidence, TimingEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, TimingEvidence
 
 UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluator.category import Category
 from evaluator.diagnosis.verdict import Verdict, doing
 from evaluator.diagnosis.words import cut_middle, extent, plain_name
-from evaluator.evidence import Evidence, ExceptionEvidence, FaultEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence
 
 
 @dataclass(frozen=True)

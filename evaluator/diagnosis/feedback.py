@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.build.messages import NOT_ITS_OWN, errors
-from evaluator.category import CATEGORIES, Category, Status
 from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.kernels import by_time, own_share, timed
@@ -19,10 +18,11 @@ from evaluator.diagnosis.reading import Ran, notes
 from evaluator.diagnosis.sanitizer import told
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
-from evaluator.evidence import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
-from evaluator.figures import percent
-from evaluator.plain import plain_line
-from evaluator.result import Result
+from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.evidence import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
+from evaluator.results.figures import percent
+from evaluator.results.result import Result
+from evaluator.results.text import plain_line
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from evaluator.diagnosis.words import plain_name
-from evaluator.evidence import Evidence, LaunchRecord
-from evaluator.figures import percent
+from evaluator.results.evidence import Evidence, LaunchRecord
+from evaluator.results.figures import percent
 
 MAX_NAMED = 5
 SEEN_SHARE = 0.95

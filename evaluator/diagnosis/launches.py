@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from evaluator.category import Category
 from evaluator.diagnosis.exceptions import DEVICE_ERRORS
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import extent, plain_name
-from evaluator.evidence import Evidence, LaunchRecord
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, LaunchRecord
 
 MAX_THREADS = 1024
 """Threads a block, on every CUDA device."""

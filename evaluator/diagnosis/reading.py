@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from evaluator.diagnosis import cpp, python
-from evaluator.figures import percent
+from evaluator.results.figures import percent
 
 MAX_NOTES = 12
 MAX_OF_A_KIND = 3

@@ -6,10 +6,10 @@ against itself count here: an exception, a failed build, a wrong shape. Nothing 
 
 from collections.abc import Callable
 
-from evaluator.category import Category
 from evaluator.diagnosis import answers, builds, conduct, exceptions, launches
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.evidence import Evidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence
 
 
 def diagnose(evidence: Evidence) -> Verdict:

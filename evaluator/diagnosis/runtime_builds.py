@@ -10,10 +10,10 @@ from evaluator.build.commands import Step
 from evaluator.build.diagnostics import categorise
 from evaluator.build.messages import parse
 from evaluator.build.request import BuildRequest, SourceFile
-from evaluator.category import Category, Status
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import without_paths
-from evaluator.evidence import BuildEvidence, Diagnostic, ExceptionEvidence
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import BuildEvidence, Diagnostic, ExceptionEvidence
 
 TRITON = frozenset(("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"))
 TRITON_BEHIND = "PTXASError"

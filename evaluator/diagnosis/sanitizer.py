@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from evaluator.diagnosis.words import plain_name
-from evaluator.evidence import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
+from evaluator.results.evidence import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 
 MAX_TOLD = 6
 """Findings that are told; in the evidence there are more."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from evaluator.build.messages import errors, readable
 from evaluator.build.request import BuildRequest
-from evaluator.evidence import BuildEvidence, Diagnostic
+from evaluator.results.evidence import BuildEvidence, Diagnostic
 from evaluator.source import parse
 
 MAX_CANDIDATES = 64

@@ -2,9 +2,9 @@
 
 from evaluator.diagnosis.kernels import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
-from evaluator.evidence import Evidence, KernelLimits, LaunchRecord
-from evaluator.figures import percent, rate_text
-from evaluator.result import Result
+from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord
+from evaluator.results.figures import percent, rate_text
+from evaluator.results.result import Result
 
 WARP = 32
 SMALL_GRID_BLOCKS = 64

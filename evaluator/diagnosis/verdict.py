@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evaluator.category import CATEGORIES, Category
+from evaluator.results.category import CATEGORIES, Category
 
 STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
 """What the worker is doing in a stage, in words."""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from evaluator.category import Category
 from evaluator.engine.run import Arrival
-from evaluator.evidence import Evidence
 from evaluator.judge.bench import Job
-from evaluator.result import Result, now
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence
+from evaluator.results.result import Result, now
 
 Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.category import CATEGORIES
 from evaluator.declaration import PrecisionName
 from evaluator.judge.bench import Job
 from evaluator.problem import ProblemFacts
-from evaluator.result import Result, now
+from evaluator.results.category import CATEGORIES
+from evaluator.results.result import Result, now
 from evaluator.submission import Submission
 
 

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from evaluator.build.builder import Elsewhere
-from evaluator.category import Category
 from evaluator.devices import Device
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.options import EngineOptions, launch_recorder
@@ -27,7 +26,8 @@ from evaluator.engine.turnstile import UNDER_WAY, Admitted, Turnstile
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
 from evaluator.judge.bench import Job
 from evaluator.judge.presence import announce
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
 
 IN_FLIGHT_PER_JUDGE = 4

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluator.judge.bench import Job
-from evaluator.result import Result
+from evaluator.results.result import Result
 
 MAX_TOGETHER = 64
 """Results that are handed over at a time."""

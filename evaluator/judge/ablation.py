@@ -8,9 +8,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import AblationEvidence, Evidence
 from evaluator.judge.answer import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.distributions import changed
 from evaluator.judge.inputs import InputSet, fresh_seed
@@ -20,6 +18,8 @@ from evaluator.judge.rounds import Judgement, allocate_outputs, ask_to_reveal, j
 from evaluator.judge.rows import Sampler
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.problem import ProblemCase
+from evaluator.results.category import Category
+from evaluator.results.evidence import AblationEvidence, Evidence
 from evaluator.worker.protocol import ProtocolError
 
 PATTERNS = range(0x38, 0x48)

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
-from evaluator.evidence import FloorEvidence
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import best_s
 from evaluator.judge.compare import Comparison, Piece, is_exact
@@ -25,6 +24,7 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import plan_rounds
 from evaluator.judge.trivial import ANSWERS, Known, Part
 from evaluator.problem import ProblemCase, ProblemError
+from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import dtype_name
 
 DRAWS = 15

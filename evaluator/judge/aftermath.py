@@ -8,7 +8,6 @@ import time
 
 import torch
 
-from evaluator.evidence import ShapeEvidence
 from evaluator.judge.ablation import ablate, answer_without
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
@@ -21,6 +20,7 @@ from evaluator.judge.oracle import Reference, ReferenceFailedError
 from evaluator.judge.rounds import Judgement
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.problem import ProblemError
+from evaluator.results.evidence import ShapeEvidence
 from evaluator.shapes import Shape, other_shapes
 
 SHAPES_S = 30.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.protocol import Message, ProtocolError
 

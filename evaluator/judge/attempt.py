@@ -6,9 +6,7 @@ import time
 import traceback
 from typing import Any
 
-from evaluator.category import Category
 from evaluator.diagnosis import Verdict
-from evaluator.evidence import Evidence
 from evaluator.judge import sanitizing, second_run
 from evaluator.judge.ablation import AblationFailedError
 from evaluator.judge.aftermath import Aftermath
@@ -23,6 +21,8 @@ from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame
 from evaluator.judge.timekeeper import Timekeeper
 from evaluator.problem import Problem, ProblemCase, ProblemError
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable
 from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker.protocol import ProtocolError

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from evaluator.build.builder import Builder
-from evaluator.calibration import Calibration
 from evaluator.declaration import PrecisionName
 from evaluator.devices import Device
 from evaluator.problem import Problem, ProblemCase
-from evaluator.result import Environment
+from evaluator.results.calibration import Calibration
+from evaluator.results.result import Environment
 from evaluator.sandbox import Limits, Zygote
 from evaluator.sanitizer.tools import Sanitizer
 

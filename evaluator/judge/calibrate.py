@@ -15,16 +15,16 @@ import torch
 from rich.table import Table
 
 from db import DEFAULT_URL
-from evaluator.calibration import COPY, Calibration, Ceiling
 from evaluator.devices import Device, DeviceError, choose, cpu_count
-from evaluator.evidence import ConditionsEvidence
-from evaluator.figures import percent, rate_text
 from evaluator.judge.ceilings import formats, measure
 from evaluator.judge.device_state import Watch, watch_of
 from evaluator.judge.environment import apply_settings, gpu_driver
 from evaluator.judge.lock import DeviceLock
-from evaluator.plain import cell, plain_line, rendered
-from evaluator.result import now
+from evaluator.results.calibration import COPY, Calibration, Ceiling
+from evaluator.results.evidence import ConditionsEvidence
+from evaluator.results.figures import percent, rate_text
+from evaluator.results.result import now
+from evaluator.results.text import cell, plain_line, rendered
 
 REPETITIONS = 5
 LEAST_REPETITIONS = 2

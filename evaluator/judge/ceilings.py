@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from evaluator.calibration import COPY
+from evaluator.results.calibration import COPY
 
 COPIES = 10
 PRODUCTS = 4

@@ -7,7 +7,7 @@ flush, the talk. It is measured after the candidate has been killed, who would g
 import statistics
 from collections.abc import Callable, Sequence
 
-from evaluator.evidence import TimingEvidence, TimingSide
+from evaluator.results.evidence import TimingEvidence, TimingSide
 
 REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import torch
 
-from evaluator.category import Category
-from evaluator.evidence import ErrorFigures, WrongElement
 from evaluator.judge import fused
 from evaluator.judge.portrait import Portrait
+from evaluator.results.category import Category
+from evaluator.results.evidence import ErrorFigures, WrongElement
 
 FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 """Tolerance that every answer in a dtype is granted: about 340 ulp of a float32 (a sequential sum of 400,000 terms errs by 1e-5 and more),

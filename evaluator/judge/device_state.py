@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from evaluator.devices import Device
-from evaluator.evidence import ConditionsEvidence, DeviceState
 from evaluator.judge.crowding import Crowding
 from evaluator.judge.neighbours import Neighbours
 from evaluator.judge.nvml import LOWERED, Nvml, nvml_of
+from evaluator.results.evidence import ConditionsEvidence, DeviceState
 
 LOOK_EVERY_S = 0.1
 LOOK_SHARE = 0.05

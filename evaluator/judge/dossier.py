@@ -3,12 +3,12 @@
 import contextlib
 from typing import Any
 
-from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict, diagnose
-from evaluator.evidence import Evidence, RoundEvidence
 from evaluator.judge.bench import Task
 from evaluator.judge.runtime_compilers import interpreted, without_blame
 from evaluator.judge.session import Worker
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable
 
 

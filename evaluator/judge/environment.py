@@ -6,7 +6,7 @@ import torch
 
 from evaluator.build.toolchain import Toolchain
 from evaluator.devices import Device, cpu_count, cpu_name
-from evaluator.result import Environment
+from evaluator.results.result import Environment
 
 
 def describe_environment(device: Device, toolchain: Toolchain, threads: int = 1) -> Environment:

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from evaluator.evidence import ErrorMap
+from evaluator.results.evidence import ErrorMap
 
 SIDE = 64
 """Patches along each side, at most."""

@@ -2,14 +2,14 @@
 
 import time
 
-from evaluator.category import Category, Status
 from evaluator.diagnosis import Verdict
-from evaluator.evidence import Evidence
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench, Job, Report
 from evaluator.judge.protocols import alternative
 from evaluator.problem import ProblemError, load
-from evaluator.result import Result, now
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence
+from evaluator.results.result import Result, now
 
 
 def evaluate(bench: Bench, job: Job, report: Report) -> Result:

@@ -7,7 +7,7 @@ Bytes are those of the answer, which have to be written, and those inputs and pa
 may not have left when the call ends. An answer that can be given as a view, of an input or of fewer elements than it has, counts as little.
 
 The bandwidth is that of copying, the rate that of 16-bit matrix products, the most that a general device has: a product in float32 takes
-three of them at the least to be precise enough. Both are the device's calibration's (evaluator.calibration), whose uncertainty then widens
+three of them at the least to be precise enough. Both are the device's calibration's (evaluator.results.calibration), whose uncertainty then widens
 the margin; without one, and before a time is called impossible, they are measured in this process, after the submission's has been killed.
 """
 
@@ -18,9 +18,7 @@ from typing import Any
 
 import torch
 
-from evaluator.calibration import COPY, Calibration
 from evaluator.declaration import Floor, numbers_in
-from evaluator.evidence import FloorEvidence
 from evaluator.expression import value_of
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes
@@ -28,6 +26,8 @@ from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.memory import raw_bytes
 from evaluator.judge.oracle import Oracle
 from evaluator.problem import ProblemCase, ProblemError
+from evaluator.results.calibration import COPY, Calibration
+from evaluator.results.evidence import FloorEvidence
 
 MARGIN = 1.3
 """Copies reach 85 to 93 % of what the memory's clock allows, matrix products about 80 % of the peak (H200: 4.28 of 4.8 TB/s, 790 of 989

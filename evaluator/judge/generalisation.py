@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import Evidence, ShapeEvidence
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.memory import Memory
@@ -21,6 +19,8 @@ from evaluator.judge.rounds import MAX_SIZES, Judgement, Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
 from evaluator.problem import ProblemError
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ShapeEvidence
 from evaluator.shapes import Shape
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import dtype_name

@@ -4,8 +4,6 @@ import secrets
 import time
 from typing import Any
 
-from evaluator.category import Category
-from evaluator.evidence import WrongTimedAnswer
 from evaluator.judge.answer import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
 from evaluator.judge.bursts import Taken
 from evaluator.judge.inputs import InputSet
@@ -16,6 +14,8 @@ from evaluator.judge.rows import Sampler
 from evaluator.judge.side import SPIN_S, Side
 from evaluator.judge.turns import Answer, Turns
 from evaluator.problem import ProblemCase
+from evaluator.results.category import Category
+from evaluator.results.evidence import WrongTimedAnswer
 
 REVEAL_SHARE = 0.5
 """Of the candidate's blocks: how often answers are copied out, by the clock, so that work put off is paid for."""

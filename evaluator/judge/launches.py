@@ -7,7 +7,7 @@ import fcntl
 import mmap
 import os
 
-from evaluator.evidence import KernelLimits, LaunchRecord
+from evaluator.results.evidence import KernelLimits, LaunchRecord
 from evaluator.worker.launch_table import RECORD, TABLE
 from evaluator.worker.origin import installed_folders, is_own_kernel
 

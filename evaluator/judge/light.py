@@ -19,14 +19,14 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator.calibration import COPY, Calibration
-from evaluator.evidence import LightEvidence
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes, formats
 from evaluator.judge.floor import work_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.problem import ProblemCase
+from evaluator.results.calibration import COPY, Calibration
+from evaluator.results.evidence import LightEvidence
 from evaluator.worker.structure import dtype_name
 
 WAYS: dict[str, tuple[tuple[str, int], ...]] = {"float32": (("float32", 1), ("tf32", 3))}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Self, TypeVar
 
-from evaluator.evidence import DeviceState
+from evaluator.results.evidence import DeviceState
 
 REASONS = {
     0x02: "applications_clocks_setting",

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import torch
 
-from evaluator.evidence import ErrorMap
 from evaluator.judge.error_map import ErrorMapper
 from evaluator.judge.layout import Layout
 from evaluator.judge.likeness import Likeness
+from evaluator.results.evidence import ErrorMap
 
 log = logging.getLogger(__name__)
 

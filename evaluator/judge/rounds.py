@@ -11,8 +11,6 @@ from typing import Any
 
 import torch
 
-from evaluator.category import Category
-from evaluator.evidence import ErrorFigures, RoundEvidence
 from evaluator.judge.ambiguity import is_excused
 from evaluator.judge.answer import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.compare import Comparison, is_exact
@@ -23,6 +21,8 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rows import Sample, mapped
 from evaluator.judge.session import Worker
 from evaluator.problem import ProblemCase
+from evaluator.results.category import Category
+from evaluator.results.evidence import ErrorFigures, RoundEvidence
 
 MIN_ROUNDS = 5
 KERNELS_S = 5.0

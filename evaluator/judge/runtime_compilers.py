@@ -14,10 +14,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from evaluator.category import Category
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.exceptions import MAX_MESSAGE_CHARS
-from evaluator.evidence import ExceptionEvidence, LaunchRecord
+from evaluator.results.category import Category
+from evaluator.results.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
 PACKAGES = {"triton": "triton", "cupy": "cupy", "numba": "numba", "numba.cuda": "numba_cuda"}

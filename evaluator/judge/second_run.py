@@ -6,14 +6,14 @@ nothing: it names a kernel, or it does not.
 
 from collections.abc import Sequence
 
-from evaluator.category import Category
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
-from evaluator.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import Rounds
 from evaluator.judge.session import WorkerError
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
 ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}

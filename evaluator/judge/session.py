@@ -15,15 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
-from evaluator.category import Category
 from evaluator.diagnosis.exceptions import VIOLATION_SIGNAL
 from evaluator.diagnosis.runtime_builds import failed_build
 from evaluator.diagnosis.source_map import SourceMap, located
-from evaluator.evidence import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
 from evaluator.judge.waiting import Budget, Once
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.sandbox import Confined, Limits, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from evaluator.evidence import StarvingEvidence
 from evaluator.judge.session import Worker
+from evaluator.results.evidence import StarvingEvidence
 
 FAIR_SHARE = 0.5
 """Of the device's memory: what the processes of a submission may hold before it is theirs that the judge lacks."""

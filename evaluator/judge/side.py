@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from evaluator.evidence import TimingSide
 from evaluator.judge.activity import Activity
 from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.flush import Flush
@@ -19,6 +18,7 @@ from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.precision import outliers
 from evaluator.judge.rounds import synchronize
 from evaluator.judge.session import Worker, claimed_ms
+from evaluator.results.evidence import TimingSide
 from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError
 

@@ -10,8 +10,6 @@ How one timing goes is in evaluator.judge.timing.
 import logging
 from typing import Any
 
-from evaluator.category import Status
-from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.device_state import watch_of
@@ -23,6 +21,8 @@ from evaluator.judge.oracle import BaselineFailedError, Reference
 from evaluator.judge.protocols import Protocol, choose
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.timing import Timing, UnevenError, UnfitProtocolError
+from evaluator.results.category import Status
+from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 
 COMPILE_S = 300.0

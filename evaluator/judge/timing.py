@@ -18,8 +18,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluator.evidence import TimingEvidence, TimingSide
-from evaluator.evidence.timing import is_slower
 from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.head_start import HeadStart
@@ -33,6 +31,8 @@ from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import WarmUp, warm_up
 from evaluator.judge.turns import Answer, Turns
 from evaluator.problem import ProblemCase
+from evaluator.results.evidence import TimingEvidence, TimingSide
+from evaluator.results.evidence.timing import is_slower
 from evaluator.sandbox.affinity import kept_to
 
 MIN_CALLS = 30

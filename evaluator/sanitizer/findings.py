@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis.source_map import MAX_EXCERPT_CHARS, SourceMap
 from evaluator.diagnosis.words import plain_name
-from evaluator.evidence import SanitizerFinding, SanitizerPlace
+from evaluator.results.evidence import SanitizerFinding, SanitizerPlace
 from evaluator.sanitizer.log import CALLED, Place, Report
 
 MAX_FINDINGS = 20

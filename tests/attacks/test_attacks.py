@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.sandbox import Level
 from evaluator.sandbox.probe import try_level
 from tests.attacks.attack import ROOT, Attack, corpus, is_there, remove

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import many
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.submission import find
 
 

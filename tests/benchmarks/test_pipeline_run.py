@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pipeline_run import FREE_STAGES, HELD_STAGES, LATER_STAGES, Place, RunFailedError, busy, run_pipeline, stage_sums
-from evaluator.evidence import Evidence
-from evaluator.result import Result
+from evaluator.results.evidence import Evidence
+from evaluator.results.result import Result
 from tests.command_line import PROBLEM, submission
 from tests.db.samples import result
 

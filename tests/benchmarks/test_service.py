@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import service
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.submission import of_text
 
 

@@ -13,8 +13,8 @@ from evaluator.build.cache import Cache
 from evaluator.build.memory_file import sealed_copy
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
-from evaluator.category import Category
-from evaluator.evidence import BuildEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence
 from tests.build.conftest import FLAGS, copy_of
 
 ADD = """#include <torch/extension.h>

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.cache import Cache, Entry, default_root
-from evaluator.category import Category
-from evaluator.evidence import BuildEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence
 
 KEY = "ab" * 32
 OTHER = "cd" * 32

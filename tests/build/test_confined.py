@@ -13,7 +13,7 @@ from evaluator.build.confined import confined_runner
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.toolchain import Toolchain
-from evaluator.category import Category
+from evaluator.results.category import Category
 from evaluator.sandbox import Zygote, best_level
 from tests.build.conftest import FLAGS
 

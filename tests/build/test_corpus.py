@@ -17,9 +17,9 @@ from benchmarks.extensions import FOLDER, Extension, shipped_extensions
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
-from evaluator.category import Category
 from evaluator.devices import cpu_count
-from evaluator.evidence import BuildEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence
 from tests.build.conftest import copy_of
 from tests.shipped import ROOT, expectations
 

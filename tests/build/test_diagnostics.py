@@ -7,7 +7,7 @@ from evaluator.build.commands import Step
 from evaluator.build.diagnostics import categorise, first_fault, import_failure
 from evaluator.build.messages import MAX_WARNINGS, errors, parse, summary
 from evaluator.build.request import BuildRequest
-from evaluator.category import Category
+from evaluator.results.category import Category
 
 DATA = Path(__file__).parent / "data"
 BINDING = """namespace at { struct Tensor {}; }

@@ -11,8 +11,8 @@ from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache, Entry
 from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Toolchain
-from evaluator.category import Category
-from evaluator.evidence import BuildEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence
 from tests.build.test_builder import bare_toolchain, request
 
 ELSEWHERE_S, BUILT_S = 0.5, 0.2

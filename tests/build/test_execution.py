@@ -16,7 +16,7 @@ from evaluator.build.fast import _DECLARES_ONLY, CPP_SUFFIXES
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Compiler, Toolchain
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.build.conftest import DATA, FLAGS
 
 NVCC = """#!/bin/sh

@@ -22,7 +22,7 @@ from assay_client import (
 from assay_client.errors import ConflictError, InvalidRequestError
 from assay_client.flow import Answer, Call, Flow, Lost, Pause
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.web.service.conftest import GOOD, Desk
 from web.service.state import Bounds
 from web.service.tokens import Scope

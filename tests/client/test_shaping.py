@@ -7,7 +7,7 @@ from assay_client import Evaluation, NotEvaluatedError, Parts, Shaping, reward
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.category import CATEGORIES, Category, Status
+from evaluator.results.category import CATEGORIES, Category, Status
 from tests.client.made import evaluation
 
 LADDER = ("disqualified", "rejected", "build_failed", "run_failed", "incorrect", "correct")

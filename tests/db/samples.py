@@ -4,8 +4,8 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
-from evaluator.category import Category, Status
-from evaluator.evidence import (
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import (
     AblationEvidence,
     BuildAttempt,
     BuildEvidence,
@@ -33,7 +33,7 @@ from evaluator.evidence import (
     TimingSide,
     WrongElement,
 )
-from evaluator.result import Environment, Result, now
+from evaluator.results.result import Environment, Result, now
 
 PROBLEM_SOURCE = "class Model: ...\n"
 

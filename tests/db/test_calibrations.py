@@ -6,7 +6,7 @@ from typing import Any
 from db.calibrations import newest, save
 from db.store import Store
 from db.upkeep import check, collect
-from evaluator.calibration import Calibration, Ceiling
+from evaluator.results.calibration import Calibration, Ceiling
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 GPU = "GPU-00000000-0000-0000-0000-000000000001"

@@ -4,7 +4,7 @@ from db.curves import best_speedups
 from db.overall import overall
 from db.statistics import FAST_P
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, environment, result
 
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from db.exchange import COLUMNS, export_csv, export_json, export_parquet, import_lines
 from db.store import Entry, Store, StoreError
 from db.upkeep import check
-from evaluator.category import CATEGORIES
+from evaluator.results.category import CATEGORIES
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result
 
 HOSTILE = "[b]\x1b[2J\0\u202e\ufdd0\ufdd1\udcff=1+1"

@@ -9,8 +9,8 @@ from db.boards import ranks
 from db.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.overall import overall
 from db.store import Store
-from evaluator.category import Category, Status
-from evaluator.evidence import Evidence, TimingEvidence, TimingSide
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
 from tests.db.samples import environment, result, sha256
 
 

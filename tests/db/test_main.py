@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from db.store import Store
-from evaluator.category import Category
-from evaluator.evidence import Evidence
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence
+from evaluator.results.result import Result
 from tests.db.samples import environment, full_evidence, result
 
 ROOT = Path(__file__).parents[2]

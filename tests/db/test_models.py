@@ -20,7 +20,7 @@ from db.part_models import (
     TimingRow,
 )
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import full_evidence, result
 
 PARTS = (

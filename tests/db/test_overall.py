@@ -15,8 +15,8 @@ from db.leaderboard import CategoryCount
 from db.overall import OverallRow, overall
 from db.statistics import FAILURE_SPEEDUP
 from db.store import Store
-from evaluator.category import Category, Status
-from evaluator.evidence import Evidence, TimingEvidence, TimingSide
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
 from tests.db.samples import environment, result, sha256
 
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from db.page import page
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import environment, result
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"' onload='z' &amp; \u202e {{7*7}}"

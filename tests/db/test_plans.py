@@ -15,7 +15,7 @@ from db.overall import overall
 from db.problems import problems, records, versions
 from db.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
 ALIASES = {

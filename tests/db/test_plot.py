@@ -6,8 +6,8 @@ import pytest
 
 from db.plot import LEVELS, levels, plot_error
 from db.store import Store, StoreError
-from evaluator.category import Category
-from evaluator.evidence import ErrorMap, Evidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import ErrorMap, Evidence
 from tests.db.samples import full_evidence, result
 from tests.db.test_main import output, run
 

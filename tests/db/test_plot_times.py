@@ -6,7 +6,7 @@ import pytest
 
 from db.plot_times import clock_trace, plot_times, sides, times_figure
 from db.store import Store, StoreError
-from evaluator.evidence import DeviceState, Evidence
+from evaluator.results.evidence import DeviceState, Evidence
 from tests.db.samples import full_evidence, result
 from tests.db.test_main import output, run
 

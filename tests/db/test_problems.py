@@ -5,8 +5,8 @@ from typing import Any
 
 from db.problems import problems, records, versions
 from db.store import Store
-from evaluator.category import Category
-from evaluator.result import now
+from evaluator.results.category import Category
+from evaluator.results.result import now
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
 SOURCE = "class ModelNew: ...\n"

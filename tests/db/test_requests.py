@@ -15,7 +15,7 @@ from db.record import Entry
 from db.request_models import RequestRow, UsageRow
 from db.requests import Claim, LostClaimsError, Requests
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import result
 
 NO_LIMIT = 1_000_000

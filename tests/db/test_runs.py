@@ -6,7 +6,7 @@ import pytest
 
 from db.runs import arrivals, came_between, newest, of_ids, run, runs
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import result
 
 SOURCE = "class ModelNew: ...\n"

@@ -23,7 +23,7 @@ from db.runs import runs
 from db.spool import Spool
 from db.store import Store, StoreError
 from db.upkeep import check
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
 from tests.db.test_upgrade import as_nobody
 

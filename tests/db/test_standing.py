@@ -6,7 +6,7 @@ import pytest
 
 from db.store import Entry, Store
 from db.upkeep import check
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, environment, result
 
 CATEGORIES = [

@@ -15,7 +15,7 @@ import pytest
 from db.models import MAX_SOURCE_BYTES
 from db.store import LOOKUP, Entry, EvaluationKey, Store, StoreError
 from db.upkeep import check
-from evaluator.category import CATEGORIES, Category
+from evaluator.results.category import CATEGORIES, Category
 from tests.db.samples import PROBLEM_SOURCE, environment, full_evidence, result, sha256
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from typing import Any
 from db.leaderboard import failures
 from db.store import Store
 from db.timeline import Timeline
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import result
 
 SOURCE = "class ModelNew: ...\n"

@@ -27,9 +27,9 @@ from db.rows import Board, device_name
 from db.store import Entry, Store, StoreError
 from db.upgrade import HISTORY, History, ensure_current
 from db.upkeep import check
-from evaluator.category import CATEGORIES, Category
-from evaluator.evidence import TimingSide
-from evaluator.result import Result
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.evidence import TimingSide
+from evaluator.results.result import Result
 from tests.db import server
 from tests.db.samples import full_evidence, result, sha256
 

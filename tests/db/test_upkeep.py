@@ -8,7 +8,7 @@ import pytest
 from db.leaderboard import leaderboard
 from db.store import Store
 from db.upkeep import check, collect, repair
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
 
 

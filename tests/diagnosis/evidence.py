@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from evaluator.category import CATEGORIES, Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import (
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.evidence import (
     AblationEvidence,
     BuildEvidence,
     Diagnostic,

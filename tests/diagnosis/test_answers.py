@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.answers import SUSPICIONS
-from evaluator.evidence import Evidence, RoundEvidence
 from evaluator.judge.compare import Comparison, Piece
 from evaluator.judge.distributions import DISTRIBUTIONS
 from evaluator.judge.rounds import describe_error
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, RoundEvidence
 
 GENERATOR = torch.Generator().manual_seed(5)
 RIGHT = torch.rand(64, 256, generator=GENERATOR, dtype=torch.float64) + 0.5

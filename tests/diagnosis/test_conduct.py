@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import ConditionsEvidence, Evidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import ConditionsEvidence, Evidence
 from tests.diagnosis.evidence import BACK_TO_BACK, CPU, GPU, WRONG, Rule, check, floor, launch, timing, witnessed
 
 RULES: dict[str, Rule] = {

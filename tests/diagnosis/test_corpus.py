@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import CATEGORIES, Category, Status
+from evaluator.results.category import CATEGORIES, Category, Status
 from tests.command_line import PROJECT
 from tests.diagnosis.fault import Fault, corpus
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis import DEVICE_ERRORS, diagnose
-from evaluator.evidence import Evidence, ExceptionEvidence, ExitEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence
 from tests.diagnosis.evidence import GPU, ROUNDS, Rule, build, check, exception, launch
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 

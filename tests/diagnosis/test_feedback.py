@@ -6,10 +6,10 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from evaluator.category import CATEGORIES, Category
 from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
-from evaluator.evidence import (
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.evidence import (
     BuildEvidence,
     ConditionsEvidence,
     Diagnostic,
@@ -24,7 +24,7 @@ from evaluator.evidence import (
     RoundEvidence,
     WrongElement,
 )
-from evaluator.result import Result
+from evaluator.results.result import Result
 from tests.db.samples import result
 from tests.diagnosis.evidence import floor, timing
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth

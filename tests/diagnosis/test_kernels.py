@@ -2,11 +2,11 @@
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis.feedback import feedback
 from evaluator.diagnosis.kernels import breakdown, launches_a_call, own_share
-from evaluator.evidence import Evidence, KernelTimes, LaunchRecord
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord
+from evaluator.results.result import Result
 from tests.db.samples import result
 from tests.diagnosis.test_feedback import launch
 from tests.diagnosis.test_reading import submission

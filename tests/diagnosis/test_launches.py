@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.launches import CODES, launch_fault
-from evaluator.evidence import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
 
 LIMITS = KernelLimits(registers=128, static_shared_bytes=8192, local_bytes=0, max_threads=512, max_dynamic_shared_bytes=40960)
 

@@ -8,7 +8,7 @@ from evaluator.build.commands import Step
 from evaluator.build.diagnostics import categorise
 from evaluator.build.messages import MAX_INFOS, errors, parse, readable, summary
 from evaluator.build.request import BuildRequest
-from evaluator.category import Category, Status
+from evaluator.results.category import Category, Status
 from tests.diagnosis.collect import DATA, LINKED, SOURCES
 
 OUTPUTS = {f"{path.parent.name}/{path.stem}": path for path in sorted(DATA.glob("*-*/*.txt"))}

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import Evidence, ExitEvidence, ShapeEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExitEvidence, ShapeEvidence
 from tests.diagnosis import test_conduct, test_exceptions
 from tests.diagnosis.evidence import (
     CPU,

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.runtime_builds import failed_build
 from evaluator.diagnosis.source_map import SourceMap
-from evaluator.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
 
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.feedback import MAX_CHARS, feedback
 from evaluator.diagnosis.sanitizer import MAX_TOLD, told
-from evaluator.evidence import Evidence, SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 from tests.db.samples import result
 
 ENDED = SanitizerRun(tool="memcheck", outcome="ended", reports=0)

@@ -7,7 +7,7 @@ import pytest
 from evaluator.build.messages import summary
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis.source_map import Place, SourceMap, located
-from evaluator.evidence import BuildEvidence, Diagnostic
+from evaluator.results.evidence import BuildEvidence, Diagnostic
 
 CODE = '''import torch
 from torch.utils.cpp_extension import load_inline

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.engine.engine import Engine
 from evaluator.judge.bench import Job
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 from tests.judge.conftest import make_job
 
 QUICK = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)[:, 1:]\n"

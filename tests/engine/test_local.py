@@ -14,7 +14,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluator.category import Category, Status
 from evaluator.engine.engine import Engine, unjudged
 from evaluator.engine.local import JudgeLostError, LocalEngine
 from evaluator.engine.options import EngineOptions
@@ -22,7 +21,8 @@ from evaluator.engine.turnstile import Turnstile
 from evaluator.judge.bench import Job
 from evaluator.judge.lock import DeviceLock
 from evaluator.problem import SHIPPED
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.result import Result
 from tests.engine.contract import (  # noqa: F401 - tests of every engine
     QUICK,
     SLOW,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.devices import gpus
 from evaluator.engine.ray import cluster
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.host import HostOptions
+from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job
 from tests.shipped import FOLDER

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaluator.category import Category
 from evaluator.devices import cpu
 from evaluator.engine.ray.host import HostFacts
 from evaluator.engine.ray.seat import LiveHost
+from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job
 

@@ -3,12 +3,12 @@
 import threading
 from dataclasses import dataclass
 
-from evaluator.category import Category
 from evaluator.engine.engine import unjudged
 from evaluator.engine.ray.work import ALONE_AFTER, MAX_LOSSES, Loss, Piece, Work
 from evaluator.engine.run import Run
 from evaluator.judge.bench import Job
-from evaluator.result import Result, now
+from evaluator.results.category import Category
+from evaluator.results.result import Result, now
 from tests.judge.conftest import make_job
 
 

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
 from evaluator.judge.bench import Job
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 from tests.judge.conftest import make_job
 
 JOBS = [make_job("", name=name) for name in "abc"]

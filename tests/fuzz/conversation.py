@@ -21,14 +21,14 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from evaluator.category import Category, Status
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge import inspection, session, starter, timing
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.result import Result
 from evaluator.sandbox import Level, Zygote
 from tests.fuzz import peer
 from tests.fuzz.mutation import MUTATORS

@@ -8,9 +8,9 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from evaluator.category import Category, Status
 from evaluator.judge import session
 from evaluator.judge.bench import Bench
+from evaluator.results.category import Category, Status
 from evaluator.worker import protocol
 from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
 from tests.fuzz.plan import REQUESTS, Mutation, Plan

@@ -18,7 +18,7 @@ from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.problem import SHIPPED
-from evaluator.result import Result
+from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
 
 Judge = Callable[..., Result]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category, Status
-from evaluator.evidence import AblationEvidence
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import AblationEvidence
+from evaluator.results.result import Result
 from tests.judge.conftest import Judge
 
 EXTENSION = r'''

@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from evaluator.category import Category
 from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
+from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.main import memory_order
 from evaluator.worker.protocol import ProtocolError

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from evaluator.category import Category
-from evaluator.evidence import StarvingEvidence
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench
 from evaluator.problem import SHIPPED, load
+from evaluator.results.category import Category
+from evaluator.results.evidence import StarvingEvidence
 from tests.judge.conftest import make_job
 
 

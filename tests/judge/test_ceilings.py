@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.calibration import COPY
 from evaluator.devices import choose
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import Speedometer, best_s, cache_bytes, formats, measure
+from evaluator.results.calibration import COPY
 
 CPU = torch.device("cpu")
 

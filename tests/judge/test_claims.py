@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator.evidence import TimingEvidence, TimingSide
 from evaluator.judge.claims import LAUNCH_GAP_MS, compare
+from evaluator.results.evidence import TimingEvidence, TimingSide
 
 
 def side(

@@ -6,13 +6,13 @@ import math
 import pytest
 import torch
 
-from evaluator.category import Category
-from evaluator.evidence import ErrorFigures
 from evaluator.judge import compare
 from evaluator.judge.compare import Comparison, Piece
 from evaluator.judge.error_map import ErrorMapper
 from evaluator.judge.layout import Layout
 from evaluator.judge.likeness import Likeness
+from evaluator.results.category import Category
+from evaluator.results.evidence import ErrorFigures
 
 F64 = torch.float64
 

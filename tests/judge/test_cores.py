@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.figures import cores_text
 from evaluator.judge.bench import Bench
 from evaluator.judge.cores import read_cores, remaining, siblings, timing_cores
 from evaluator.judge.evaluation import evaluate
+from evaluator.results.figures import cores_text
 from evaluator.sandbox import Level, Zygote
 from tests.judge.conftest import Judge, make_job
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from evaluator.category import Category
 from evaluator.judge.bench import Bench
 from evaluator.judge.memory import Memory, describe
+from evaluator.results.category import Category
 from evaluator.sandbox import Program
 from tests.judge import device_worker
 from tests.judge.conftest import Judge

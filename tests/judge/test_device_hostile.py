@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.category import Category
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench
 from evaluator.judge.memory import Memory
 from evaluator.problem import SHIPPED, ProblemCase, load
+from evaluator.results.category import Category
 from tests.judge.conftest import Judge, make_job
 
 pytestmark = pytest.mark.gpu

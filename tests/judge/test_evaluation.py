@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category, Status
 from evaluator.judge.bench import Bench
 from evaluator.judge.crew import Crew
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.rounds import MIN_ROUNDS
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import HEAD, SOFTMAX, forward
 

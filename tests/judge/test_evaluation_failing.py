@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category, Status
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
+from evaluator.results.category import Category, Status
 from evaluator.sandbox import Limits, Zygote
 from tests.judge.conftest import Judge, make_job
 from tests.judge.sources import HEAD, SOFTMAX, forward

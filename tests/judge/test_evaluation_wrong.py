@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.sources import HEAD, forward
 

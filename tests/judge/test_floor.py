@@ -6,11 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.calibration import Calibration, Ceiling
-from evaluator.category import Category
 from evaluator.devices import choose
 from evaluator.diagnosis import LEAST_FLOOR_MS
-from evaluator.evidence import FloorEvidence
 from evaluator.judge.admission import floor_finding
 from evaluator.judge.ceilings import best_s
 from evaluator.judge.floor import MARGIN, Speed, Work, calibrated_speed, faster, find_floor, floor_evidence, measured_speed, work_of
@@ -18,7 +15,10 @@ from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
 from evaluator.problem import ProblemCase, ProblemError, discover, load
-from evaluator.result import now
+from evaluator.results.calibration import Calibration, Ceiling
+from evaluator.results.category import Category
+from evaluator.results.evidence import FloorEvidence
+from evaluator.results.result import now
 from tests.judge.conftest import Judge
 
 CPU = torch.device("cpu")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.category import Category
 from evaluator.judge.bench import Bench
 from evaluator.judge.further import EAGER, FurtherBaselines, call_once
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.timing import Timing
+from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.test_side import side_of
 

@@ -7,13 +7,13 @@ import time
 import pytest
 import torch
 
-from evaluator.category import Category
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.judge.bench import Bench
 from evaluator.judge.claims import beyond_claim_ms, least
 from evaluator.judge.gate import MOST_AT_ONCE, Gate, at_once
 from evaluator.judge.memory import Memory
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 from evaluator.worker.gate import MappedGate
 from tests.judge.conftest import Judge
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from evaluator.admissions import Admissions, Kept, Subject
-from evaluator.category import Category, Status
 from evaluator.devices import cpu
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import Evidence, ShapeEvidence
 from evaluator.judge.fitness import effortless_answers
 from evaluator.problem import load
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, ShapeEvidence
 from tests.judge.conftest import Judge
 from tests.test_kernelbench import CODE
 

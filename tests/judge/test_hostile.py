@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.judge import session, starter
+from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.hostile import BEHAVIOURS, ENTRY
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from evaluator.category import Category
-from evaluator.evidence import KernelTimes
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import KERNEL_CALLS
 from evaluator.judge.launches import LaunchTable
 from evaluator.judge.session import WorkerError
+from evaluator.results.category import Category
+from evaluator.results.evidence import KernelTimes
 from tests.judge.conftest import Judge
 from tests.judge.test_bursts import HONEST, HOOKED, bursts_of
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator.evidence import Evidence, KernelLimits
 from evaluator.judge.launches import CAPACITY, LaunchTable
+from evaluator.results.evidence import Evidence, KernelLimits
 from evaluator.worker import launch_table
 
 HEADER = struct.Struct("=QQ")

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.calibration import COPY, Calibration, Ceiling
 from evaluator.devices import choose
-from evaluator.evidence import LightEvidence
 from evaluator.judge.ceilings import best_s
 from evaluator.judge.light import Demand, Reached, demand_of, find_light, light_evidence
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
 from evaluator.problem import ProblemCase, discover, load
+from evaluator.results.calibration import COPY, Calibration, Ceiling
+from evaluator.results.evidence import LightEvidence
 from tests.judge.conftest import Judge
 
 CPU = torch.device("cpu")

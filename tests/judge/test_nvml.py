@@ -3,8 +3,8 @@
 import pytest
 
 from evaluator.devices import choose
-from evaluator.evidence import DeviceState
 from evaluator.judge.nvml import Nvml, nvml_of
+from evaluator.results.evidence import DeviceState
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 

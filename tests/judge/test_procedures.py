@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 
 ENDS = """

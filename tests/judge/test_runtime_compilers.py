@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis import Verdict
-from evaluator.evidence import ExceptionEvidence
 from evaluator.judge import runtime_compilers
 from evaluator.judge.runtime_compilers import interpreted, is_installed, without_blame
+from evaluator.results.category import Category
+from evaluator.results.evidence import ExceptionEvidence
 from evaluator.worker.launch_table import INTERPRETED
 from tests.diagnosis.evidence import exception, launch
 

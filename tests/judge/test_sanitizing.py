@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.request import BuildRequest, SourceFile
-from evaluator.category import Category
 from evaluator.diagnosis import Verdict
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.judge.bench import Bench
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.sanitizing import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines
 from evaluator.problem import SHIPPED, load
+from evaluator.results.category import Category
+from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Limits, Zygote
 from evaluator.sandbox.probe import try_level
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.diagnosis import Verdict, diagnose
-from evaluator.evidence import Evidence, ExceptionEvidence, ExitEvidence, FaultEvidence, LaunchRecord
 from evaluator.judge.second_run import SECOND_S, culprit, deadline_s, is_wanted
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence, FaultEvidence, LaunchRecord
 
 
 def launch(kernel: str, first: int, last: int, **more: Any) -> LaunchRecord:

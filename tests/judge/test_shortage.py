@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from evaluator.category import Category
 from evaluator.diagnosis import diagnose
-from evaluator.evidence import Evidence, ExceptionEvidence, StarvingEvidence
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.shortage import asked_bytes, blame, is_shortage, judged
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, StarvingEvidence
 
 GIB = 1 << 30
 TORCH = torch.OutOfMemoryError(

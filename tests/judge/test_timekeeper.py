@@ -10,9 +10,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from evaluator.category import Category
 from evaluator.devices import Device
-from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Bench
 from evaluator.judge.crowding import OWN, Crowding
 from evaluator.judge.device_state import Watch
@@ -21,6 +19,8 @@ from evaluator.judge.nvml import Nvml
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
 from evaluator.judge.timing import Timing, UnevenError
+from evaluator.results.category import Category
+from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 from tests.judge.stand_in_nvml import UUID, StandIn

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import Category
-from evaluator.evidence import TimingSide
 from evaluator.judge import steadiness
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
@@ -20,7 +18,9 @@ from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.judge.timing import LEAST_CALLS
 from evaluator.problem import SHIPPED
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.evidence import TimingSide
+from evaluator.results.result import Result
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge, make_job
 

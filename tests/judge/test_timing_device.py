@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.category import Category, Status
-from evaluator.evidence import TimingEvidence
 from evaluator.judge.bench import Bench
 from evaluator.judge.claims import LAUNCH_GAP_MS
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.timing import MIN_BLOCKS
-from evaluator.result import Result
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import TimingEvidence
+from evaluator.results.result import Result
 from tests.judge.conftest import make_job
 
 pytestmark = pytest.mark.gpu

@@ -24,7 +24,7 @@ from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import rounds, starter
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
-from evaluator.result import Result
+from evaluator.results.result import Result
 from evaluator.sandbox import Level, Zygote
 from evaluator.sandbox.probe import try_level
 from tests.judge.conftest import make_job, own_cpu

@@ -9,8 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from db.store import Store
-from evaluator.category import Category
-from evaluator.result import Result, now
+from evaluator.results.category import Category
+from evaluator.results.result import Result, now
 from tests.db.samples import environment, full_evidence, result
 from web.app import create_app
 

@@ -16,7 +16,7 @@ from db import DEFAULT_URL
 from db.leaderboard import leaderboard
 from db.store import Store
 from db.timeline import Timeline
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.web import chromium
 from tests.web.serving import served
 

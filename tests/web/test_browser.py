@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.command_line import RUN_S, Bench, submission
 from tests.db.samples import environment, full_evidence, result
 from tests.web import chromium

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from db.curves import Speedups
 from db.problems import BestTime, Record
-from evaluator.category import Category
-from evaluator.evidence import DeviceState
+from evaluator.results.category import Category
+from evaluator.results.evidence import DeviceState
 from tests.db.samples import full_evidence, result
 from web import charts
 

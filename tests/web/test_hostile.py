@@ -13,8 +13,8 @@ from sqlalchemy import insert
 from db.models import ForeignRow
 from db.rows import storable_text
 from db.store import Store
-from evaluator.category import Category
-from evaluator.result import now
+from evaluator.results.category import Category
+from evaluator.results.result import now
 from tests.db.samples import environment, full_evidence, result, sha256
 from tests.web.seen import Seen
 from web.app import HEADERS, POLICY, create_app

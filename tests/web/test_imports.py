@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from db.exchange import export_json
 from db.store import Entry, Store
 from db.upkeep import check
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.command_line import PROJECT
 from tests.db.samples import full_evidence, result
 from tests.web.conftest import ADDRESS, fill

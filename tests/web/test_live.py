@@ -11,7 +11,7 @@ from typing import IO, Any
 import pytest
 
 from db.store import Store
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.db.samples import result
 from tests.web.serving import served
 from web import live

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.evidence import LaunchRecord
 from evaluator.judge.launches import CAPACITY, LaunchTable
+from evaluator.results.evidence import LaunchRecord
 from evaluator.worker import interpreter
 from evaluator.worker.interpreter import Interpreter
 from evaluator.worker.launch_table import INTERPRETED

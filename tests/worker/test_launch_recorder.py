@@ -10,8 +10,8 @@ import pytest
 
 from evaluator.build.native import compile_native
 from evaluator.engine.warm import RECORDER
-from evaluator.evidence import KernelLimits, LaunchRecord
 from evaluator.judge.launches import LaunchTable
+from evaluator.results.evidence import KernelLimits, LaunchRecord
 
 RUNTIME = """
 typedef struct { unsigned x, y, z; } extent_t;

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(store: "Store", options: argparse.Namespace) -> int:
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
     from web.__main__ import listening
 
     try:
@@ -56,7 +56,7 @@ def _serve(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _token(store: "Store", options: argparse.Namespace) -> int:
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
     from web.service import tokens
 
     if options.action == "new":
@@ -80,7 +80,7 @@ def _say(text: str) -> None:
 
 
 def _refuse(text: str) -> int:
-    from evaluator.plain import plain_line
+    from evaluator.results.text import plain_line
 
     sys.stderr.write(plain_line(text) + "\n")
     return EXIT_USAGE

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evaluator.result import EVALUATOR_VERSION
+from evaluator.results.result import EVALUATOR_VERSION
 from web.service import calls, draining, tables
 from web.service.errors import add_handlers
 from web.service.models import DEFAULT_TIMEOUT_S, Batch, Poll, Submit

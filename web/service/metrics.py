@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from db.requests import Requests
-from evaluator.result import Result
+from evaluator.results.result import Result
 
 ON_DEVICE = ("construct", "rounds", "baseline", "timing", "shapes", "second_run", "sanitize")
 """Stages in which an evaluation has the device to itself."""

@@ -19,12 +19,12 @@ from db.error import StoreError
 from db.record import Entry
 from db.requests import Claim, LostClaimsError, Requests
 from db.store import Store
-from evaluator.category import Category
 from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine
 from evaluator.judge.bench import Job
 from evaluator.problem import ProblemError, ProblemFacts
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 from evaluator.sandbox import SandboxUnavailable
 from web.service.metrics import Metrics
 from web.service.models import Options

@@ -3,9 +3,9 @@
 import hashlib
 
 from db.requests import Claim
-from evaluator.category import CATEGORIES, Category
 from evaluator.engine.jobs import Wishes
-from evaluator.result import Result, now
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.result import Result, now
 from web.service.models import Options
 
 PREFIX = "service/"

@@ -25,7 +25,7 @@ from evaluator.engine.ray.seat import HostLostError, HostStartError, LiveHost, S
 from evaluator.engine.ray.work import Loss, Work
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.judge.bench import Job
-from evaluator.result import Result, now
+from evaluator.results.result import Result, now
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle

@@ -18,7 +18,6 @@ import ray
 from evaluator import devices
 from evaluator.build.cache import default_root
 from evaluator.build.native import NativeBuildError
-from evaluator.calibration import Calibration
 from evaluator.devices import Device, DeviceError, cpu_count
 from evaluator.engine.capacity import capacity, machine_bytes
 from evaluator.engine.local import LocalEngine
@@ -27,6 +26,7 @@ from evaluator.engine.ray.builds import BuildsElsewhere
 from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.judge.bench import Job
 from evaluator.problem import SHIPPED
+from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level, SandboxUnavailable
 from evaluator.sanitizer.tools import SanitizerMissingError, Wish, find
 

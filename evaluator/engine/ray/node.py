@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluator import devices
 from evaluator.devices import Device
-from evaluator.result import EVALUATOR_VERSION
+from evaluator.results.result import EVALUATOR_VERSION
 
 _CODE = ("evaluator/**/*.py", "evaluator/**/*.c", "evaluator/**/*.cu", "evaluator/**/*.h", "reference/*.py")
 

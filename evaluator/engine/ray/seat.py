@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from evaluator.category import Category
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.ray.host import HostFacts, Refusal, order_for
 from evaluator.judge.bench import Job
-from evaluator.result import Result
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle

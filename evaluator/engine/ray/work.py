@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from evaluator.category import CATEGORIES, Category
 from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
-from evaluator.evidence import Evidence
 from evaluator.judge.bench import Job
-from evaluator.result import Result, now
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.evidence import Evidence
+from evaluator.results.result import Result, now
 
 MAX_LOSSES = 3
 """Hosts that may be lost while they judge a submission, before it is judged no more."""

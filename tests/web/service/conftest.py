@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 from db.record import Entry
 from db.requests import Requests
 from db.store import Store
-from evaluator.category import Category
 from evaluator.devices import cpu
 from evaluator.problem import discover
+from evaluator.results.category import Category
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result
 from tests.web.service.process import Process

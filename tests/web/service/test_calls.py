@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.category import Category
+from evaluator.results.category import Category
 from tests.web.service.conftest import GOOD, Desk
 from web.service import calls, limits
 from web.service.models import Options

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
-from evaluator.category import Category
-from evaluator.evidence.record import Record
+from evaluator.results.category import Category
+from evaluator.results.evidence.record import Record
 
 
 class ErrorMap(Record):

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluator.category import CATEGORIES, Category, Status
-from evaluator.evidence import ErrorFigures, Evidence, RoundEvidence
-from evaluator.result import Result, now
+from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
+from evaluator.results.result import Result, now
 
 TIMES = {"runtime_ms": 1.0, "baseline_ms": 2.0, "speedup": 2.0}
 

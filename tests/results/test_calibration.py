@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from evaluator.calibration import Calibration, Ceiling
+from evaluator.results.calibration import Calibration, Ceiling
 
 MADE = Calibration(
     device_id="GPU-1",

@@ -1,4 +1,4 @@
-"""What one evaluation produces: the Result, with the evidence that it rests on (evaluator.evidence).
+"""What one evaluation produces: the Result, with the evidence that it rests on (evaluator.results.evidence).
 
 Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
 """
@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from evaluator.category import CATEGORIES, Category, Status
-from evaluator.evidence import Evidence, Record
+from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.evidence import Evidence, Record
 
 EVALUATOR_VERSION = "0.10.2"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from evaluator.evidence import Record
+from evaluator.results.evidence import Record
 
 COPY = "copy"
 """The ceiling on bytes; every other is on operations."""
@@ -31,7 +31,7 @@ class Calibration(Record):
     """A GPU's UUID, or `cpu`."""
     device_name: str
     driver: str | None = None
-    """As `evaluator.result.Environment.gpu_driver`; None on the CPU."""
+    """As `evaluator.results.result.Environment.gpu_driver`; None on the CPU."""
     torch: str
     measured_at: datetime
     repetitions: int = Field(ge=1)

@@ -4,14 +4,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from evaluator.evidence.build import BuildEvidence
-from evaluator.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
-from evaluator.evidence.ending import ExceptionEvidence, ExitEvidence
-from evaluator.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
-from evaluator.evidence.record import Record
-from evaluator.evidence.rounds import AblationEvidence, RoundEvidence, ShapeEvidence
-from evaluator.evidence.sanitizer import SanitizerEvidence
-from evaluator.evidence.timing import TimingEvidence, WrongTimedAnswer
+from evaluator.results.evidence.build import BuildEvidence
+from evaluator.results.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
+from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
+from evaluator.results.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
+from evaluator.results.evidence.record import Record
+from evaluator.results.evidence.rounds import AblationEvidence, RoundEvidence, ShapeEvidence
+from evaluator.results.evidence.sanitizer import SanitizerEvidence
+from evaluator.results.evidence.timing import TimingEvidence, WrongTimedAnswer
 
 
 class Evidence(Record):

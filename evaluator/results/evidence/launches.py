@@ -1,6 +1,6 @@
 """What was observed of launches of kernels."""
 
-from evaluator.evidence.record import Record
+from evaluator.results.evidence.record import Record
 
 
 class KernelLimits(Record):

@@ -1,6 +1,6 @@
 """What a category means, in words: `python pipeline.py --explain CATEGORY`, and the whole of docs/failures.md.
 
-    python -m evaluator.explanation > docs/failures.md
+    python -m evaluator.results.explanation > docs/failures.md
 
 Imports nothing but the table, so that asking takes no time.
 """
@@ -8,7 +8,7 @@ Imports nothing but the table, so that asking takes no time.
 import sys
 from difflib import get_close_matches
 
-from evaluator.category import CATEGORIES, SEVERITY, Category, Status
+from evaluator.results.category import CATEGORIES, SEVERITY, Category, Status
 
 STATUS_MEANINGS = {
     Status.CORRECT: "Right in every round. Only `ok` is ranked.",
@@ -21,7 +21,7 @@ STATUS_MEANINGS = {
 }
 _HEAD = """# What can go wrong, and what to do about it
 
-Generated from `evaluator/category.py`: `python -m evaluator.explanation > docs/failures.md`. One category at a time: `python pipeline.py
+Generated from `evaluator/results/category.py`: `python -m evaluator.results.explanation > docs/failures.md`. One category at a time: `python pipeline.py
 --explain CATEGORY`. A category is given only where its evidence was observed, and the evidence is stored: `python -m db show ID`.
 """
 _ORDER = """## When several apply

@@ -1,6 +1,6 @@
 """What compute-sanitizer said."""
 
-from evaluator.evidence.record import Record
+from evaluator.results.evidence.record import Record
 
 
 class SanitizerPlace(Record):

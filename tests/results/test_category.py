@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.category import CATEGORIES, Category, Status
+from evaluator.results.category import CATEGORIES, Category, Status
 
 NOTHING_TO_MEND = {Category.OK}
 

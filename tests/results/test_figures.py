@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.figures import light_text, percent, rate_text
+from evaluator.results.figures import light_text, percent, rate_text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import statistics
 
 from pydantic import Field
 
-from evaluator.category import Category
-from evaluator.evidence.record import Record
+from evaluator.results.category import Category
+from evaluator.results.evidence.record import Record
 
 DISTURBED_SHARE = 0.1
 """A baseline that was slower by more than this while the candidate lived counts as it is without."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from evaluator.evidence.record import Record
+from evaluator.results.evidence.record import Record
 
 
 class FloorEvidence(Record):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.evidence import TimingEvidence, TimingSide
+from evaluator.results.evidence import TimingEvidence, TimingSide
 
 
 def side(*samples_ms: float) -> TimingSide:

@@ -1,7 +1,7 @@
 """What was observed of builds."""
 
-from evaluator.category import Category
-from evaluator.evidence.record import Record
+from evaluator.results.category import Category
+from evaluator.results.evidence.record import Record
 
 
 class Diagnostic(Record):

@@ -1,6 +1,6 @@
 """How a submission came to an end before its answer."""
 
-from evaluator.evidence.record import Record
+from evaluator.results.evidence.record import Record
 
 
 class ExceptionEvidence(Record):

@@ -1,0 +1,48 @@
+"""What was observed of an evaluation: what its verdict rests on.
+
+Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
+"""
+
+from evaluator.results.evidence.build import BuildAttempt, BuildEvidence, Diagnostic
+from evaluator.results.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
+from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
+from evaluator.results.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
+from evaluator.results.evidence.record import Record
+from evaluator.results.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, ShapeEvidence, WrongElement
+from evaluator.results.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
+from evaluator.results.evidence.timing import DISTURBED_SHARE, OtherTiming, TimingEvidence, TimingSide, WrongTimedAnswer
+from evaluator.results.evidence.whole import Evidence
+
+__all__ = [
+    "DISTURBED_SHARE",
+    "AblationEvidence",
+    "BuildAttempt",
+    "BuildEvidence",
+    "ConditionsEvidence",
+    "DeviceState",
+    "Diagnostic",
+    "ErrorFigures",
+    "ErrorMap",
+    "Evidence",
+    "ExceptionEvidence",
+    "ExitEvidence",
+    "FaultEvidence",
+    "FloorEvidence",
+    "KernelLimits",
+    "KernelTimes",
+    "LaunchRecord",
+    "LightEvidence",
+    "OtherTiming",
+    "Record",
+    "RoundEvidence",
+    "SanitizerEvidence",
+    "SanitizerFinding",
+    "SanitizerPlace",
+    "SanitizerRun",
+    "ShapeEvidence",
+    "StarvingEvidence",
+    "TimingEvidence",
+    "TimingSide",
+    "WrongElement",
+    "WrongTimedAnswer",
+]
