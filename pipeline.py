@@ -47,7 +47,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     from evaluator.problem import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from evaluator.sanitizer.tools import SanitizerMissingError
-    from evaluator.submission import InputError
+    from evaluator.submission.submission import InputError
 
     # Names of files and messages of submissions may hold what the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     from db.store import Store
     from evaluator.engine.problems import ProblemReader
     from evaluator.problem import discover
-    from evaluator.submission import find
+    from evaluator.submission.submission import find
 
     check_options(options)
     known = discover(options.reference)

@@ -40,7 +40,7 @@ from benchmarks.variants import origins, variants, write
 from evaluator import devices
 from evaluator.build import Toolchain
 from evaluator.problem import discover, load
-from evaluator.submission import find
+from evaluator.submission.submission import find
 
 PARTS = ("seeds", "variants", "devices", "cpu")
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"

@@ -30,7 +30,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
     """The name of the problem that is meant by a name, a file or a number. Raises UsageError."""
-    from evaluator.attribution import Catalogue
+    from evaluator.submission.attribution import Catalogue
 
     catalogue = Catalogue(known)
     name = catalogue.named(problem)

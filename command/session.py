@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evaluator.engine.problems import ProblemReader
     from evaluator.judge.bench import Job
     from evaluator.results.result import Result
-    from evaluator.submission import Found, Submission
+    from evaluator.submission.submission import Found, Submission
 
 
 @dataclass

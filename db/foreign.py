@@ -19,7 +19,7 @@ from db.models import ForeignRow
 from db.rows import storable_text
 from db.store import Store
 from evaluator.kernelbench import KERNEL_FILE, ForeignVerdict, KernelBenchError, verdicts
-from evaluator.submission import shown
+from evaluator.submission.submission import shown
 
 KERNELBENCH = "kernelbench"
 _LOOKUP = 500

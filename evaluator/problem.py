@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
 from evaluator.results.result import OWN_PRECISION
-from evaluator.source import decode, parse
+from evaluator.submission.source import decode, parse
 
 if TYPE_CHECKING:
     import torch

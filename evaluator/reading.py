@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from evaluator.submission import Submission
+from evaluator.submission.submission import Submission
 
 READ_AHEAD = 1000
 READ_AHEAD_S = 0.5

@@ -94,8 +94,8 @@ def _new(options: argparse.Namespace) -> int:
 
 def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
     """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
-    from evaluator.attribution import Catalogue
     from evaluator.problem import ProblemError, discover, load
+    from evaluator.submission.attribution import Catalogue
     from reference._report import Broken
 
     known = discover(folders)

@@ -22,10 +22,10 @@ from db.store import Store
 from evaluator.declaration import Declaration
 from evaluator.judge.compare import FLOOR
 from evaluator.judge.distributions import DISTRIBUTIONS
-from evaluator.manifest import load_manifest
 from evaluator.problem import load
 from evaluator.results.category import CATEGORIES, Status
-from evaluator.source import examine
+from evaluator.submission.manifest import load_manifest
+from evaluator.submission.source import examine
 from tests.command_line import PROJECT
 from tests.db.samples import result
 from web.app import PARTS

@@ -9,10 +9,10 @@ import pytest
 import torch
 from pyarrow import parquet
 
-from evaluator.attribution import Catalogue
 from evaluator.judge.admission import check_case
 from evaluator.kernelbench import ForeignVerdict, KernelBenchError, unpacked, verdicts
 from evaluator.problem import ProblemError, discover, load
+from evaluator.submission.attribution import Catalogue
 
 CODE = '''
 import torch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evaluator.diagnosis import cpp
-from evaluator.source import parse
+from evaluator.submission.source import parse
 
 _QUOTES = re.compile(r"""^[rRbBuUfF]{0,2}(?P<quote>"{3}|'{3})""")
 _CPP = re.compile(r"__global__|#include\b|torch::|at::|PYBIND11_MODULE|extern \"C\"|data_ptr")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from evaluator.build.messages import errors, readable
 from evaluator.build.request import BuildRequest
 from evaluator.results.evidence import BuildEvidence, Diagnostic
-from evaluator.source import parse
+from evaluator.submission.source import parse
 
 MAX_CANDIDATES = 64
 """Lines of the same text that are compared with their neighbours."""

@@ -8,7 +8,7 @@ from evaluator.judge.bench import Job
 from evaluator.problem import ProblemFacts
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import Result, now
-from evaluator.submission import Submission
+from evaluator.submission.submission import Submission
 
 
 @dataclass(frozen=True)

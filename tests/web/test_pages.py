@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from db.foreign import import_kernelbench
 from db.store import Store
 from evaluator.results.category import Category
-from evaluator.submission import shown
+from evaluator.submission.submission import shown
 from tests.db.samples import full_evidence, result
 from tests.web.conftest import PROBLEM_SOURCE, fill, put
 from tests.web.seen import Seen

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from evaluator.declaration import PRECISIONS, PrecisionName
-from evaluator.source import MAX_CODE_BYTES
+from evaluator.submission.source import MAX_CODE_BYTES
 
 MAX_BATCH = 1000
 """Most submissions of one batch, and most ids of one poll."""

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from evaluator.engine.warm import start_judges_parent
-from evaluator.submission import Submission, of_text
+from evaluator.submission.submission import Submission, of_text
 
 READ_WITHIN_S = 120.0
 END_WITHIN_S = 5.0

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.manifest import load_manifest
-from evaluator.source import InputError
+from evaluator.submission.manifest import load_manifest
+from evaluator.submission.source import InputError
 
 MANIFEST = """\
 # of two kinds

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.results.category import Category
-from evaluator.source import MAX_CODE_BYTES, decode, defines_model_new, examine, parse
+from evaluator.submission.source import MAX_CODE_BYTES, decode, defines_model_new, examine, parse
 
 CLASS = "class ModelNew:\n    pass\n"
 

@@ -9,7 +9,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 
 from evaluator.results.category import Category
-from evaluator.source import CLASS_MODEL_NEW, Rejection, defines_model_new, examine, parse
+from evaluator.submission.source import CLASS_MODEL_NEW, Rejection, defines_model_new, examine, parse
 
 PYTHON_TAGS = frozenset({"", "python", "python3", "py", "py3", "pytorch"})
 """Tags of fences that are taken for Python even where what they hold does not parse."""

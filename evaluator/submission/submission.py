@@ -17,11 +17,11 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evaluator.attribution import Catalogue, Claims
-from evaluator.manifest import Manifest, Name, load_manifest
-from evaluator.response import MAX_RESPONSE_BYTES, Candidate, read_response
 from evaluator.results.category import Category
-from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejection, clean, decode, examine
+from evaluator.submission.attribution import Catalogue, Claims
+from evaluator.submission.manifest import Manifest, Name, load_manifest
+from evaluator.submission.response import MAX_RESPONSE_BYTES, Candidate, read_response
+from evaluator.submission.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError, Rejection, clean, decode, examine
 
 __all__ = ["SUFFIXES", "InputError", "Rejection", "Submission", "find", "of_text", "shown"]
 

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from evaluator.source import InputError, decode
+from evaluator.submission.source import InputError, decode
 
 MANIFEST_NAME = "manifest.toml"
 

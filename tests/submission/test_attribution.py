@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.attribution import Attribution, Catalogue, Claims
 from evaluator.results.category import Category
+from evaluator.submission.attribution import Attribution, Catalogue, Claims
 
 KNOWN = ("softmax", "leaky_relu", "23_Softmax")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from evaluator.results.category import Category
-from evaluator.source import Rejection
+from evaluator.submission.source import Rejection
 
 HEADER_LINES = 20
 """How far into a file or a code block a header comment may stand."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator.response import Response, read_response
 from evaluator.results.category import Category
+from evaluator.submission.response import Response, read_response
 
 CODE = "import torch\n\nclass ModelNew(torch.nn.Module):\n    pass\n"
 OTHER = "class ModelNew:\n    other = True\n"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator.response import MAX_RESPONSE_BYTES
 from evaluator.results.category import CATEGORIES, Category, Status
-from evaluator.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError
-from evaluator.submission import Submission, find
+from evaluator.submission.response import MAX_RESPONSE_BYTES
+from evaluator.submission.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError
+from evaluator.submission.submission import Submission, find
 
 CODE = "class ModelNew:\n    pass\n"
 OTHER = "class ModelNew:\n    other = True\n"
@@ -167,7 +167,7 @@ def test_a_folder_that_can_not_be_listed_is_one_rejected_submission(tmp_path: Pa
     write(tmp_path / "shut" / "a.py", CODE)
     (tmp_path / "shut").chmod(0)
     script = (
-        "import os, sys; from pathlib import Path; from evaluator.submission import find\n"
+        "import os, sys; from pathlib import Path; from evaluator.submission.submission import find\n"
         "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "print([s.rejection.category.value for s in find([Path(sys.argv[1])], problem='x', known=['x']) if s.rejection])\n"
     )
@@ -224,7 +224,7 @@ def test_nothing_is_run_and_torch_is_not_imported(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     path = write(tmp_path / "a.py", f"open({str(marker)!r}, 'w')\n" + CODE)
     script = (
-        "import sys; from pathlib import Path; from evaluator.submission import find; import evaluator.problem\n"
+        "import sys; from pathlib import Path; from evaluator.submission.submission import find; import evaluator.problem\n"
         "print(len(list(find([Path(sys.argv[1])]))), 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=True)
