@@ -44,7 +44,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     from evaluator.build.native import NativeBuildError
     from evaluator.devices import DeviceError
     from evaluator.engine.engine import EngineError
-    from evaluator.problem import ProblemError
+    from evaluator.problem.problem import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from evaluator.sanitizer.tools import SanitizerMissingError
     from evaluator.submission.submission import InputError
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     from command.session import Session
     from db.store import Store
     from evaluator.engine.problems import ProblemReader
-    from evaluator.problem import discover
+    from evaluator.problem.problem import discover
     from evaluator.submission.submission import find
 
     check_options(options)

@@ -32,7 +32,7 @@ from evaluator.judge.answer import tensors_of
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.inputs import fresh_seed
-from evaluator.problem import SHIPPED, ProblemCase, load
+from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.sandbox import Zygote
 
 DEFAULT = ("submissions/softmax/online.py",)

@@ -39,7 +39,7 @@ from benchmarks.stock_protocol import CALLS, Subject
 from benchmarks.variants import origins, variants, write
 from evaluator import devices
 from evaluator.build import Toolchain
-from evaluator.problem import discover, load
+from evaluator.problem.problem import discover, load
 from evaluator.submission.submission import find
 
 PARTS = ("seeds", "variants", "devices", "cpu")

@@ -25,7 +25,7 @@ from evaluator.judge.bursts import room_bytes
 from evaluator.judge.flush import Flush
 from evaluator.judge.memory import Memory
 from evaluator.judge.protocols import choose
-from evaluator.problem import load
+from evaluator.problem.problem import load
 
 TRUTH_CALLS = 30
 BESIDE_KERNELS = ("FillFunctor", "spin_kernel")

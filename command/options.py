@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from command import exits
 
 if TYPE_CHECKING:
-    from evaluator.declaration import PrecisionName
+    from evaluator.problem.declaration import PrecisionName
     from evaluator.sandbox import Level
     from evaluator.sanitizer.tools import Wish
 
@@ -118,7 +118,7 @@ def _positive(text: str) -> int:
 
 
 def _precision(text: str) -> "PrecisionName":
-    from evaluator.declaration import PRECISIONS
+    from evaluator.problem.declaration import PRECISIONS
 
     if text not in PRECISIONS:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(PRECISIONS)}")

@@ -18,7 +18,7 @@ from db.error import StoreError
 from db.models import ForeignRow
 from db.rows import storable_text
 from db.store import Store
-from evaluator.kernelbench import KERNEL_FILE, ForeignVerdict, KernelBenchError, verdicts
+from evaluator.problem.kernelbench import KERNEL_FILE, ForeignVerdict, KernelBenchError, verdicts
 from evaluator.submission.submission import shown
 
 KERNELBENCH = "kernelbench"

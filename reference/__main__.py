@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evaluator.devices import Device
-    from evaluator.problem import Problem
+    from evaluator.problem.problem import Problem
     from reference._report import Broken, Checked, Listed
 
 EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE = 0, 1, 2
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from evaluator.devices import DeviceError
-    from evaluator.problem import ProblemError
+    from evaluator.problem.problem import ProblemError
     from evaluator.results.text import plain_line
     from reference._creation import CreationError
 
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from evaluator.problem import SHIPPED
+    from evaluator.problem.problem import SHIPPED
     from reference._creation import create
 
     path = create(options.name, options.reference or SHIPPED)
@@ -94,7 +94,7 @@ def _new(options: argparse.Namespace) -> int:
 
 def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
     """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
-    from evaluator.problem import ProblemError, discover, load
+    from evaluator.problem.problem import ProblemError, discover, load
     from evaluator.submission.attribution import Catalogue
     from reference._report import Broken
 
@@ -124,9 +124,9 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
-    from evaluator.admissions import Admissions, Subject
     from evaluator.build.cache import default_root
-    from evaluator.declaration import PRECISIONS
+    from evaluator.problem.check_cache import Admissions, Subject
+    from evaluator.problem.declaration import PRECISIONS
     from reference._report import Listed
 
     precisions = dict.fromkeys((problem.declaration.dtype, *PRECISIONS.values()))
@@ -135,9 +135,9 @@ def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
 
 
 def _input_bytes(problem: "Problem") -> int | None:
-    from evaluator.declaration import DEFAULT_CASE
     from evaluator.judge.answer import tensors_of
-    from evaluator.problem import ProblemError
+    from evaluator.problem.declaration import DEFAULT_CASE
+    from evaluator.problem.problem import ProblemError
 
     try:
         return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))
@@ -157,11 +157,11 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     import torch
 
-    from evaluator.declaration import PRECISIONS
     from evaluator.devices import choose
     from evaluator.judge.admission import check_case
     from evaluator.judge.environment import apply_settings
     from evaluator.judge.fitness import keep
+    from evaluator.problem.declaration import PRECISIONS
     from reference._report import Broken, Checked
 
     device, _ = choose(options.device)

@@ -13,10 +13,10 @@ from rich.text import Text
 from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
-    from evaluator.admissions import Kept
-    from evaluator.declaration import Floor
     from evaluator.judge.admission import Admission
-    from evaluator.problem import Problem, ProblemError
+    from evaluator.problem.check_cache import Kept
+    from evaluator.problem.declaration import Floor
+    from evaluator.problem.problem import Problem, ProblemError
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from command import exits
 from command.options import parser
 from db.models import Base
 from db.store import Store
-from evaluator.declaration import Declaration
 from evaluator.judge.compare import FLOOR
 from evaluator.judge.distributions import DISTRIBUTIONS
-from evaluator.problem import load
+from evaluator.problem.declaration import Declaration
+from evaluator.problem.problem import load
 from evaluator.results.category import CATEGORIES, Status
 from evaluator.submission.manifest import load_manifest
 from evaluator.submission.source import examine

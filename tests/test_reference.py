@@ -7,7 +7,7 @@ import torch
 
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.rows import mapped
-from evaluator.problem import ProblemCase, discover, load
+from evaluator.problem.problem import ProblemCase, discover, load
 
 PROBLEMS = discover()
 Shapes = list[tuple[int, ...]]

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from db.foreign import foreign_history
 from db.show import evaluation_json
 from db.store import StoredEvaluation
-from evaluator.declaration import PRECISIONS
 from evaluator.diagnosis.feedback import Feedback, feedback
+from evaluator.problem.declaration import PRECISIONS
 from evaluator.results.category import CATEGORIES, CategoryInfo
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result

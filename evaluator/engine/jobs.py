@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.declaration import PrecisionName
 from evaluator.judge.bench import Job
-from evaluator.problem import ProblemFacts
+from evaluator.problem.declaration import PrecisionName
+from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import Result, now
 from evaluator.submission.submission import Submission

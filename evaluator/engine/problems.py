@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evaluator.declaration import PrecisionName
 from evaluator.engine.warm import start_judges_parent
-from evaluator.problem import Problem, ProblemError, ProblemFacts, load
+from evaluator.problem.declaration import PrecisionName
+from evaluator.problem.problem import Problem, ProblemError, ProblemFacts, load
 
 END_WITHIN_S = 5.0
 

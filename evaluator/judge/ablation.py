@@ -17,7 +17,7 @@ from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
 from evaluator.judge.rows import Sampler
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence, Evidence
 from evaluator.worker.protocol import ProtocolError

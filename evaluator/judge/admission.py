@@ -23,7 +23,7 @@ from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import plan_rounds
 from evaluator.judge.trivial import ANSWERS, Known, Part
-from evaluator.problem import ProblemCase, ProblemError
+from evaluator.problem.problem import ProblemCase, ProblemError
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import dtype_name
 

@@ -19,9 +19,9 @@ from evaluator.judge.light import find_light
 from evaluator.judge.oracle import Reference, ReferenceFailedError
 from evaluator.judge.rounds import Judgement
 from evaluator.judge.session import Worker, WorkerError
-from evaluator.problem import ProblemError
+from evaluator.problem.problem import ProblemError
+from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence
-from evaluator.shapes import Shape, other_shapes
 
 SHAPES_S = 30.0
 """After so long, no further shapes are tried, unless the verdict hangs on them: who is slow in one would be asked in no other."""

@@ -20,7 +20,7 @@ from evaluator.judge.runtime_compilers import interpreted
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame
 from evaluator.judge.timekeeper import Timekeeper
-from evaluator.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable

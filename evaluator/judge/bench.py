@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from evaluator.build.builder import Builder
-from evaluator.declaration import PrecisionName
 from evaluator.devices import Device
-from evaluator.problem import Problem, ProblemCase
+from evaluator.problem.declaration import PrecisionName
+from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.calibration import Calibration
 from evaluator.results.result import Environment
 from evaluator.sandbox import Limits, Zygote

@@ -6,7 +6,7 @@ from evaluator.diagnosis import Verdict
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench, Job, Report
 from evaluator.judge.protocols import alternative
-from evaluator.problem import ProblemError, load
+from evaluator.problem.problem import ProblemError, load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now

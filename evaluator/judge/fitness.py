@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import torch
 
-from evaluator.admissions import Admissions, Kept, Subject
 from evaluator.build.cache import default_root
 from evaluator.devices import Device
 from evaluator.judge.admission import Admission, check_case
-from evaluator.problem import SHIPPED, Problem, ProblemCase
+from evaluator.problem.check_cache import Admissions, Kept, Subject
+from evaluator.problem.problem import SHIPPED, Problem, ProblemCase
 
 EFFORTLESS = ("zeros", "ones", "mean", "copy of an input", "previous output")
 """Trivial answers that need no computation. Others, such as half precision, are short cuts that a tolerance is too wide for."""

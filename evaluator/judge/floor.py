@@ -3,7 +3,7 @@
     floor = max(bytes / bandwidth, operations / rate) / MARGIN
 
 Bytes are those of the answer, which have to be written, and those inputs and parameters that the problem declares to be needed
-(evaluator.declaration.Floor), each less what the L2 cache may hold: of what is read it may be there before the call, of what is written it
+(evaluator.problem.declaration.Floor), each less what the L2 cache may hold: of what is read it may be there before the call, of what is written it
 may not have left when the call ends. An answer that can be given as a view, of an input or of fewer elements than it has, counts as little.
 
 The bandwidth is that of copying, the rate that of 16-bit matrix products, the most that a general device has: a product in float32 takes
@@ -18,14 +18,14 @@ from typing import Any
 
 import torch
 
-from evaluator.declaration import Floor, numbers_in
-from evaluator.expression import value_of
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.memory import raw_bytes
 from evaluator.judge.oracle import Oracle
-from evaluator.problem import ProblemCase, ProblemError
+from evaluator.problem.declaration import Floor, numbers_in
+from evaluator.problem.expression import value_of
+from evaluator.problem.problem import ProblemCase, ProblemError
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import FloorEvidence
 

@@ -18,10 +18,10 @@ from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import MAX_SIZES, Judgement, Rounds
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.shortage import blame, tells_of_shortage
-from evaluator.problem import ProblemError
+from evaluator.problem.problem import ProblemError
+from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ShapeEvidence
-from evaluator.shapes import Shape
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import dtype_name
 

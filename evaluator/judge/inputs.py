@@ -9,7 +9,7 @@ import torch
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.memory import Allocation, Memory, describe, raw_bytes
 from evaluator.judge.session import Worker
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.worker import structure
 
 ALIGNMENT_BYTES = 512

@@ -13,7 +13,7 @@ from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, copying, jud
 from evaluator.judge.rows import Sampler
 from evaluator.judge.side import SPIN_S, Side
 from evaluator.judge.turns import Answer, Turns
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
 

@@ -24,7 +24,7 @@ from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes, formats
 from evaluator.judge.floor import work_of
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import LightEvidence
 from evaluator.worker.structure import dtype_name

@@ -20,7 +20,7 @@ from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rows import Sample, mapped
 from evaluator.judge.session import Worker
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, RoundEvidence
 

@@ -15,14 +15,14 @@ import torch
 
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.request import BuildRequest
-from evaluator.declaration import SMALL_CASE
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.inputs import InputSet, construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
-from evaluator.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.declaration import SMALL_CASE
+from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Exit, Program, SandboxUnavailable

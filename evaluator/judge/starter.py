@@ -13,8 +13,8 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.runtime_compilers import is_installed
 from evaluator.judge.session import Recorded, Worker, WorkerError
+from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
-from evaluator.shapes import Shape
 from evaluator.worker import structure
 
 WORKER_ENTRY = "evaluator.worker.main:main"

@@ -30,7 +30,7 @@ from evaluator.judge.session import Worker
 from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import WarmUp, warm_up
 from evaluator.judge.turns import Answer, Turns
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import is_slower
 from evaluator.sandbox.affinity import kept_to

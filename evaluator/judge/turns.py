@@ -18,7 +18,7 @@ from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.protocols import Protocol
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.side import Side, UnrecordableError
-from evaluator.problem import ProblemCase
+from evaluator.problem.problem import ProblemCase
 from evaluator.worker.protocol import ProtocolError
 
 MAX_SETS = 16

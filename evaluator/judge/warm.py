@@ -9,7 +9,6 @@ from contextlib import nullcontext
 
 import torch
 
-from evaluator.declaration import SMALL_CASE
 from evaluator.judge import fused
 from evaluator.judge.answer import form_of, tensors_of
 from evaluator.judge.distributions import changed
@@ -17,7 +16,8 @@ from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.lock import starting
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import judge_values, plan_rounds, synchronize
-from evaluator.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.declaration import SMALL_CASE
+from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from evaluator.build import Builder, BuildRequest, Cache, Toolchain
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 from evaluator.worker.extension import BuildReply, Extensions
 
 

@@ -20,7 +20,7 @@ from evaluator.engine.options import EngineOptions
 from evaluator.engine.turnstile import Turnstile
 from evaluator.judge.bench import Job
 from evaluator.judge.lock import DeviceLock
-from evaluator.problem import SHIPPED
+from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from tests.engine.contract import (  # noqa: F401 - tests of every engine

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from evaluator.engine.problems import ProblemReader
-from evaluator.problem import ProblemError, discover, load
+from evaluator.problem.problem import ProblemError, discover, load
 
 SOUND = """\
 import torch

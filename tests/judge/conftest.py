@@ -17,7 +17,7 @@ from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
-from evaluator.problem import SHIPPED
+from evaluator.problem.problem import SHIPPED
 from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
 

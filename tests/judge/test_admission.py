@@ -8,7 +8,7 @@ import torch
 from evaluator.judge.admission import Admission, check_case
 from evaluator.judge.compare import Comparison, Piece, is_exact
 from evaluator.judge.trivial import ANSWERS, Known
-from evaluator.problem import discover, load
+from evaluator.problem.problem import discover, load
 
 CPU = torch.device("cpu")
 HONEST = Path(__file__).parents[1] / "honest" / "problems"

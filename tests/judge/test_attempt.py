@@ -5,7 +5,7 @@ import torch
 
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import StarvingEvidence
 from tests.judge.conftest import make_job

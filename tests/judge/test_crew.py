@@ -11,7 +11,7 @@ from evaluator.judge.bench import Bench, Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Exit
 from tests.judge.conftest import make_job

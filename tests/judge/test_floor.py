@@ -14,7 +14,7 @@ from evaluator.judge.floor import MARGIN, Speed, Work, calibrated_speed, faster,
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
-from evaluator.problem import ProblemCase, ProblemError, discover, load
+from evaluator.problem.problem import ProblemCase, ProblemError, discover, load
 from evaluator.results.calibration import Calibration, Ceiling
 from evaluator.results.category import Category
 from evaluator.results.evidence import FloorEvidence

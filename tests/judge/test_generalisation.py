@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.admissions import Admissions, Kept, Subject
 from evaluator.devices import cpu
 from evaluator.diagnosis import diagnose
 from evaluator.judge.fitness import effortless_answers
-from evaluator.problem import load
+from evaluator.problem.check_cache import Admissions, Kept, Subject
+from evaluator.problem.problem import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from tests.judge.conftest import Judge

@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.declaration import PrecisionName
 from evaluator.judge.admission import check_case
 from evaluator.judge.compare import FLOOR, UNINFORMATIVE_FACTOR, bound_of
 from evaluator.judge.distributions import DISTRIBUTIONS, changed
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import judge_values
 from evaluator.judge.trivial import NARROWER
-from evaluator.problem import Problem, ProblemCase, discover, load
+from evaluator.problem.declaration import PrecisionName
+from evaluator.problem.problem import Problem, ProblemCase, discover, load
 
 CPU = torch.device("cpu")
 INNER = {

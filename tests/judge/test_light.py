@@ -12,7 +12,7 @@ from evaluator.judge.ceilings import best_s
 from evaluator.judge.light import Demand, Reached, demand_of, find_light, light_evidence
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
-from evaluator.problem import ProblemCase, discover, load
+from evaluator.problem.problem import ProblemCase, discover, load
 from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import LightEvidence
 from tests.judge.conftest import Judge

@@ -10,7 +10,7 @@ from evaluator.judge import rows as module
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import judge_values
 from evaluator.judge.rows import BLOCKS, Sample, Sampler, common_rows
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 
 
 def test_rows_are_drawn_anew_in_blocks_and_any_row_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

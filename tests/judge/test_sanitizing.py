@@ -19,7 +19,7 @@ from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge.bench import Bench
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.sanitizing import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Limits, Zygote

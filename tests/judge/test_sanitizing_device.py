@@ -17,7 +17,7 @@ from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizing
 from evaluator.judge.bench import Bench
 from evaluator.judge.lock import DeviceLock
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Zygote
 from evaluator.sandbox.probe import try_level

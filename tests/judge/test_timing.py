@@ -17,7 +17,7 @@ from evaluator.judge.session import claimed_ms
 from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.judge.timing import LEAST_CALLS
-from evaluator.problem import SHIPPED
+from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
 from evaluator.results.result import Result

@@ -7,7 +7,7 @@ import torch
 
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.warm import warm
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 
 CPU = torch.device("cpu")
 ONLY_FULL = """

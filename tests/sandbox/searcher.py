@@ -33,7 +33,14 @@ SMALL_BYTES = 1 << 16
 MOST_FINDINGS = 40
 LOOK_S = 20.0
 JUDGES = re.compile(r"(evaluator\.(?!(sandbox|worker)\b)|reference\b|db\b|pipeline\b|_assay_problem).*")
-PROJECT = ("reference/softmax.py", "evaluator/judge/oracle.py", "evaluator/problem.py", "db/store.py", "tests/shipped.py", "assay.db")
+PROJECT = (
+    "reference/softmax.py",
+    "evaluator/judge/oracle.py",
+    "evaluator/problem/problem.py",
+    "db/store.py",
+    "tests/shipped.py",
+    "assay.db",
+)
 EXPECTED_DESCRIPTORS = ("/dev/null", "/memfd:tensor (deleted)", f"/proc/{os.getpid()}/fd")
 """Beside the channel and its output; the judge's memory for inputs and outputs is meant for it."""
 NOT_LOOKED_INTO = ("/proc", "/sys", "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", sys.prefix, sys.base_prefix)

@@ -13,7 +13,7 @@ from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.sanitizing import TOOL_S, Conversation, LineBuilds, Sanitizing
-from evaluator.problem import SHIPPED, load
+from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox import Zygote
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Tool, Wish, find

@@ -224,7 +224,7 @@ def test_nothing_is_run_and_torch_is_not_imported(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     path = write(tmp_path / "a.py", f"open({str(marker)!r}, 'w')\n" + CODE)
     script = (
-        "import sys; from pathlib import Path; from evaluator.submission.submission import find; import evaluator.problem\n"
+        "import sys; from pathlib import Path; from evaluator.submission.submission import find; import evaluator.problem.problem\n"
         "print(len(list(find([Path(sys.argv[1])]))), 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=True)

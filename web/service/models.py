@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from evaluator.declaration import PRECISIONS, PrecisionName
+from evaluator.problem.declaration import PRECISIONS, PrecisionName
 from evaluator.submission.source import MAX_CODE_BYTES
 
 MAX_BATCH = 1000

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from evaluator.declaration import PrecisionName
 from evaluator.devices import Device
 from evaluator.engine.problems import ProblemReader
 from evaluator.judge.protocols import UnknownProtocolError, choose
-from evaluator.problem import ProblemError, ProblemFacts
+from evaluator.problem.declaration import PrecisionName
+from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.submission.attribution import Catalogue
 from evaluator.submission.source import clean
 from web.service.errors import RefusedError

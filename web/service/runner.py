@@ -22,7 +22,7 @@ from db.store import Store
 from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine
 from evaluator.judge.bench import Job
-from evaluator.problem import ProblemError, ProblemFacts
+from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import SandboxUnavailable

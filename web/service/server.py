@@ -17,7 +17,7 @@ from evaluator.build.cache import default_root
 from evaluator.devices import choose_all
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import of_this_machine
-from evaluator.problem import discover
+from evaluator.problem.problem import discover
 from web.service.app import create_app
 from web.service.metrics import Metrics
 from web.service.options import level_of

@@ -25,7 +25,7 @@ from evaluator.engine.options import EngineOptions
 from evaluator.engine.ray.builds import BuildsElsewhere
 from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.judge.bench import Job
-from evaluator.problem import SHIPPED
+from evaluator.problem.problem import SHIPPED
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level, SandboxUnavailable
 from evaluator.sanitizer.tools import SanitizerMissingError, Wish, find

@@ -13,7 +13,7 @@ from db.record import Entry
 from db.requests import Requests
 from db.store import Store
 from evaluator.devices import cpu
-from evaluator.problem import discover
+from evaluator.problem.problem import discover
 from evaluator.results.category import Category
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result

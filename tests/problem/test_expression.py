@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.expression import ExpressionError, names_in, value_of
+from evaluator.problem.expression import ExpressionError, names_in, value_of
 
 NUMBERS = {"rows": 3, "columns": 5, "scale": 0.5}
 

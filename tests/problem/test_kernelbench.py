@@ -10,8 +10,8 @@ import torch
 from pyarrow import parquet
 
 from evaluator.judge.admission import check_case
-from evaluator.kernelbench import ForeignVerdict, KernelBenchError, unpacked, verdicts
-from evaluator.problem import ProblemError, discover, load
+from evaluator.problem.kernelbench import ForeignVerdict, KernelBenchError, unpacked, verdicts
+from evaluator.problem.problem import ProblemError, discover, load
 from evaluator.submission.attribution import Catalogue
 
 CODE = '''

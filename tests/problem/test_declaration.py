@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.declaration import Declaration, DeclarationError, declare
+from evaluator.problem.declaration import Declaration, DeclarationError, declare
 
 
 def declared(source: str) -> Declaration:

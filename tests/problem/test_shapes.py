@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.problem import SHIPPED, load
-from evaluator.shapes import Shape, another_batch, odd, other_shapes, three_quarters
+from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.shapes import Shape, another_batch, odd, other_shapes, three_quarters
 from tests.test_kernelbench import CODE
 
 COMPUTED = """

@@ -11,7 +11,7 @@ import numpy
 import pytest
 import torch
 
-from evaluator.problem import SHIPPED, Problem, ProblemError, discover, load
+from evaluator.problem.problem import SHIPPED, Problem, ProblemError, discover, load
 
 PLAIN = """\
 import torch
@@ -223,7 +223,7 @@ def test_a_problem_file_may_define_dataclasses(tmp_path: Path) -> None:
 
 
 def test_importing_the_module_and_discovery_leave_torch_alone() -> None:
-    script = "import sys; from evaluator.problem import discover; print(len(discover()), 'torch' in sys.modules)"
+    script = "import sys; from evaluator.problem.problem import discover; print(len(discover()), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == [str(len(discover())), "False"]
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
-from evaluator.expression import ExpressionError, names_in, value_of
+from evaluator.problem.expression import ExpressionError, names_in, value_of
 
 DECLARATION_NAME = "ASSAY"
 DEFAULT_CASE = "full"

@@ -1,7 +1,7 @@
 """Reference problems: trusted Python files in the KernelBench form, each with one or more cases.
 
 A problem's file defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()` over module-level constants; what else it may
-declare is in `evaluator.declaration`. Importing this module does not import torch; using a problem does.
+declare is in `evaluator.problem.declaration`. Importing this module does not import torch; using a problem does.
 """
 
 import ast
@@ -19,7 +19,7 @@ from threading import RLock
 from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from evaluator.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
+from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
 from evaluator.results.result import OWN_PRECISION
 from evaluator.submission.source import decode, parse
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from evaluator.worker.procedure import Procedure
 
-SHIPPED = Path(__file__).resolve().parent.parent / "reference"
+SHIPPED = Path(__file__).resolve().parents[2] / "reference"
 """The problems that come with the program."""
 
 _REQUIRED = ("Model", "get_inputs", "get_init_inputs")
@@ -48,7 +48,7 @@ def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
 
     A name is a file's stem; files that begin with `_` or a dot are left out. Besides folders of problem files, `dirs` may have folders of
-    such folders named `level1`, `level2`, …, and files of KernelBench's rows (`evaluator.kernelbench`). Raises ProblemError where a
+    such folders named `level1`, `level2`, …, and files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises ProblemError where a
     folder can't be listed or holds no problem, or where two of `dirs` have the same name.
     """
     given: dict[str, Path] = {}
@@ -62,7 +62,7 @@ def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
 
 def _folders(given: Path) -> list[Path]:
     """The folders of problem files that are meant by what was given."""
-    from evaluator.kernelbench import LEVEL, ROW_SUFFIXES, KernelBenchError, unpacked
+    from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, KernelBenchError, unpacked
 
     if given.is_file() and given.suffix.lower() in ROW_SUFFIXES:
         from evaluator.build.cache import default_root

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from evaluator.admissions import FOLDER, Admissions, Kept, Subject
+from evaluator.problem.check_cache import FOLDER, Admissions, Kept, Subject
 
 SUBJECT = Subject("0" * 64, "small", "A processor", None)
 

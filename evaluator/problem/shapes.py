@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from evaluator.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 from evaluator.worker.procedure import tensors
 
 MAX_SIZES = 16
