@@ -15,11 +15,11 @@ from evaluator.build.cache import Cache, Entry
 from evaluator.build.commands import Plan, plan
 from evaluator.build.diagnostics import categorise, first_fault
 from evaluator.build.execution import Execution, Ran, read_object
-from evaluator.build.fast import FastWay
+from evaluator.build.fast.compile import FastWay
+from evaluator.build.fast.prepared import Preparations
 from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
 from evaluator.build.messages import parse
-from evaluator.build.prepared import Preparations
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner, plain_runner
 from evaluator.build.slots import Slots

@@ -57,7 +57,7 @@ class Cache:
 
     @property
     def headers(self) -> Path:
-        """Folder of what `evaluator.build.prepared` keeps: in it a folder for each toolchain, in that one for each thing made."""
+        """Folder of what `evaluator.build.fast.prepared` keeps: in it a folder for each toolchain, in that one for each thing made."""
         return self.root / "headers"
 
     def load(self, key: str) -> Entry | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator.build.commands import Command, Plan, Step
-from evaluator.build.fast import FastWay
+from evaluator.build.fast.compile import FastWay
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.slots import Slots

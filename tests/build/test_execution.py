@@ -12,7 +12,7 @@ from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
 from evaluator.build.commands import plan
 from evaluator.build.execution import KEEP_GARBAGE, Execution
-from evaluator.build.fast import _DECLARES_ONLY, CPP_SUFFIXES
+from evaluator.build.fast.compile import _DECLARES_ONLY, CPP_SUFFIXES
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Compiler, Toolchain

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.build.builder import work_folder
 from evaluator.build.cache import Cache
-from evaluator.build.prepared import Preparations
+from evaluator.build.fast.prepared import Preparations
 from evaluator.build.runner import CommandResult, plain_runner
 from evaluator.build.toolchain import Compiler, Toolchain
 from tests.build.conftest import FLAGS

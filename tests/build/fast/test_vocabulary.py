@@ -1,9 +1,9 @@
 import pytest
 
-from evaluator.build.lean_headers import PARTS, HeaderCutter
+from evaluator.build.fast.lean_headers import PARTS, HeaderCutter
+from evaluator.build.fast.vocabulary import NEVER, Preprocessed, Vocabulary, compare, read_files, read_preprocessed, relative_to
+from evaluator.build.fast.words import read_words
 from evaluator.build.toolchain import Toolchain
-from evaluator.build.vocabulary import NEVER, Preprocessed, Vocabulary, compare, read_files, read_preprocessed, relative_to
-from evaluator.build.words import read_words
 
 TEXT = """# 1 "ATen/A.h" 1 3
 #define CHECKED(x) (x)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from evaluator.build.number_types import without_conversions
-from evaluator.build.words import Words
+from evaluator.build.fast.number_types import without_conversions
+from evaluator.build.fast.words import Words
 
 _METHOD = re.compile(
     r"^(?://[^\n]*\n)?inline [^\n(]*? Tensor::(?P<name>\w+)\([^\n]*\{\n +return at::_ops::(?P<operator>\w+)::call\([^\n]*\n\}\n",

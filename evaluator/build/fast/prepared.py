@@ -18,13 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.build import lean_headers, number_types, vocabulary
 from evaluator.build.cache import Cache
 from evaluator.build.commands import cpp_flags, header_flags
-from evaluator.build.lean_headers import BINDING_HEADER, PARTS, HeaderCutter, UnknownHeadersError
+from evaluator.build.fast import lean_headers, number_types, vocabulary
+from evaluator.build.fast.lean_headers import BINDING_HEADER, PARTS, HeaderCutter, UnknownHeadersError
+from evaluator.build.fast.vocabulary import Vocabulary, compare, read_files, read_preprocessed, relative_to
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
-from evaluator.build.vocabulary import Vocabulary, compare, read_files, read_preprocessed, relative_to
 
 RunIn = Callable[[tuple[str, ...], Path], CommandResult]
 """Runs a command in a folder. Raises OSError where it can't."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.build.commands import Command, Step
-from evaluator.build.lean_headers import SourceHeaders, UnknownHeadersError
-from evaluator.build.passes import read_dryrun, script
-from evaluator.build.prepared import Preparations, Prepared, RunIn
+from evaluator.build.fast.lean_headers import SourceHeaders, UnknownHeadersError
+from evaluator.build.fast.passes import read_dryrun, script
+from evaluator.build.fast.prepared import Preparations, Prepared, RunIn
+from evaluator.build.fast.words import read_words
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.runner import CommandResult
-from evaluator.build.words import read_words
 
 Run = Callable[[tuple[str, ...]], CommandResult]
 """Runs a command in the folder of the build."""

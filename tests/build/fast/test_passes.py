@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.passes import Passes, read_dryrun, script
+from evaluator.build.fast.passes import Passes, read_dryrun, script
 from evaluator.build.toolchain import Toolchain
 from tests.build.conftest import DATA
 

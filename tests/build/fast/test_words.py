@@ -1,6 +1,6 @@
 import pytest
 
-from evaluator.build.words import read_words
+from evaluator.build.fast.words import read_words
 
 
 def test_comments_and_literals_hold_no_words() -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict
 
-from evaluator.build.lean_headers import PART_OF_WORD, PARTS, HeaderCutter, SourceHeaders
-from evaluator.build.number_types import unnamed
-from evaluator.build.words import Words
+from evaluator.build.fast.lean_headers import PART_OF_WORD, PARTS, HeaderCutter, SourceHeaders
+from evaluator.build.fast.number_types import unnamed
+from evaluator.build.fast.words import Words
 
 NEVER = -1
 """In place of the number of a part: no part declares it."""

@@ -7,7 +7,7 @@ of the text that its passes read. The types themselves stay, since signatures of
 import re
 from collections.abc import Callable, Iterable
 
-from evaluator.build.words import Words
+from evaluator.build.fast.words import Words
 
 FILES = tuple(
     f"{folder}/{name}.h"

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.lean_headers import PARTS, HeaderCutter, UnknownHeadersError
+from evaluator.build.fast.lean_headers import PARTS, HeaderCutter, UnknownHeadersError
+from evaluator.build.fast.words import Words, read_words
 from evaluator.build.toolchain import Toolchain
-from evaluator.build.words import Words, read_words
 
 
 @pytest.fixture(scope="module")

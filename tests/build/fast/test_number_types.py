@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import header_flags
-from evaluator.build.lean_headers import HeaderCutter, SourceHeaders
-from evaluator.build.number_types import unnamed, without_conversions
+from evaluator.build.fast.lean_headers import HeaderCutter, SourceHeaders
+from evaluator.build.fast.number_types import unnamed, without_conversions
+from evaluator.build.fast.vocabulary import Vocabulary
+from evaluator.build.fast.words import read_words
 from evaluator.build.toolchain import Toolchain
-from evaluator.build.vocabulary import Vocabulary
-from evaluator.build.words import read_words
 
 KERNEL = """#include <torch/extension.h>
 __global__ void twice(const float4* x, float4* y) { y[threadIdx.x].x = x[threadIdx.x].x * 2; }

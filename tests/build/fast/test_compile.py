@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from evaluator.build.commands import Command, plan
-from evaluator.build.fast import MAX_READ_CHARS, FastResult, FastWay
-from evaluator.build.lean_headers import HeaderCutter
-from evaluator.build.prepared import Prepared, RunIn
+from evaluator.build.fast.compile import MAX_READ_CHARS, FastResult, FastWay
+from evaluator.build.fast.lean_headers import HeaderCutter
+from evaluator.build.fast.prepared import Prepared, RunIn
+from evaluator.build.fast.vocabulary import Vocabulary
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
-from evaluator.build.vocabulary import Vocabulary
 from tests.build.conftest import DATA
 
 EXTENSION = "#include <torch/extension.h>\n"
