@@ -34,7 +34,7 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.judge.session import Recorded, Worker
 from evaluator.judge.starter import WORKER_ENTRY
 from evaluator.sandbox import Program, Zygote
-from evaluator.sandbox.child import FIRST_DESCRIPTOR
+from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR
 from evaluator.sandbox.view import PROJECT_ROOT
 
 TARGET_S = 0.5

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox.tree import descendants
+from evaluator.sandbox.resources.process_tree import descendants
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
 SUBMISSIONS = 12

@@ -51,7 +51,7 @@ MAX_STDERR_LINE_CHARS = 2000
 """What is read of a line on standard error, which a submission writes: patterns take time that grows with the square of it."""
 
 VIOLATION_SIGNAL = "SIGSYS"
-"""What ends a worker that makes a system call of `evaluator.sandbox.seccomp.DEADLY`."""
+"""What ends a worker that makes a system call of `evaluator.sandbox.levels.seccomp.DEADLY`."""
 JUDGES_OWN = ("reference", "db", "pipeline")
 """Top-level modules of the judge's that no worker has; a fourth, `evaluator`, is there in part."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evaluator.sandbox.affinity import cores_of
-from evaluator.sandbox.tree import Lineage, parent
+from evaluator.sandbox.resources.process_tree import Lineage, parent
 
 _CPUCLOCK_SCHED = 2
 LOOK_EVERY_S = 0.0005

@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator
 
 from evaluator.judge.presence import judging
-from evaluator.sandbox.tree import parent
+from evaluator.sandbox.resources.process_tree import parent
 
 
 class Neighbours:

@@ -8,8 +8,8 @@
 
 from evaluator.sandbox.client import Zygote
 from evaluator.sandbox.confined import Confined
+from evaluator.sandbox.level_choice import Report, Trial, best_level, probe
 from evaluator.sandbox.limits import Limits
-from evaluator.sandbox.probe import Report, Trial, best_level, probe
 from evaluator.sandbox.program import Exit, Level, Program, SandboxUnavailable
 
 __all__ = ["Confined", "Exit", "Level", "Limits", "Program", "Report", "SandboxUnavailable", "Trial", "Zygote", "best_level", "probe"]

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from evaluator.sandbox.probe import Report, probe
+from evaluator.sandbox.level_choice import Report, probe
 
 
 def _text(report: Report) -> str:

@@ -64,7 +64,7 @@ class Zygote:
         """As `start`, but returns while it still imports: `await_ready` comes before anything else but `close`."""
         if level is None:
             # Here, because the probe itself starts zygotes.
-            from evaluator.sandbox.probe import best_level
+            from evaluator.sandbox.level_choice import best_level
 
             level = best_level()
             if level is None:

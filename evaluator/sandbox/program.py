@@ -48,7 +48,7 @@ class Program:
     limits: Limits = field(default_factory=Limits)
     lax: bool = False
     """At level `landlock`: whether its sockets may reach an address, and all of /proc be read, as a tool needs that talks to its own child.
-    A tool that runs untrusted code has that code's process give both up first (`evaluator.sandbox.strict`)."""
+    A tool that runs untrusted code has that code's process give both up first (`evaluator.sandbox.levels.strict`)."""
     cores: tuple[int, ...] = ()
     """The cores that all its threads run on, which it can't change where there is a system call filter; empty for those of the zygote."""
     preload: str | None = None

@@ -17,11 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from evaluator.sandbox import bubblewrap, child, disk, landlock, limits, linux, namespaces, rules, tree, view
+from evaluator.sandbox import limits, linux, view
 from evaluator.sandbox.affinity import kept_to
-from evaluator.sandbox.cgroup import Group, Parents
-from evaluator.sandbox.place import WRITERS, Place, claimed_user, prepared
+from evaluator.sandbox.levels import bubblewrap, child, landlock, landlock_rules, namespaces
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
+from evaluator.sandbox.resources import disk, process_tree
+from evaluator.sandbox.resources.cgroup import Group, Parents
+from evaluator.sandbox.resources.resources import WRITERS, Place, claimed_user, prepared
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
@@ -133,7 +135,7 @@ def _start(request: Request, level: Level, place: Place, entrances: list[int], r
         processes=_process_limit(level, program),
         groups=(WRITERS,) if program.writable else (),
         home=place.home,
-        rules=tuple(rules.for_view(entries, place.home, lax=program.lax)) if level is Level.LANDLOCK else (),
+        rules=tuple(landlock_rules.for_view(entries, place.home, lax=program.lax)) if level is Level.LANDLOCK else (),
         reaching_sockets=program.lax or level is not Level.LANDLOCK,
     )
     if level is Level.NAMESPACES:
@@ -213,7 +215,7 @@ def _watch(state: _State, pid: int, request: Request, place: Place, wake: int) -
             poller.unregister(request.control)
         if not enforced and not state.memory_exceeded:
             # Ours are all that lost their parent, too.
-            used = 0 if group.memory else tree.resident_bytes(os.getpid())
+            used = 0 if group.memory else process_tree.resident_bytes(os.getpid())
             state.memory_exceeded = group.memory_exceeded() or used > allowed.memory_bytes
         if directory is not None and state.status is None and not state.ended_by_us:
             state.disk_exceeded = directory.exceeded(os.getpid())
@@ -237,7 +239,7 @@ def _reap(pid: int) -> int | None:
 def _sweep(group: Group, user: int | None) -> None:
     """Kill all that the program left; what lost its parent has become ours."""
     deadline = time.monotonic() + _SWEEP_S
-    while (left := tree.descendants(os.getpid())) and time.monotonic() < deadline:
+    while (left := process_tree.descendants(os.getpid())) and time.monotonic() < deadline:
         group.kill()
         if user is not None:
             _kill_all_of(user)

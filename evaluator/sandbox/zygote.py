@@ -19,8 +19,8 @@ import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
-from evaluator.sandbox import cgroup
 from evaluator.sandbox.program import Level, Program
+from evaluator.sandbox.resources import cgroup
 from evaluator.sandbox.supervisor import Request, supervise
 
 _LOG = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from evaluator.sandbox.strict import give_up
+from evaluator.sandbox.levels.strict import give_up
 
 
 def main(channel: int, remains: int, log: int) -> int:

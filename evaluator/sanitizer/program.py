@@ -16,8 +16,8 @@ from pathlib import Path
 
 from evaluator.build.memory_file import sealed_copy
 from evaluator.sandbox import Level, Limits, Program
-from evaluator.sandbox.child import FIRST_DESCRIPTOR
-from evaluator.sandbox.strict import remaining
+from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR
+from evaluator.sandbox.levels.strict import remaining
 from evaluator.sandbox.view import PROJECT_ROOT
 from evaluator.sanitizer.tools import Sanitizer, Tool
 

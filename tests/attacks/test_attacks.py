@@ -12,7 +12,7 @@ import pytest
 
 from evaluator.results.category import Category
 from evaluator.sandbox import Level
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 from tests.attacks.attack import ROOT, Attack, corpus, is_there, remove
 
 ATTACKS = corpus()

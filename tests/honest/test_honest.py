@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evaluator.sandbox import Level
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

@@ -23,7 +23,7 @@ from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Limits, Zygote
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
 from tests.judge.conftest import Judge, make_job, own_cpu
 

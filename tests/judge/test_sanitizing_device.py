@@ -20,7 +20,7 @@ from evaluator.judge.lock import DeviceLock
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Zygote
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, find
 from tests.command_line import PROJECT

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator.sandbox import Exit, Level, Limits, Program, Zygote
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 
 ENTRIES = "tests.sandbox.entries"
 CONFINED = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)

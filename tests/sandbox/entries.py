@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluator.sandbox.strict import give_up
+from evaluator.sandbox.levels.strict import give_up
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 IMPORTED_IN = os.getpid()

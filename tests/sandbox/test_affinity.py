@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from evaluator.sandbox import Exit, Program, SandboxUnavailable, Zygote, seccomp
+from evaluator.sandbox import Exit, Program, SandboxUnavailable, Zygote
 from evaluator.sandbox.affinity import cores_of, kept_to
+from evaluator.sandbox.levels import seccomp
 from tests.sandbox.conftest import Runner, runner
 
 ALL = sorted(os.sched_getaffinity(0))

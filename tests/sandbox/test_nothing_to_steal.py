@@ -26,7 +26,7 @@ from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
 from evaluator.results.result import Result
 from evaluator.sandbox import Level, Zygote
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 from tests.judge.conftest import make_job, own_cpu
 from tests.sandbox.conftest import CONFINED
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluator.sandbox import Level
-from evaluator.sandbox.probe import try_level
+from evaluator.sandbox.level_choice import try_level
 from tests.shipped import ROOT, Key, expectations
 
 COMPILED_ON_CPU = {

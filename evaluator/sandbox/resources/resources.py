@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.sandbox.cgroup import Group, Parents
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
+from evaluator.sandbox.resources.cgroup import Group, Parents
 
 _FIRST_USER, _USERS = 61000, 4000
 WRITERS = 60999

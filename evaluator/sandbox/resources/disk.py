@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from evaluator.sandbox import tree
+from evaluator.sandbox.resources import process_tree
 
 MAX_ENTRIES = 200_000
 """Names below a directory; more count as over its limit, whatever they hold."""
@@ -37,7 +37,7 @@ class Watch:
         start = time.monotonic()
         if start < self._rested_s:
             return False
-        over = exceeds(self.home, tree.descendants(supervisor), self.limit_bytes)
+        over = exceeds(self.home, process_tree.descendants(supervisor), self.limit_bytes)
         end = time.monotonic()
         self._rested_s = end + _REST * (end - start)
         return over

@@ -4,8 +4,8 @@ import shutil
 from dataclasses import dataclass
 from functools import cache
 
-from evaluator.sandbox import landlock, seccomp
 from evaluator.sandbox.client import Zygote
+from evaluator.sandbox.levels import landlock, seccomp
 from evaluator.sandbox.program import Exit, Level, Program, SandboxUnavailable
 
 _STRONGEST_FIRST = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)

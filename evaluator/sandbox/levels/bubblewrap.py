@@ -1,6 +1,6 @@
 """bubblewrap: the view and the namespaces made by the `bwrap` program, which may be allowed to where we are not.
 
-It executes what it confines, so a program starts cold: a fresh Python in the sandbox runs `evaluator.sandbox.cold`. Of our own code, only
+It executes what it confines, so a program starts cold: a fresh Python in the sandbox runs `evaluator.sandbox.levels.exec_launcher`. Of our own code, only
 the sandbox and the package of the entry are visible to it, under /assay.
 """
 
@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from evaluator.sandbox import view
-from evaluator.sandbox.child import FIRST_DESCRIPTOR, Plan
+from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR, Plan
 from evaluator.sandbox.program import Program, SandboxUnavailable
 from evaluator.sandbox.view import Entry, Kind
 
 CODE = "/assay"
 """Where the sandbox's own code is visible inside."""
-_COLD = "import sys; sys.path.insert(0, '{code}'); from evaluator.sandbox.cold import main; main({report}, {plan})"
+_COLD = "import sys; sys.path.insert(0, '{code}'); from evaluator.sandbox.levels.exec_launcher import main; main({report}, {plan})"
 _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 
 

@@ -5,7 +5,7 @@ Namespaces keep both in by themselves; there is nothing to give up.
 
 from pathlib import Path
 
-from evaluator.sandbox import landlock, rules, seccomp
+from evaluator.sandbox.levels import landlock, landlock_rules, seccomp
 from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.view import compose
 
@@ -18,8 +18,8 @@ def remaining(program: Program, level: Level, user: int = 0) -> list[landlock.Ru
     if level is not Level.LANDLOCK:
         return []
     entries = compose(program, user)
-    proc = {path for path, _ in rules.own_processes()}
-    return [(path, access) for path, access in rules.for_view(entries, _HOME) if path not in (_HOME, *proc)]
+    proc = {path for path, _ in landlock_rules.own_processes()}
+    return [(path, access) for path, access in landlock_rules.for_view(entries, _HOME) if path not in (_HOME, *proc)]
 
 
 def give_up(remains: list[landlock.Rule]) -> None:
@@ -30,7 +30,7 @@ def give_up(remains: list[landlock.Rule]) -> None:
     if not remains:
         return
     everything = landlock.READ | landlock.WRITE
-    allowed = [*remains, (str(Path.cwd()), everything), *rules.own_processes()]
+    allowed = [*remains, (str(Path.cwd()), everything), *landlock_rules.own_processes()]
     landlock.restrict(everything | landlock.IOCTL_DEV, allowed)
     if seccomp.supported():
         seccomp.install(reaching_sockets=False, deadly=False)

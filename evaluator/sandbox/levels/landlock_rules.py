@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from evaluator.sandbox import landlock
+from evaluator.sandbox.levels import landlock
 from evaluator.sandbox.view import Entry, Kind
 
 _PROC = ("self", "cpuinfo", "meminfo", "stat", "devices", "filesystems", "modules", "version", "driver/nvidia", "sys/kernel", "sys/vm")

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from evaluator.sandbox import landlock, linux, seccomp
+from evaluator.sandbox import linux
+from evaluator.sandbox.levels import landlock, seccomp
 from evaluator.sandbox.limits import apply_rlimits
 from evaluator.sandbox.program import Level, Program
 
@@ -186,6 +187,6 @@ def _finish(code: int) -> NoReturn:
 
 
 def _forget_project() -> None:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     sys.path[:] = [path for path in sys.path if path and Path(path) not in (root, Path.cwd())]
     sys.path_importer_cache.clear()

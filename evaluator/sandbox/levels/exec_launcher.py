@@ -5,7 +5,8 @@ import os
 import sys
 from typing import NoReturn
 
-from evaluator.sandbox import child, linux
+from evaluator.sandbox import linux
+from evaluator.sandbox.levels import child
 from evaluator.sandbox.program import Level, Program
 
 

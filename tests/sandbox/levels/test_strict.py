@@ -3,7 +3,7 @@
 import os
 
 from evaluator.sandbox import Level, Program, Zygote
-from evaluator.sandbox.strict import remaining
+from evaluator.sandbox.levels.strict import remaining
 from tests.sandbox.conftest import CONFINED, runner
 
 

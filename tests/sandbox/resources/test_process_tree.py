@@ -4,7 +4,8 @@ import os
 import subprocess
 import time
 
-from evaluator.sandbox import linux, tree
+from evaluator.sandbox import linux
+from evaluator.sandbox.resources import process_tree
 
 
 def test_memory_of_what_is_below_a_process_is_counted() -> None:
@@ -18,14 +19,14 @@ def test_memory_of_what_is_below_a_process_is_counted() -> None:
         time.sleep(60)
     try:
         os.read(ready, 1)
-        (grandchild,) = tree.descendants(child)
-        assert 64 << 20 <= tree.resident_bytes(child) < 2 << 30
-        assert tree.resident_bytes(grandchild) == 0
+        (grandchild,) = process_tree.descendants(child)
+        assert 64 << 20 <= process_tree.resident_bytes(child) < 2 << 30
+        assert process_tree.resident_bytes(grandchild) == 0
     finally:
-        for pid in (*tree.descendants(child), child):
+        for pid in (*process_tree.descendants(child), child):
             os.kill(pid, 9)
         os.waitpid(child, 0)
-    assert tree.resident_bytes(child) == 0
+    assert process_tree.resident_bytes(child) == 0
 
 
 def test_what_comes_below_a_process_is_found_whoever_its_parent_is_by_then() -> None:
@@ -43,14 +44,14 @@ def test_what_comes_below_a_process_is_found_whoever_its_parent_is_by_then() -> 
         os.wait()
         os.write(ready_end, b".")
         time.sleep(60)
-    lineage, above = tree.Lineage(child), tree.Lineage(os.getpid())
+    lineage, above = process_tree.Lineage(child), process_tree.Lineage(os.getpid())
     beside = subprocess.Popen(["sleep", "60"])
     try:
         assert lineage.look() == set() and {child, beside.pid} <= above.look()
         os.write(ask, b".")
         assert os.read(ready, 1) + os.read(ready, 1) == b".."
         (orphan,) = lineage.look()
-        assert tree.parent(orphan) == child and orphan in above.look()
+        assert process_tree.parent(orphan) == child and orphan in above.look()
         os.kill(orphan, 9)
         os.kill(child, 9)
         os.waitpid(child, 0)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import Exit, Level, Limits, disk
+from evaluator.sandbox import Exit, Level, Limits
+from evaluator.sandbox.resources import disk
 from tests.sandbox.conftest import Runner
 
 MIB = 1 << 20
