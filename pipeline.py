@@ -42,8 +42,8 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     """`run`, with what goes wrong told in one line."""
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
-    from evaluator.devices import DeviceError
     from evaluator.engine.engine import EngineError
+    from evaluator.machine.devices import DeviceError
     from evaluator.problem.problem import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from evaluator.sanitizer.tools import SanitizerMissingError

@@ -24,7 +24,6 @@ from rich.table import Table
 
 from benchmarks.pipeline_run import HELD_STAGES
 from evaluator.build.cache import default_root
-from evaluator.devices import choose
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
@@ -32,6 +31,7 @@ from evaluator.judge.answer import tensors_of
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.inputs import fresh_seed
+from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.sandbox import Zygote
 

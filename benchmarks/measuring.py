@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks.pipeline_run import PipelineRun, Place, busy, run_pipeline, stage_sums
 from benchmarks.scaling import scaled
 from benchmarks.stock_protocol import StockRun, Subject, run_stock
-from evaluator.devices import Device
+from evaluator.machine.devices import Device
 
 
 @dataclass

@@ -37,8 +37,8 @@ from benchmarks.measuring import Bench
 from benchmarks.pipeline_run import RunFailedError, busy
 from benchmarks.stock_protocol import CALLS, Subject
 from benchmarks.variants import origins, variants, write
-from evaluator import devices
 from evaluator.build import Toolchain
+from evaluator.machine import devices
 from evaluator.problem.problem import discover, load
 from evaluator.submission.submission import find
 

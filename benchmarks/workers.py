@@ -23,16 +23,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from evaluator import devices
 from evaluator.build import Builder, Cache, Toolchain
 from evaluator.build.cache import default_root
-from evaluator.devices import Device
 from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.session import Recorded, Worker
 from evaluator.judge.starter import WORKER_ENTRY
+from evaluator.machine import devices
+from evaluator.machine.devices import Device
 from evaluator.sandbox import Program, Zygote
 from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR
 from evaluator.sandbox.view import PROJECT_ROOT

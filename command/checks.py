@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from command.exits import UsageError
 
 if TYPE_CHECKING:
-    from evaluator.devices import Device
+    from evaluator.machine.devices import Device
     from evaluator.sanitizer.tools import Sanitizer, Wish
 
 MAX_TIMEOUT_S = 86400.0

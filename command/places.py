@@ -10,10 +10,10 @@ from command.options import level_of
 
 if TYPE_CHECKING:
     from db.store import Store
-    from evaluator.devices import Device
     from evaluator.engine.engine import Engine
     from evaluator.engine.ray.cluster import Choice
     from evaluator.engine.warm import EarlyStart
+    from evaluator.machine.devices import Device
 
 
 class Place(Protocol):
@@ -49,7 +49,7 @@ class ThisMachine:
 
     def __init__(self, options: argparse.Namespace, early: "EarlyStart | None") -> None:
         """Raises UsageError, DeviceError, SanitizerMissingError. `early`: the warm parents, where they have been started."""
-        from evaluator.devices import choose_all
+        from evaluator.machine.devices import choose_all
 
         self._options, self._early = options, early
         self.devices, self.stands_in = choose_all(options.device)

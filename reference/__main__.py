@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evaluator.devices import Device
+    from evaluator.machine.devices import Device
     from evaluator.problem.problem import Problem
     from reference._report import Broken, Checked, Listed
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 where all were admitted, 1 where one was refused, 2 for bad usage."""
     options = _parser().parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
-    from evaluator.devices import DeviceError
+    from evaluator.machine.devices import DeviceError
     from evaluator.problem.problem import ProblemError
     from evaluator.results.text import plain_line
     from reference._creation import CreationError
@@ -113,7 +113,7 @@ def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Proble
 
 
 def _list(options: argparse.Namespace) -> int:
-    from evaluator.devices import cpu, gpus
+    from evaluator.machine.devices import cpu, gpus
     from reference._report import Broken, listing, listing_record
 
     devices = {device.name for device in (cpu(), *gpus())}
@@ -157,10 +157,10 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     import torch
 
-    from evaluator.devices import choose
     from evaluator.judge.admission import check_case
     from evaluator.judge.environment import apply_settings
     from evaluator.judge.fitness import keep
+    from evaluator.machine.devices import choose
     from evaluator.problem.declaration import PRECISIONS
     from reference._report import Broken, Checked
 

@@ -13,7 +13,7 @@ import pytest
 
 from command.checks import find_sanitizer
 from db.store import Store
-from evaluator.devices import Device
+from evaluator.machine.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
 from tests.command_line import PROBLEM, PROJECT, RUN_S, Bench, Finished, submission
 

@@ -6,8 +6,8 @@ import pytest
 
 from db.calibrations import save
 from db.store import Store
-from evaluator.devices import cpu
 from evaluator.judge.calibrate import calibrate
+from evaluator.machine.devices import cpu
 from tests.command_line import PROBLEM, Bench, submission
 
 

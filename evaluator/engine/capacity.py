@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.control_groups import folders
-from evaluator.devices import Device, cpu_count
+from evaluator.machine.control_groups import folders
+from evaluator.machine.devices import Device, cpu_count
 
 JUDGE_BYTES = 3 << 30
 """Memory of the machine for one judge with its worker: PyTorch, and on a GPU two CUDA contexts, take a third of it, inputs the rest."""

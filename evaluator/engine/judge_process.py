@@ -18,12 +18,12 @@ from evaluator.build.cache import Cache, Entry
 from evaluator.build.request import BuildRequest
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
-from evaluator.devices import cpu_count
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.cores import remaining, timing_cores
 from evaluator.judge.environment import apply_settings, describe_environment
 from evaluator.judge.evaluation import evaluate
+from evaluator.machine.devices import cpu_count
 from evaluator.sandbox import Level, Zygote
 
 PR_SET_PDEATHSIG = 1

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from evaluator.build.builder import Elsewhere
-from evaluator.devices import Device
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
@@ -26,6 +25,7 @@ from evaluator.engine.turnstile import UNDER_WAY, Admitted, Turnstile
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
 from evaluator.judge.bench import Job
 from evaluator.judge.presence import announce
+from evaluator.machine.devices import Device
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import Zygote

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator.build.cache import default_root
-from evaluator.devices import Device
 from evaluator.engine import capacity
 from evaluator.engine.warm import recorder_for
+from evaluator.machine.devices import Device
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level
 from evaluator.sanitizer.tools import Sanitizer

@@ -14,7 +14,7 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Self
 
-from evaluator.devices import DeviceError, choose_all
+from evaluator.machine.devices import DeviceError, choose_all
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote
 
 WORKER_MODULE = "evaluator.worker.main"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from evaluator.build.builder import Builder
-from evaluator.devices import Device
+from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.calibration import Calibration

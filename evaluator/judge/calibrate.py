@@ -15,11 +15,11 @@ import torch
 from rich.table import Table
 
 from db import DEFAULT_URL
-from evaluator.devices import Device, DeviceError, choose, cpu_count
 from evaluator.judge.ceilings import formats, measure
 from evaluator.judge.device_state import Watch, watch_of
 from evaluator.judge.environment import apply_settings, gpu_driver
 from evaluator.judge.lock import DeviceLock
+from evaluator.machine.devices import Device, DeviceError, choose, cpu_count
 from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import ConditionsEvidence
 from evaluator.results.figures import percent, rate_text

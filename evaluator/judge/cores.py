@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from evaluator.control_groups import folders
+from evaluator.machine.control_groups import folders
 
 _TOPOLOGY = ("core_cpus_list", "thread_siblings_list")
 """Files of the kernel's that name the threads of a core; the second is what older ones have."""

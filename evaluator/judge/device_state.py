@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from evaluator.devices import Device
 from evaluator.judge.crowding import Crowding
 from evaluator.judge.neighbours import Neighbours
 from evaluator.judge.nvml import LOWERED, Nvml, nvml_of
+from evaluator.machine.devices import Device
 from evaluator.results.evidence import ConditionsEvidence, DeviceState
 
 LOOK_EVERY_S = 0.1

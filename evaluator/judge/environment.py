@@ -5,7 +5,7 @@ import platform
 import torch
 
 from evaluator.build.toolchain import Toolchain
-from evaluator.devices import Device, cpu_count, cpu_name
+from evaluator.machine.devices import Device, cpu_count, cpu_name
 from evaluator.results.result import Environment
 
 

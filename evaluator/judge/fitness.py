@@ -10,8 +10,8 @@ from contextlib import suppress
 import torch
 
 from evaluator.build.cache import default_root
-from evaluator.devices import Device
 from evaluator.judge.admission import Admission, check_case
+from evaluator.machine.devices import Device
 from evaluator.problem.check_cache import Admissions, Kept, Subject
 from evaluator.problem.problem import SHIPPED, Problem, ProblemCase
 

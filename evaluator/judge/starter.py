@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from evaluator.devices import Device, cpu_count
 from evaluator.judge.bench import Report, Task
 from evaluator.judge.inputs import construct, fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.runtime_compilers import is_installed
 from evaluator.judge.session import Recorded, Worker, WorkerError
+from evaluator.machine.devices import Device, cpu_count
 from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure

@@ -8,7 +8,7 @@ import pytest
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
-from evaluator.devices import choose
+from evaluator.machine.devices import choose
 from evaluator.sandbox import Zygote, best_level
 
 DATA = Path(__file__).parent / "data"

@@ -17,7 +17,7 @@ from benchmarks.extensions import FOLDER, Extension, shipped_extensions
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
 from evaluator.build.toolchain import Toolchain
-from evaluator.devices import cpu_count
+from evaluator.machine.devices import cpu_count
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
 from tests.build.conftest import copy_of

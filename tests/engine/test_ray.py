@@ -21,7 +21,6 @@ import ray
 from evaluator.build.cache import Cache
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.toolchain import Toolchain
-from evaluator.devices import cpu_name
 from evaluator.engine.engine import Engine
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
@@ -31,6 +30,7 @@ from evaluator.engine.ray.cluster import ClusterError
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.seat import LiveHost
 from evaluator.judge.bench import Job
+from evaluator.machine.devices import cpu_name
 from evaluator.results.category import Category, Status
 from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures
 from tests.command_line import RUN_S, Bench, submission

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.devices import gpus
 from evaluator.engine.ray import cluster
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.host import HostOptions
+from evaluator.machine.devices import gpus
 from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job

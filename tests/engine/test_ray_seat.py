@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaluator.devices import cpu
 from evaluator.engine.ray.host import HostFacts
 from evaluator.engine.ray.seat import LiveHost
+from evaluator.machine.devices import cpu
 from evaluator.results.category import Category
 from tests.engine.contract import unheard
 from tests.judge.conftest import make_job

@@ -7,11 +7,11 @@ import pytest
 
 from db.calibrations import newest
 from db.store import Store
-from evaluator.devices import choose
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.judge import calibrate as module
 from evaluator.judge.calibrate import EXIT_DISTURBED, EXIT_USAGE, calibrate, main
+from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import ConditionsEvidence
 from evaluator.sandbox import Zygote

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.devices import choose
 from evaluator.judge import ceilings
 from evaluator.judge.ceilings import Speedometer, best_s, cache_bytes, formats, measure
+from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY
 
 CPU = torch.device("cpu")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.devices import choose, cpu
 from evaluator.judge import crowding as crowding_module
 from evaluator.judge.crowding import OWN, Crowding, waited_s
 from evaluator.judge.device_state import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
 from evaluator.judge.nvml import Nvml
+from evaluator.machine.devices import choose, cpu
 from evaluator.results.evidence import ConditionsEvidence
 from evaluator.results.evidence.device import CROWDED_SHARE
 from tests.judge.stand_in_nvml import UUID, StandIn

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.devices import choose
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.admission import floor_finding
 from evaluator.judge.ceilings import best_s
@@ -14,6 +13,7 @@ from evaluator.judge.floor import MARGIN, Speed, Work, calibrated_speed, faster,
 from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
+from evaluator.machine.devices import choose
 from evaluator.problem.problem import ProblemCase, ProblemError, discover, load
 from evaluator.results.calibration import Calibration, Ceiling
 from evaluator.results.category import Category

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.devices import cpu
 from evaluator.diagnosis import diagnose
 from evaluator.judge.fitness import effortless_answers
+from evaluator.machine.devices import cpu
 from evaluator.problem.check_cache import Admissions, Kept, Subject
 from evaluator.problem.problem import load
 from evaluator.results.category import Category, Status

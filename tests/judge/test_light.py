@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.devices import choose
 from evaluator.judge.ceilings import best_s
 from evaluator.judge.light import Demand, Reached, demand_of, find_light, light_evidence
 from evaluator.judge.lock import DeviceLock
 from evaluator.judge.oracle import Oracle
+from evaluator.machine.devices import choose
 from evaluator.problem.problem import ProblemCase, discover, load
 from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import LightEvidence

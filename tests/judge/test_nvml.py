@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator.devices import choose
 from evaluator.judge.nvml import Nvml, nvml_of
+from evaluator.machine.devices import choose
 from evaluator.results.evidence import DeviceState
 from tests.judge.stand_in_nvml import UUID, StandIn
 

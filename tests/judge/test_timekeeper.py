@@ -10,7 +10,6 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from evaluator.devices import Device
 from evaluator.judge.bench import Bench
 from evaluator.judge.crowding import OWN, Crowding
 from evaluator.judge.device_state import Watch
@@ -19,6 +18,7 @@ from evaluator.judge.nvml import Nvml
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
 from evaluator.judge.timing import Timing, UnevenError
+from evaluator.machine.devices import Device
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError

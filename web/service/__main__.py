@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from db.error import StoreError
     from db.store import Store
     from evaluator.build.native import NativeBuildError
-    from evaluator.devices import DeviceError
+    from evaluator.machine.devices import DeviceError
     from evaluator.problem.problem import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from web.service.options import parser

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from evaluator.devices import Device
 from evaluator.engine.problems import ProblemReader
 from evaluator.judge.protocols import UnknownProtocolError, choose
+from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.submission.attribution import Catalogue

@@ -14,9 +14,9 @@ from db.calibrations import newest
 from db.requests import Requests
 from db.store import Store
 from evaluator.build.cache import default_root
-from evaluator.devices import choose_all
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import of_this_machine
+from evaluator.machine.devices import choose_all
 from evaluator.problem.problem import discover
 from web.service.app import create_app
 from web.service.metrics import Metrics

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from evaluator import devices
 from evaluator.build.cache import default_root
 from evaluator.build.native import NativeBuildError
-from evaluator.devices import Device, DeviceError, cpu_count
 from evaluator.engine.capacity import capacity, machine_bytes
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.ray.builds import BuildsElsewhere
 from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.judge.bench import Job
+from evaluator.machine import devices
+from evaluator.machine.devices import Device, DeviceError, cpu_count
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level, SandboxUnavailable

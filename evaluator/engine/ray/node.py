@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from evaluator import devices
-from evaluator.devices import Device
+from evaluator.machine import devices
+from evaluator.machine.devices import Device
 from evaluator.results.result import EVALUATOR_VERSION
 
 _CODE = ("evaluator/**/*.py", "evaluator/**/*.c", "evaluator/**/*.cu", "evaluator/**/*.h", "reference/*.py")

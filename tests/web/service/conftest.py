@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from db.record import Entry
 from db.requests import Requests
 from db.store import Store
-from evaluator.devices import cpu
+from evaluator.machine.devices import cpu
 from evaluator.problem.problem import discover
 from evaluator.results.category import Category
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures

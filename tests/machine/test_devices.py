@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator import devices
-from evaluator.devices import Device, DeviceError, choose, choose_all, cpu, cpu_count, cpu_name
+from evaluator.machine import devices
+from evaluator.machine.devices import Device, DeviceError, choose, choose_all, cpu, cpu_count, cpu_name
 
 H200 = Device("cuda:0", "NVIDIA H200", "ab", (9, 0))
 OTHER = Device("cuda:1", "NVIDIA L4", "cd", (8, 9))
@@ -70,7 +70,7 @@ def test_the_processor_has_a_name_and_a_count() -> None:
 
 
 def test_telling_the_devices_does_not_import_torch() -> None:
-    program = "import sys; from evaluator.devices import choose; choose('auto'); assert 'torch' not in sys.modules"
+    program = "import sys; from evaluator.machine.devices import choose; choose('auto'); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])
 
 
