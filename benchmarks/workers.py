@@ -55,7 +55,7 @@ FRESH = """\
 import sys
 sys.path += {folders!r}
 sys.path.append({root!r})
-from evaluator.worker.main import main
+from evaluator.worker.server import main
 sys.path.remove({root!r})
 sys.exit(main({descriptors!r}))
 """

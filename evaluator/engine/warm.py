@@ -17,7 +17,7 @@ from typing import Self
 from evaluator.machine.devices import DeviceError, choose_all
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote
 
-WORKER_MODULE = "evaluator.worker.main"
+WORKER_MODULE = "evaluator.worker.server"
 JUDGE_MODULE = "evaluator.engine.judge_process"
 RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
 WARM_ENVIRONMENT = {

@@ -17,7 +17,7 @@ from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure
 
-WORKER_ENTRY = "evaluator.worker.main:main"
+WORKER_ENTRY = "evaluator.worker.server:main"
 START_S = 60.0
 """Of a worker, which if cold imports torch first, and of CUDA in it."""
 LOAD_S = 120.0

@@ -1,6 +1,6 @@
 """How untrusted code is confined: a warm parent forks programs into a sandbox, and a judge holds each by a handle.
 
-    with Zygote.start() as zygote, zygote.start_program(Program(entry="evaluator.worker.main:main"), {"channel": fd}) as confined:
+    with Zygote.start() as zygote, zygote.start_program(Program(entry="evaluator.worker.server:main"), {"channel": fd}) as confined:
         ended = confined.wait(30.0)
 
 `python -m evaluator.sandbox check` says what this machine gives.

@@ -14,7 +14,7 @@ from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.view import PROJECT_ROOT
 
-MODULES = ("torch", "evaluator.worker.main")
+MODULES = ("torch", "evaluator.worker.server")
 _START_WITHIN_S = 120.0
 _END_WITHIN_S = 5.0
 _PASSED_ON = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")

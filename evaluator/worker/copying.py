@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from evaluator.worker.main import Worker, serve
 from evaluator.worker.memory import HostMapping, Mappings
 from evaluator.worker.protocol import Channel, Message
+from evaluator.worker.server import Worker, serve
 
 
 class Copies(Mappings):

@@ -1,6 +1,6 @@
 """The hostile end of a conversation: a worker that follows a plan, confined as every worker is, or light.
 
-Confined, its answers are those of evaluator.worker.main, changed as the first line of the submission says. The light one stands at the end
+Confined, its answers are those of evaluator.worker.server, changed as the first line of the submission says. The light one stands at the end
 of a zygote's socket, forks nothing and imports no torch: a thread of one process for each worker, with a few lines of numpy for a model.
 So the judge has its real requests answered several hundred times a second.
 
@@ -159,7 +159,7 @@ def _close(descriptors: Sequence[int]) -> None:
 
 def main(descriptors: Mapping[str, int]) -> int:
     """The confined worker's entry."""
-    from evaluator.worker.main import Worker
+    from evaluator.worker.server import Worker
 
     sock = socket.socket(fileno=descriptors["channel"])
     worker = Worker(Channel(sock, take_descriptors=True))

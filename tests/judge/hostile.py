@@ -1,4 +1,4 @@
-"""Workers that break the protocol, each in its own way. Run inside the sandbox in the place of evaluator.worker.main.
+"""Workers that break the protocol, each in its own way. Run inside the sandbox in the place of evaluator.worker.server.
 
 A submission's first line, `# hostile: NAME at KIND`, says how the worker that loads it answers requests of that kind; all else, and
 every baseline, it answers as an honest worker does.
@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evaluator.worker.main import Worker
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, encode
+from evaluator.worker.server import Worker
 
 ENTRY = f"{__name__}:main"
 Behaviour = Callable[[socket.socket, Message], None]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.results.category import Category
 from evaluator.worker import structure
-from evaluator.worker.main import memory_order
 from evaluator.worker.protocol import ProtocolError
+from evaluator.worker.server import memory_order
 from tests.worker.test_structure import TREES
 
 Pair = namedtuple("Pair", "values indices")

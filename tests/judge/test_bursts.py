@@ -28,7 +28,7 @@ class ModelNew(torch.nn.Module):
 """
 HOOKED = """
 import sys
-Worker = sys.modules["evaluator.worker.main"].Worker
+Worker = sys.modules["evaluator.worker.server"].Worker
 """
 NO_FLUSH = HOOKED + "Worker._flush = lambda self, order: None\n"
 FLUSHED_AHEAD = (
@@ -155,7 +155,7 @@ REMEMBERS = (
     HONEST
     + """
 import sys, time
-main = sys.modules["evaluator.worker.main"]
+main = sys.modules["evaluator.worker.server"]
 
 class Graph:
     def replay(self):

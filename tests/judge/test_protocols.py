@@ -21,7 +21,7 @@ from tests.judge.test_side import side_of
 
 HOOKED = """
 import sys, time, torch
-main = sys.modules["evaluator.worker.main"]
+main = sys.modules["evaluator.worker.server"]
 
 class Event:
     def record(self): self.at = time.perf_counter()

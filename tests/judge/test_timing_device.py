@@ -50,7 +50,7 @@ CURRENT = (
 )
 LIES = """
 import sys
-Worker = sys.modules["evaluator.worker.main"].Worker
+Worker = sys.modules["evaluator.worker.server"].Worker
 for name in ("_block", "_replay"):
     def claiming(self, request, descriptors, honest=getattr(Worker, name)):
         answer = honest(self, request, descriptors)

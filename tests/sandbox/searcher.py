@@ -175,7 +175,7 @@ def in_file(path: Path) -> Findings:
 
 def in_project() -> Findings:
     """The code of the worker itself names the place where the project lies."""
-    module = sys.modules["evaluator.worker.main"]
+    module = sys.modules["evaluator.worker.server"]
     for name in {str(module.__file__), module.main.__code__.co_filename}:
         for part in PROJECT:
             with contextlib.suppress(OSError), (Path(name).parents[2] / part).open("rb"):

