@@ -38,7 +38,7 @@ from benchmarks.hold import bench_of
 from benchmarks.ladder import Rung, ladder
 from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
 from evaluator.judge.bench import Bench, Job
-from evaluator.judge.cores import read_cores
+from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluation import evaluate
 from evaluator.judge.protocols import choose
 from evaluator.results.figures import cores_text

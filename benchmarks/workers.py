@@ -28,7 +28,7 @@ from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.session import Recorded, Worker
 from evaluator.judge.starter import WORKER_ENTRY
 from evaluator.machine import devices

@@ -133,7 +133,7 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 
 def _cores(text: str) -> tuple[int, ...]:
-    from evaluator.judge.cores import read_cores
+    from evaluator.judge.device.cpu_affinity import read_cores
 
     try:
         return read_cores(text)

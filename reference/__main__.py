@@ -158,7 +158,7 @@ def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     import torch
 
     from evaluator.judge.admission import check_case
-    from evaluator.judge.environment import apply_settings
+    from evaluator.judge.device.environment import apply_settings
     from evaluator.judge.fitness import keep
     from evaluator.machine.devices import choose
     from evaluator.problem.declaration import PRECISIONS
@@ -189,7 +189,7 @@ def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
 @contextmanager
 def _alone_on(device: "Device") -> Iterator[None]:
     """On a GPU the reference is timed, and no judge may have a submission there meanwhile."""
-    from evaluator.judge.lock import DeviceLock
+    from evaluator.judge.device.device_lock import DeviceLock
 
     if device.kind != "cuda":
         yield

@@ -24,7 +24,7 @@ from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.engine.turnstile import UNDER_WAY, Admitted, Turnstile
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
 from evaluator.judge.bench import Job
-from evaluator.judge.presence import announce
+from evaluator.judge.device.judging_processes import announce
 from evaluator.machine.devices import Device
 from evaluator.results.category import Category
 from evaluator.results.result import Result

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from db import DEFAULT_URL
 from evaluator.judge.ceilings import formats, measure
-from evaluator.judge.device_state import Watch, watch_of
-from evaluator.judge.environment import apply_settings, gpu_driver
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.device.environment import apply_settings, gpu_driver
+from evaluator.judge.device.gpu_monitor import Watch, watch_of
 from evaluator.machine.devices import Device, DeviceError, choose, cpu_count
 from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import ConditionsEvidence

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import torch
 
 from evaluator.judge.bench import Task
-from evaluator.judge.lock import DeviceLock, starting
+from evaluator.judge.device.device_lock import DeviceLock, starting
 from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.session import Worker, WorkerError

@@ -17,8 +17,8 @@ from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.judge.bench import Bench, Job
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.inputs import InputSet, construct, fresh_seed
-from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
 from evaluator.problem.declaration import SMALL_CASE

@@ -18,8 +18,8 @@ from evaluator.build.request import BuildRequest
 from evaluator.diagnosis.exceptions import VIOLATION_SIGNAL
 from evaluator.diagnosis.runtime_builds import failed_build
 from evaluator.diagnosis.source_map import SourceMap, located
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.launches import LaunchTable
-from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Allocation
 from evaluator.judge.waiting import Budget, Once
 from evaluator.results.category import Category

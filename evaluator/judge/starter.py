@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from evaluator.judge.bench import Report, Task
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.inputs import construct, fresh_seed
-from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory
 from evaluator.judge.runtime_compilers import is_installed
 from evaluator.judge.session import Recorded, Worker, WorkerError

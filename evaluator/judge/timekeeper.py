@@ -12,7 +12,7 @@ from typing import Any
 
 from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
-from evaluator.judge.device_state import watch_of
+from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
 from evaluator.judge.inputs import fresh_seed

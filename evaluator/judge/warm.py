@@ -11,9 +11,9 @@ import torch
 
 from evaluator.judge import fused
 from evaluator.judge.answer import form_of, tensors_of
+from evaluator.judge.device.device_lock import starting
 from evaluator.judge.distributions import changed
 from evaluator.judge.inputs import fresh_seed
-from evaluator.judge.lock import starting
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import judge_values, plan_rounds, synchronize
 from evaluator.problem.declaration import SMALL_CASE

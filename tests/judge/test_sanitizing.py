@@ -17,7 +17,7 @@ from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge.bench import Bench
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizing import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category

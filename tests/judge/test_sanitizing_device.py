@@ -15,7 +15,7 @@ from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizing
 from evaluator.judge.bench import Bench
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun

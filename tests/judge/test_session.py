@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.session import Worker, WorkerError
 from evaluator.sandbox import Program
 from tests.judge import scripted_worker

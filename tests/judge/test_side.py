@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from evaluator.judge.bench import Bench
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.flush import Flush
 from evaluator.judge.inputs import InputSet
-from evaluator.judge.lock import DeviceLock
 from evaluator.judge.memory import Memory, describe
 from evaluator.judge.session import Worker
 from evaluator.judge.side import Side, quartiles

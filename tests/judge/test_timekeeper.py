@@ -11,10 +11,10 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.crowding import OWN, Crowding
-from evaluator.judge.device_state import Watch
+from evaluator.judge.device.cpu_contention import OWN, Crowding
+from evaluator.judge.device.gpu_monitor import Watch
+from evaluator.judge.device.nvml import Nvml
 from evaluator.judge.inspection import WrongAnswerError
-from evaluator.judge.nvml import Nvml
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
 from evaluator.judge.timing import Timing, UnevenError
@@ -43,7 +43,7 @@ class EnoughProcessors(Crowding):
 
 def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[Watch]:
     """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
-    monkeypatch.setattr("evaluator.judge.device_state.Crowding", EnoughProcessors)
+    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.Crowding", EnoughProcessors)
     states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
 
     def watch_of(device: Device) -> Watch:

@@ -10,7 +10,7 @@ from pathlib import Path
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizing import TOOL_S, Conversation, LineBuilds, Sanitizing
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load

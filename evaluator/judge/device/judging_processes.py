@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from evaluator.judge.lock import open_shared
+from evaluator.judge.device.device_lock import open_shared
 
 LOCKS = Path("/proc/locks")
 FILE = "assay-judges.lock"

@@ -9,7 +9,7 @@ this process, which has a context of its own, is on it. Processes outside of thi
 import os
 from collections.abc import Collection, Iterator
 
-from evaluator.judge.presence import judging
+from evaluator.judge.device.judging_processes import judging
 from evaluator.sandbox.resources.process_tree import parent
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.nvml import Nvml, nvml_of
+from evaluator.judge.device.nvml import Nvml, nvml_of
 from evaluator.machine.devices import choose
 from evaluator.results.evidence import DeviceState
 from tests.judge.stand_in_nvml import UUID, StandIn

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge import crowding as crowding_module
-from evaluator.judge.crowding import OWN, Crowding, waited_s
-from evaluator.judge.device_state import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
-from evaluator.judge.nvml import Nvml
+from evaluator.judge.device import cpu_contention as crowding_module
+from evaluator.judge.device.cpu_contention import OWN, Crowding, waited_s
+from evaluator.judge.device.gpu_monitor import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
+from evaluator.judge.device.nvml import Nvml
 from evaluator.machine.devices import choose, cpu
 from evaluator.results.evidence import ConditionsEvidence
 from evaluator.results.evidence.device import CROWDED_SHARE
@@ -57,8 +57,8 @@ def test_looking_takes_no_more_than_its_share_of_the_time() -> None:
 
 
 def test_there_is_an_end_to_looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.judge.device_state.LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr("evaluator.judge.device_state.LOOK_SHARE", 1e9)
+    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.LOOK_SHARE", 1e9)
     watch = watching(StandIn())
     with watch.timing("timing"):
         for _ in range(3 * MOST_LOOKS):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge import neighbours
-from evaluator.judge.neighbours import Neighbours
-from evaluator.judge.presence import announce, holders, judging
+from evaluator.judge.device import gpu_processes
+from evaluator.judge.device.gpu_processes import Neighbours
+from evaluator.judge.device.judging_processes import announce, holders, judging
 
 LOCKS = """\
 1: FLOCK  ADVISORY  READ 100 fe:00:4711 0 EOF
@@ -26,7 +26,7 @@ def test_holders_are_read_from_the_kernels_list() -> None:
 
 
 def test_who_announces_itself_judges_until_it_ends() -> None:
-    code = "from evaluator.judge.presence import announce; announce(); print('here', flush=True); input()"
+    code = "from evaluator.judge.device.judging_processes import announce; announce(); print('here', flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdin is not None and other.stdout is not None
         assert other.stdout.readline() == b"here\n"
@@ -81,7 +81,7 @@ def test_a_sibling_is_a_stranger_until_it_judges() -> None:
 
 def test_who_judges_is_found_out_when_a_stranger_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[frozenset[int] | None] = [frozenset({os.getpid(), 1}), frozenset({os.getpid()}), None]
-    monkeypatch.setattr(neighbours, "judging", lambda: asked.pop(0))
+    monkeypatch.setattr(gpu_processes, "judging", lambda: asked.pop(0))
     found = Neighbours()
     assert found.others([os.getpid()]) == 0 and len(asked) == 3
     assert found.others([os.getpid(), 1]) == found.others([os.getpid(), 1]) == 0 and len(asked) == 2

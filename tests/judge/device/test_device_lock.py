@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge import lock as lock_module
-from evaluator.judge.lock import PLACES, STARTS, DeviceLock, starting
+from evaluator.judge.device import device_lock as lock_module
+from evaluator.judge.device.device_lock import PLACES, STARTS, DeviceLock, starting
 
 HOLDER = """
 import sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
-from evaluator.judge.lock import DeviceLock
+from evaluator.judge.device.device_lock import DeviceLock
 lock = DeviceLock("gpu-1")
 lock.acquire()
 print("held", flush=True)

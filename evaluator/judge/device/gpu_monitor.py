@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from evaluator.judge.crowding import Crowding
-from evaluator.judge.neighbours import Neighbours
-from evaluator.judge.nvml import LOWERED, Nvml, nvml_of
+from evaluator.judge.device.cpu_contention import Crowding
+from evaluator.judge.device.gpu_processes import Neighbours
+from evaluator.judge.device.nvml import LOWERED, Nvml, nvml_of
 from evaluator.machine.devices import Device
 from evaluator.results.evidence import ConditionsEvidence, DeviceState
 

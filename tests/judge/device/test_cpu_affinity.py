@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evaluator.engine.warm import WORKER_MODULE
 from evaluator.judge.bench import Bench
-from evaluator.judge.cores import read_cores, remaining, siblings, timing_cores
+from evaluator.judge.device.cpu_affinity import read_cores, remaining, siblings, timing_cores
 from evaluator.judge.evaluation import evaluate
 from evaluator.results.figures import cores_text
 from evaluator.sandbox import Level, Zygote
