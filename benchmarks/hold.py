@@ -30,7 +30,7 @@ from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.inputs import fresh_seed
+from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.sandbox import Zygote

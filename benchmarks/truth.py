@@ -23,8 +23,8 @@ import torch
 from benchmarks.ladder import Rung, ladder
 from evaluator.judge.bursts import room_bytes
 from evaluator.judge.flush import Flush
-from evaluator.judge.memory import Memory
 from evaluator.judge.protocols import choose
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import load
 
 TRUTH_CALLS = 30

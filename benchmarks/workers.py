@@ -29,8 +29,8 @@ from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.session import Recorded, Worker
-from evaluator.judge.starter import WORKER_ENTRY
+from evaluator.judge.workers.client import Recorded, Worker
+from evaluator.judge.workers.launcher import WORKER_ENTRY
 from evaluator.machine import devices
 from evaluator.machine.devices import Device
 from evaluator.sandbox import Program, Zygote

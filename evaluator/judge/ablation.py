@@ -11,12 +11,12 @@ from typing import Any
 from evaluator.diagnosis import diagnose
 from evaluator.judge.answer import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.distributions import changed
-from evaluator.judge.inputs import InputSet, fresh_seed
-from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
 from evaluator.judge.rows import Sampler
-from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
+from evaluator.judge.workers.shared_memory import Allocation, Memory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence, Evidence

@@ -19,10 +19,10 @@ from evaluator.judge.ceilings import best_s
 from evaluator.judge.compare import Comparison, Piece, is_exact
 from evaluator.judge.distributions import changed
 from evaluator.judge.floor import floor_evidence, measured_speed, work_of
-from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import plan_rounds
 from evaluator.judge.trivial import ANSWERS, Known, Part
+from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase, ProblemError
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import dtype_name

@@ -18,7 +18,7 @@ from evaluator.judge.generalisation import judge_shape, not_loaded
 from evaluator.judge.light import find_light
 from evaluator.judge.oracle import Reference, ReferenceFailedError
 from evaluator.judge.rounds import Judgement
-from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.problem.problem import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence

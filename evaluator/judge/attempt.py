@@ -16,10 +16,10 @@ from evaluator.judge.dossier import Dossier
 from evaluator.judge.oracle import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.protocols import choose
 from evaluator.judge.rounds import Rounds
-from evaluator.judge.runtime_compilers import interpreted
-from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
-from evaluator.judge.shortage import blame
 from evaluator.judge.timekeeper import Timekeeper
+from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.jit_compilers import interpreted
+from evaluator.judge.workers.out_of_memory import blame
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence

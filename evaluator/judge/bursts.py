@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 from evaluator.judge.claims import least, single_slack_ms
-from evaluator.judge.inputs import InputSet
-from evaluator.judge.memory import Allocation, Memory
 from evaluator.judge.rounds import copying, synchronize, views_into
 from evaluator.judge.rows import Sample
 from evaluator.judge.side import Side
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.shared_memory import Allocation, Memory
 
 SINGLES = 15
 LEAST_SINGLES = 3

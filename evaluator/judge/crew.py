@@ -8,12 +8,12 @@ import torch
 
 from evaluator.judge.bench import Task
 from evaluator.judge.device.device_lock import DeviceLock, starting
-from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError
-from evaluator.judge.session import Worker, WorkerError
-from evaluator.judge.shortage import tells_of_shortage
-from evaluator.judge.starter import Starter
 from evaluator.judge.warm import warm
+from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.workers.launcher import Starter
+from evaluator.judge.workers.out_of_memory import tells_of_shortage
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.sandbox import SandboxUnavailable
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge.bench import Task
-from evaluator.judge.runtime_compilers import interpreted, without_blame
-from evaluator.judge.session import Worker
+from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.jit_compilers import interpreted, without_blame
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable

@@ -20,9 +20,9 @@ import torch
 
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes
-from evaluator.judge.inputs import fresh_seed
-from evaluator.judge.memory import raw_bytes
 from evaluator.judge.oracle import Oracle
+from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.problem.declaration import Floor, numbers_in
 from evaluator.problem.expression import value_of
 from evaluator.problem.problem import ProblemCase, ProblemError

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.memory import Allocation, Memory, describe
+from evaluator.judge.workers.shared_memory import Allocation, Memory, describe
 
 FLUSH_FACTOR = 3
 """Sizes of the L2 cache that are written: nothing of the inputs is left there."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from evaluator.judge.inputs import InputSet
-from evaluator.judge.memory import Memory
-from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"

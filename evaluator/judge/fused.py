@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.shortage import is_shortage
+from evaluator.judge.workers.out_of_memory import is_shortage
 from evaluator.worker.memory import checked
 
 SOURCE = Path(__file__).with_name("compare.cu")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from evaluator.judge.memory import HostAllocation, Memory
+from evaluator.judge.workers.shared_memory import HostAllocation, Memory
 from evaluator.worker.gate import MappedGate
 
 MAX_VALUE = (1 << 31) - 1

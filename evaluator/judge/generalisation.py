@@ -12,12 +12,12 @@ import torch
 
 from evaluator.diagnosis import diagnose
 from evaluator.judge.answer import tensors_of
-from evaluator.judge.inputs import fresh_seed
-from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import MAX_SIZES, Judgement, Rounds
-from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
-from evaluator.judge.shortage import blame, tells_of_shortage
+from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import ProblemError
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category

@@ -6,13 +6,13 @@ from typing import Any
 
 from evaluator.judge.answer import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
 from evaluator.judge.bursts import Taken
-from evaluator.judge.inputs import InputSet
-from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError, Oracle
 from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
 from evaluator.judge.rows import Sampler
 from evaluator.judge.side import SPIN_S, Side
 from evaluator.judge.turns import Answer, Turns
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer

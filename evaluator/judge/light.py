@@ -22,8 +22,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes, formats
 from evaluator.judge.floor import work_of
-from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import LightEvidence

@@ -15,11 +15,11 @@ from evaluator.judge.ambiguity import is_excused
 from evaluator.judge.answer import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.compare import Comparison, is_exact
 from evaluator.judge.distributions import DISTRIBUTIONS, changed
-from evaluator.judge.inputs import InputSet, fresh_seed, same_bytes
-from evaluator.judge.memory import Allocation, Memory, describe
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rows import Sample, mapped
-from evaluator.judge.session import Worker
+from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.input_buffers import InputSet, fresh_seed, same_bytes
+from evaluator.judge.workers.shared_memory import Allocation, Memory, describe
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, RoundEvidence

@@ -18,9 +18,9 @@ from evaluator.build.request import BuildRequest
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.inputs import InputSet, construct, fresh_seed
-from evaluator.judge.memory import Memory
-from evaluator.judge.session import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 from evaluator.results.category import Category, Status

@@ -11,7 +11,7 @@ from evaluator.judge.bench import Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.rounds import Rounds
-from evaluator.judge.session import WorkerError
+from evaluator.judge.workers.client import WorkerError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED

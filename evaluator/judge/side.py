@@ -14,10 +14,10 @@ from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.flush import Flush
 from evaluator.judge.gate import Gate, at_once
 from evaluator.judge.head_start import NONE, HeadStart
-from evaluator.judge.inputs import Given, InputSet, fill, filling
 from evaluator.judge.precision import outliers
 from evaluator.judge.rounds import synchronize
-from evaluator.judge.session import Worker, claimed_ms
+from evaluator.judge.workers.client import Worker, claimed_ms
+from evaluator.judge.workers.input_buffers import Given, InputSet, fill, filling
 from evaluator.results.evidence import TimingSide
 from evaluator.worker.memory import reset_persisting
 from evaluator.worker.protocol import Message, ProtocolError

@@ -15,12 +15,12 @@ from evaluator.judge.crew import Crew
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
-from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.oracle import BaselineFailedError, Reference
 from evaluator.judge.protocols import Protocol, choose
-from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.timing import Timing, UnevenError, UnfitProtocolError
+from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.results.category import Status
 from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError

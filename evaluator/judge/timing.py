@@ -22,14 +22,14 @@ from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
 from evaluator.judge.head_start import HeadStart
 from evaluator.judge.inspection import Inspection, WrongAnswerError
-from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import Oracle
 from evaluator.judge.precision import BUDGET, PRECISE, interval, is_narrow
 from evaluator.judge.protocols import Protocol, choose
-from evaluator.judge.session import Worker
 from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import WarmUp, warm_up
 from evaluator.judge.turns import Answer, Turns
+from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import is_slower

@@ -12,12 +12,12 @@ from evaluator.judge.answer import read_claim
 from evaluator.judge.bursts import room_bytes
 from evaluator.judge.flush import Flush
 from evaluator.judge.gate import Gate
-from evaluator.judge.inputs import InputSet, fresh_seed
-from evaluator.judge.memory import Memory
 from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.protocols import Protocol
-from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.side import Side, UnrecordableError
+from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.protocol import ProtocolError
 

@@ -13,9 +13,9 @@ from evaluator.judge import fused
 from evaluator.judge.answer import form_of, tensors_of
 from evaluator.judge.device.device_lock import starting
 from evaluator.judge.distributions import changed
-from evaluator.judge.inputs import fresh_seed
 from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.rounds import judge_values, plan_rounds, synchronize
+from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 

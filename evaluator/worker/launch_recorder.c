@@ -6,7 +6,7 @@
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
  * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`), and so is who asks the
  * driver itself, as NVIDIA's Python bindings do (`cuGetProcAddress`). Whose kernel it is that the driver launches is told by whose_kernel.h.
- * The table's layout is read by evaluator/judge/launches.py. launch_clock.h takes the time of launches, when it is asked to.
+ * The table's layout is read by evaluator/judge/workers/launch_table.py. launch_clock.h takes the time of launches, when it is asked to.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.judge import inspection, session, starter, timing
+from evaluator.judge import inspection, timing
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
+from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from evaluator.sandbox import Level, Zygote
@@ -114,9 +115,9 @@ def plans(kinds: tuple[str, ...] = REQUESTS) -> st.SearchStrategy[Plan]:
 def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
     """Judging with little patience, and with few timed calls."""
     hurry = (
-        (starter, "LOAD_S", deadline_s),
-        (starter, "START_S", START_FACTOR * deadline_s),
-        (session, "EXIT_GRACE_S", deadline_s),
+        (launcher, "LOAD_S", deadline_s),
+        (launcher, "START_S", START_FACTOR * deadline_s),
+        (client, "EXIT_GRACE_S", deadline_s),
         (timing, "ENOUGH_S", 0.01),
         (timing, "MIN_CALLS", timing.LEAST_CALLS),
         (timing, "MIN_WATCHES", 1),
@@ -141,7 +142,7 @@ def cpu_bench(cache_root: Path) -> Iterator[Bench]:
 @contextlib.contextmanager
 def following_plans() -> Iterator[None]:
     """Have confined workers be hostile ones."""
-    with mock.patch.object(starter, "WORKER_ENTRY", peer.ENTRY):
+    with mock.patch.object(launcher, "WORKER_ENTRY", peer.ENTRY):
         yield
 
 

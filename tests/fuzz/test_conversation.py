@@ -8,8 +8,8 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from evaluator.judge import session
 from evaluator.judge.bench import Bench
+from evaluator.judge.workers import client
 from evaluator.results.category import Category, Status
 from evaluator.worker import protocol
 from tests.fuzz.conversation import SUBMISSION, Conversations, Health, LightZygote, following_plans, plans, short_deadlines
@@ -99,7 +99,7 @@ def test_one_frame_and_its_verdict(light: Conversations, mutation: Mutation, cat
 
 
 def test_a_judge_that_takes_any_number_for_an_answer_would_be_found_out(light: Conversations) -> None:
-    with mock.patch.object(session.Worker, "_accept", lambda *asked: asked[-1]):
+    with mock.patch.object(client.Worker, "_accept", lambda *asked: asked[-1]):
         outcome = light.hold(Plan("inputs", 0, (Mutation("wrong_seq", 0),)))
     assert outcome.fault.startswith("lies were judged correct")
 

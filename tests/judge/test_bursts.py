@@ -12,10 +12,10 @@ from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import BURST_MS, BURSTS, HOT_BURSTS, LEAST_BURSTS, LEAST_HOT_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
 from evaluator.judge.flush import Flush
-from evaluator.judge.inputs import Given, InputSet
-from evaluator.judge.memory import Memory
 from evaluator.judge.side import Side
-from evaluator.judge.starter import START_S
+from evaluator.judge.workers.input_buffers import Given, InputSet
+from evaluator.judge.workers.launcher import START_S
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.test_side import side_of
 

@@ -10,7 +10,7 @@ import torch
 from evaluator.judge.bench import Bench, Task
 from evaluator.judge.crew import Crew
 from evaluator.judge.oracle import BaselineFailedError
-from evaluator.judge.session import Worker
+from evaluator.judge.workers.client import Worker
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Exit

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.memory import Memory, describe
+from evaluator.judge.workers.shared_memory import Memory, describe
 from evaluator.results.category import Category
 from evaluator.sandbox import Program
 from tests.judge import device_worker

@@ -9,7 +9,7 @@ import torch
 from evaluator.judge.answer import tensors_of
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench
-from evaluator.judge.memory import Memory
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge, make_job

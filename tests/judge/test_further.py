@@ -9,8 +9,8 @@ import torch
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.further import EAGER, FurtherBaselines, call_once
-from evaluator.judge.session import Worker, WorkerError
 from evaluator.judge.timing import Timing
+from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.test_side import side_of

@@ -4,8 +4,8 @@ import pytest
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import KERNEL_CALLS
-from evaluator.judge.launches import LaunchTable
-from evaluator.judge.session import WorkerError
+from evaluator.judge.workers.client import WorkerError
+from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.results.category import Category
 from evaluator.results.evidence import KernelTimes
 from tests.judge.conftest import Judge

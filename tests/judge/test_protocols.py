@@ -11,11 +11,11 @@ import torch
 from evaluator.judge.bench import Bench
 from evaluator.judge.flush import Flush
 from evaluator.judge.head_start import LARGE_BYTES, MOST_OF_LARGE_MS, HeadStart
-from evaluator.judge.inputs import InputSet
 from evaluator.judge.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
-from evaluator.judge.session import WorkerError
 from evaluator.judge.side import Side, UnrecordableError, claimed_times_ms
-from evaluator.judge.starter import START_S
+from evaluator.judge.workers.client import WorkerError
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.launcher import START_S
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.test_side import side_of
 

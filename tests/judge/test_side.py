@@ -10,11 +10,11 @@ import torch
 from evaluator.judge.bench import Bench
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.flush import Flush
-from evaluator.judge.inputs import InputSet
-from evaluator.judge.memory import Memory, describe
-from evaluator.judge.session import Worker
 from evaluator.judge.side import Side, quartiles
-from evaluator.judge.starter import START_S, WORKER_ENTRY
+from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.launcher import START_S, WORKER_ENTRY
+from evaluator.judge.workers.shared_memory import Memory, describe
 from evaluator.sandbox import Program
 
 ADDS_ONE_AND_LEAVES_WORK = """

@@ -10,13 +10,13 @@ import pytest
 from evaluator.judge import steadiness
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.inputs import Given
 from evaluator.judge.protocols import PROTOCOLS, Protocol
 from evaluator.judge.protocols.cpu import Cpu
-from evaluator.judge.session import claimed_ms
 from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.steadiness import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.judge.timing import LEAST_CALLS
+from evaluator.judge.workers.client import claimed_ms
+from evaluator.judge.workers.input_buffers import Given
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide

@@ -21,9 +21,10 @@ import pytest
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge import rounds, starter
+from evaluator.judge import rounds
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
+from evaluator.judge.workers import launcher
 from evaluator.results.result import Result
 from evaluator.sandbox import Level, Zygote
 from evaluator.sandbox.level_choice import try_level
@@ -166,7 +167,7 @@ def test_a_folder_of_modules_that_holds_the_problem_is_not_shown(planted_bench: 
 
 
 def test_seeds_would_be_found(planted_bench: Bench, problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starter, "fresh_seed", known_seed)
+    monkeypatch.setattr(launcher, "fresh_seed", known_seed)
     found, _ = search(planted_bench, problem)
     assert any("znaZ" in line for line in found), found
 

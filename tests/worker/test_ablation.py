@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge import launches
+from evaluator.judge.workers import launch_table
 from evaluator.worker import ablation
 from evaluator.worker.ablation import ENDED_EARLY, Ablation
 from evaluator.worker.caches import generated_folder
@@ -215,4 +215,4 @@ def test_operators_that_a_load_registers_are_taken_out() -> None:
 
 def test_own_code_is_what_the_judge_calls_own() -> None:
     recorder = (Path(ablation.__file__).parent / "launch_recorder.c").read_text(encoding="utf-8")
-    assert all(f'"{prefix}"' in recorder for prefix in (*OWN_PREFIXES, launches.BUILT_PREFIX))
+    assert all(f'"{prefix}"' in recorder for prefix in (*OWN_PREFIXES, launch_table.BUILT_PREFIX))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.launches import CAPACITY, LaunchTable
+from evaluator.judge.workers.launch_table import CAPACITY, LaunchTable
 from evaluator.results.evidence import LaunchRecord
 from evaluator.worker import interpreter
 from evaluator.worker.interpreter import Interpreter

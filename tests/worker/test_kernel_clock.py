@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.build.native import compile_native
 from evaluator.engine.warm import RECORDER
-from evaluator.judge.launches import LaunchTable
+from evaluator.judge.workers.launch_table import LaunchTable
 from tests.worker.test_launch_recorder import CLOCKED
 
 LAUNCHER = """

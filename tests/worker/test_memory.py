@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from evaluator.judge.memory import Memory, describe
+from evaluator.judge.workers.shared_memory import Memory, describe
 from evaluator.worker.memory import Mappings, keeps_cache, share_memory
 
 CPU = torch.device("cpu")

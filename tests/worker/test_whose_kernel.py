@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.build.native import compile_native
 from evaluator.engine.warm import RECORDER
-from evaluator.judge.launches import LaunchTable
+from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.worker.origin import INSTALLED_KERNELS, is_own_kernel
 from tests.worker.test_origin import SOURCE
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from evaluator.judge.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from evaluator.judge.inputs import Given
     from evaluator.judge.side import Side
+    from evaluator.judge.workers.input_buffers import Given
 
 
 class Graph(Protocol):

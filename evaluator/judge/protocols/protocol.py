@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from evaluator.judge.inputs import Given
     from evaluator.judge.side import Side
+    from evaluator.judge.workers.input_buffers import Given
 
 BLOCK_MS = 5.0
 """About as long as the calls of one request may take together: candidate and baseline see the same clock, and one wait is for many."""

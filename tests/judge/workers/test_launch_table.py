@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluator.judge.launches import CAPACITY, LaunchTable
+from evaluator.judge.workers.launch_table import CAPACITY, LaunchTable
 from evaluator.results.evidence import Evidence, KernelLimits
 from evaluator.worker import launch_table
 

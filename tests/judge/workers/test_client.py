@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.session import Worker, WorkerError
+from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.sandbox import Program
 from tests.judge import scripted_worker
 

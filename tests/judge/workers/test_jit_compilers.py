@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.diagnosis import Verdict
-from evaluator.judge import runtime_compilers
-from evaluator.judge.runtime_compilers import interpreted, is_installed, without_blame
+from evaluator.judge.workers import jit_compilers
+from evaluator.judge.workers.jit_compilers import interpreted, is_installed, without_blame
 from evaluator.results.category import Category
 from evaluator.results.evidence import ExceptionEvidence
 from evaluator.worker.launch_table import INTERPRETED
@@ -24,7 +24,7 @@ def missing(module: str) -> ExceptionEvidence:
 
 @pytest.fixture(params=[True, False], ids=["installed", "missing"])
 def there(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    monkeypatch.setattr(runtime_compilers, "is_installed", lambda _: request.param)
+    monkeypatch.setattr(jit_compilers, "is_installed", lambda _: request.param)
     return bool(request.param)
 
 
@@ -46,7 +46,7 @@ def test_everything_else_stays_as_it_is(other: ExceptionEvidence | None) -> None
 
 
 def test_a_verdict_that_rests_on_more_is_no_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_compilers, "is_installed", lambda _: False)
+    monkeypatch.setattr(jit_compilers, "is_installed", lambda _: False)
     wrong = Verdict(Category.WRONG_VALUES, "so")
     assert without_blame(wrong, missing("triton")) is wrong
 
@@ -78,7 +78,7 @@ def numba(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
     (tmp_path / "numba/cuda/descriptor.py").write_text(TARGET)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(runtime_compilers, "_TRIED", {})
+    monkeypatch.setattr(jit_compilers, "_TRIED", {})
     yield
 
 
@@ -115,7 +115,7 @@ def test_a_library_that_fails_in_the_same_way_without_the_submission_is_the_mach
 @pytest.mark.parametrize("numba", [WORKING], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_what_a_submission_says_of_a_library_that_works_is_its_own_doing() -> None:
-    assert runtime_compilers.failure_of("numba") is None
+    assert jit_compilers.failure_of("numba") is None
     raised = Verdict(Category.PYTHON_EXCEPTION, "so")
     assert without_blame(raised, exception("AttributeError", BROKEN), SOURCE) is raised
 
@@ -123,19 +123,19 @@ def test_what_a_submission_says_of_a_library_that_works_is_its_own_doing() -> No
 @pytest.mark.parametrize("numba", ["import os\nos._exit(3)", "import os\nos._exit(8)"], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_a_library_that_ends_its_process_says_nothing() -> None:
-    assert runtime_compilers.failure_of("numba") is None
+    assert jit_compilers.failure_of("numba") is None
 
 
 @pytest.mark.parametrize("numba", ["import time\ntime.sleep(60)"], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_what_a_trial_does_not_tell_in_time_is_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(runtime_compilers, "TRIAL_S", 2.0)
-    assert runtime_compilers.failure_of("numba") is None
+    monkeypatch.setattr(jit_compilers, "TRIAL_S", 2.0)
+    assert jit_compilers.failure_of("numba") is None
     (tmp_path / "numba/__init__.py").write_text(IMPORTING)
-    monkeypatch.setattr(runtime_compilers, "TRIAL_S", 60.0)
-    assert runtime_compilers.failure_of("numba") == ("AttributeError", BROKEN)
+    monkeypatch.setattr(jit_compilers, "TRIAL_S", 60.0)
+    assert jit_compilers.failure_of("numba") == ("AttributeError", BROKEN)
     (tmp_path / "numba/__init__.py").write_text("")
-    assert runtime_compilers.failure_of("numba") == ("AttributeError", BROKEN), "what was found out is"
+    assert jit_compilers.failure_of("numba") == ("AttributeError", BROKEN), "what was found out is"
 
 
 def test_packages_are_looked_for_without_being_imported() -> None:

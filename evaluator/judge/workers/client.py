@@ -19,9 +19,9 @@ from evaluator.diagnosis.exceptions import VIOLATION_SIGNAL
 from evaluator.diagnosis.runtime_builds import failed_build
 from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.launches import LaunchTable
-from evaluator.judge.memory import Allocation
-from evaluator.judge.waiting import Budget, Once
+from evaluator.judge.workers.deadline import Budget, Once
+from evaluator.judge.workers.launch_table import LaunchTable
+from evaluator.judge.workers.shared_memory import Allocation
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.sandbox import Confined, Limits, Program, Zygote

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from evaluator.judge.session import Worker
+from evaluator.judge.workers.client import Worker
 from evaluator.results.evidence import StarvingEvidence
 
 FAIR_SHARE = 0.5

@@ -8,10 +8,10 @@ import torch
 
 from evaluator.judge.bench import Report, Task
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.inputs import construct, fresh_seed
-from evaluator.judge.memory import Memory
-from evaluator.judge.runtime_compilers import is_installed
-from evaluator.judge.session import Recorded, Worker, WorkerError
+from evaluator.judge.workers.client import Recorded, Worker, WorkerError
+from evaluator.judge.workers.input_buffers import construct, fresh_seed
+from evaluator.judge.workers.jit_compilers import is_installed
+from evaluator.judge.workers.shared_memory import Memory
 from evaluator.machine.devices import Device, cpu_count
 from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable

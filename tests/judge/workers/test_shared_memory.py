@@ -7,8 +7,8 @@ import os
 import pytest
 import torch
 
-from evaluator.judge.inputs import InputSet, fill, fresh_seed
-from evaluator.judge.memory import Memory, describe, raw_bytes
+from evaluator.judge.workers.input_buffers import InputSet, fill, fresh_seed
+from evaluator.judge.workers.shared_memory import Memory, describe, raw_bytes
 from evaluator.worker.memory import Mappings
 
 CPU = torch.device("cpu")

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import torch
 
 from evaluator.judge.answer import tensors_of
-from evaluator.judge.memory import Allocation, Memory, describe, raw_bytes
-from evaluator.judge.session import Worker
+from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.shared_memory import Allocation, Memory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker import structure
 
