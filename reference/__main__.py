@@ -135,7 +135,7 @@ def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
 
 
 def _input_bytes(problem: "Problem") -> int | None:
-    from evaluator.judge.answer import tensors_of
+    from evaluator.judge.correctness.output_structure import tensors_of
     from evaluator.problem.declaration import DEFAULT_CASE
     from evaluator.problem.problem import ProblemError
 

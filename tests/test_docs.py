@@ -19,8 +19,8 @@ from command import exits
 from command.options import parser
 from db.models import Base
 from db.store import Store
-from evaluator.judge.compare import FLOOR
-from evaluator.judge.distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.compare import FLOOR
+from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
 from evaluator.problem.declaration import Declaration
 from evaluator.problem.problem import load
 from evaluator.results.category import CATEGORIES, Status

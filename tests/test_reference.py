@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.answer import tensors_of
-from evaluator.judge.rows import mapped
+from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.problem.problem import ProblemCase, discover, load
 
 PROBLEMS = discover()

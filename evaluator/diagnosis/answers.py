@@ -20,13 +20,13 @@ SUSPICIONS = {
     "special": "here rows are all zeros, constant, ascending, or with one large element: divisions by zero and wrong initial values show",
 }
 """What a wrong answer to inputs of a distribution that the earlier ones did not show suggests; names are those of
-evaluator.judge.distributions."""
+evaluator.judge.correctness.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
 UNINITIALISED_TAIL = (
     "like an uninitialised tail: what is left of the last block or vector is computed by nobody; round the grid up, with a bound check"
 )
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
-"""Patterns (evaluator.judge.layout) that end where the output, its rows or its columns do."""
+"""Patterns (evaluator.judge.correctness.errors.pattern) that end where the output, its rows or its columns do."""
 OVERFLOWING = ("wide", "shifted")
 """Distributions with inputs that exp() overflows for."""
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from evaluator.diagnosis import diagnose
-from evaluator.judge.answer import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
-from evaluator.judge.distributions import changed
-from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
-from evaluator.judge.rows import Sampler
+from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
+from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
 from evaluator.judge.workers.shared_memory import Allocation, Memory

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
-from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import best_s
-from evaluator.judge.compare import Comparison, Piece, is_exact
-from evaluator.judge.distributions import changed
+from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
+from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.rounds import plan_rounds
 from evaluator.judge.floor import floor_evidence, measured_speed, work_of
-from evaluator.judge.oracle import Oracle, ReferenceFailedError
-from evaluator.judge.rounds import plan_rounds
 from evaluator.judge.trivial import ANSWERS, Known, Part
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase, ProblemError

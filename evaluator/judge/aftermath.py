@@ -10,14 +10,14 @@ import torch
 
 from evaluator.judge.ablation import ablate, answer_without
 from evaluator.judge.bench import Task
+from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
+from evaluator.judge.correctness.rounds import Judgement
 from evaluator.judge.crew import Crew
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.fitness import effortless_answers
 from evaluator.judge.floor import find_floor
 from evaluator.judge.generalisation import judge_shape, not_loaded
 from evaluator.judge.light import find_light
-from evaluator.judge.oracle import Reference, ReferenceFailedError
-from evaluator.judge.rounds import Judgement
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.problem.problem import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes

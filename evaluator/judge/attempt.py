@@ -11,11 +11,11 @@ from evaluator.judge import sanitizing, second_run
 from evaluator.judge.ablation import AblationFailedError
 from evaluator.judge.aftermath import Aftermath
 from evaluator.judge.bench import Bench, Job, Report, Task
+from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
+from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.crew import Crew
 from evaluator.judge.dossier import Dossier
-from evaluator.judge.oracle import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.protocols import choose
-from evaluator.judge.rounds import Rounds
 from evaluator.judge.timekeeper import Timekeeper
 from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.workers.jit_compilers import interpreted

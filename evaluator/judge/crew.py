@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import torch
 
 from evaluator.judge.bench import Task
+from evaluator.judge.correctness.kernel_warmup import warm
+from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.device_lock import DeviceLock, starting
-from evaluator.judge.oracle import BaselineFailedError
-from evaluator.judge.warm import warm
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.judge.workers.launcher import Starter
 from evaluator.judge.workers.out_of_memory import tells_of_shortage

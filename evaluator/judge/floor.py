@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes
-from evaluator.judge.oracle import Oracle
+from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.problem.declaration import Floor, numbers_in

@@ -4,11 +4,11 @@ import secrets
 import time
 from typing import Any
 
-from evaluator.judge.answer import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
 from evaluator.judge.bursts import Taken
-from evaluator.judge.oracle import BaselineFailedError, Oracle
-from evaluator.judge.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
-from evaluator.judge.rows import Sampler
+from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
+from evaluator.judge.correctness.reference import BaselineFailedError, Oracle
+from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
+from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.side import SPIN_S, Side
 from evaluator.judge.turns import Answer, Turns
 from evaluator.judge.workers.input_buffers import InputSet
@@ -43,7 +43,7 @@ class Inspection:
     """What the answers of one timing's turns are held against."""
 
     def __init__(self, turns: Turns, case: ProblemCase, oracle: Oracle, form: Any, memory: Memory, deadline_s: float) -> None:
-        """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
+        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
         self._turns, self._case, self._oracle, self._deadline_s = turns, case, oracle, deadline_s
         self._device = memory.device
         self._form, self.shapes = form, [tensor for _, tensor in tensors_of(form)]

@@ -19,10 +19,10 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator.judge.answer import tensors_of
 from evaluator.judge.ceilings import SPEEDOMETER, cache_bytes, formats
+from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.floor import work_of
-from evaluator.judge.oracle import Oracle, ReferenceFailedError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.judge.bench import Task
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.crew import Crew
-from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import Rounds
 from evaluator.judge.workers.client import WorkerError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord

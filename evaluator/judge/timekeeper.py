@@ -11,12 +11,12 @@ import logging
 from typing import Any
 
 from evaluator.judge.bench import Task
+from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.crew import Crew
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.dossier import Dossier
 from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
 from evaluator.judge.inspection import WrongAnswerError
-from evaluator.judge.oracle import BaselineFailedError, Reference
 from evaluator.judge.protocols import Protocol, choose
 from evaluator.judge.timing import Timing, UnevenError, UnfitProtocolError
 from evaluator.judge.workers.client import Worker, WorkerError
@@ -35,7 +35,7 @@ class Timekeeper:
     """Times the candidate of a crew, once it has passed the rounds, and notes what comes of it."""
 
     def __init__(self, task: Task, crew: Crew, dossier: Dossier, reference: Reference, form: Any, protocol: Protocol) -> None:
-        """`form` is what an answer looks like (evaluator.judge.answer.form_of)."""
+        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
         self._task, self._crew, self._dossier, self._reference, self._form = task, crew, dossier, reference, form
         self._protocol = protocol
         self._leads = True

@@ -20,9 +20,9 @@ from typing import Any
 
 from evaluator.judge.bursts import Bursts, room_bytes
 from evaluator.judge.claims import compare
+from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.head_start import HeadStart
 from evaluator.judge.inspection import Inspection, WrongAnswerError
-from evaluator.judge.oracle import Oracle
 from evaluator.judge.precision import BUDGET, PRECISE, interval, is_narrow
 from evaluator.judge.protocols import Protocol, choose
 from evaluator.judge.side import Side, UnrecordableError
@@ -93,7 +93,7 @@ class Timing:
         others: Mapping[str, Worker] | None = None,
         cores: Sequence[int] = (),
     ) -> None:
-        """`form` is what an answer looks like (evaluator.judge.answer.form_of); `look` is called time and again, while nothing is timed;
+        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of); `look` is called time and again, while nothing is timed;
         `protocol` is the device's default where none is given; with a `head_start` the host's time is in none of the candidate's, where the
         protocol and the candidate allow for that; `others` are further baselines by their kind; `cores` are those that the workers are kept
         to, and this thread while they are timed."""

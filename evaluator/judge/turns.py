@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judge.answer import read_claim
 from evaluator.judge.bursts import room_bytes
+from evaluator.judge.correctness.output_structure import read_claim
+from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.flush import Flush
 from evaluator.judge.gate import Gate
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.protocols import Protocol
 from evaluator.judge.side import Side, UnrecordableError
 from evaluator.judge.workers.client import Worker, WorkerError

@@ -5,9 +5,9 @@ import torch
 
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.answers import SUSPICIONS
-from evaluator.judge.compare import Comparison, Piece
-from evaluator.judge.distributions import DISTRIBUTIONS
-from evaluator.judge.rounds import describe_error
+from evaluator.judge.correctness.compare import Comparison, Piece
+from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.rounds import describe_error
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, RoundEvidence
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.judge.admission import Admission, check_case
-from evaluator.judge.compare import Comparison, Piece, is_exact
+from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
 from evaluator.judge.trivial import ANSWERS, Known
 from evaluator.problem.problem import discover, load
 

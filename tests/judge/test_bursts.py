@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.answer import ClaimedTensor
 from evaluator.judge.bench import Bench
 from evaluator.judge.bursts import BURST_MS, BURSTS, HOT_BURSTS, LEAST_BURSTS, LEAST_HOT_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
+from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.flush import Flush
 from evaluator.judge.side import Side
 from evaluator.judge.workers.input_buffers import Given, InputSet

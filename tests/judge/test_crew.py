@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from evaluator.judge.bench import Bench, Task
+from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.crew import Crew
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.workers.client import Worker
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox.confined import Confined

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.bench import Bench
+from evaluator.judge.correctness.rounds import MIN_ROUNDS
 from evaluator.judge.crew import Crew
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.rounds import MIN_ROUNDS
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job

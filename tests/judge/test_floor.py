@@ -9,9 +9,9 @@ import torch
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.admission import floor_finding
 from evaluator.judge.ceilings import best_s
+from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.floor import MARGIN, Speed, Work, calibrated_speed, faster, find_floor, floor_evidence, measured_speed, work_of
-from evaluator.judge.oracle import Oracle
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import ProblemCase, ProblemError, discover, load

@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from evaluator.judge.admission import check_case
-from evaluator.judge.compare import FLOOR, UNINFORMATIVE_FACTOR, bound_of
-from evaluator.judge.distributions import DISTRIBUTIONS, changed
-from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import judge_values
+from evaluator.judge.correctness.compare import FLOOR, UNINFORMATIVE_FACTOR, bound_of
+from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.rounds import judge_values
 from evaluator.judge.trivial import NARROWER
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import Problem, ProblemCase, discover, load

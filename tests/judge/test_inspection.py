@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from evaluator.judge.rounds import synchronize
+from evaluator.judge.correctness.rounds import synchronize
 from evaluator.judge.side import Side
 from tests.judge.conftest import Judge
 

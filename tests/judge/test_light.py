@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from evaluator.judge.ceilings import best_s
+from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.light import Demand, Reached, demand_of, find_light, light_evidence
-from evaluator.judge.oracle import Oracle
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import ProblemCase, discover, load
 from evaluator.results.calibration import COPY, Calibration, Ceiling

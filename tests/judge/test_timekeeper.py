@@ -11,11 +11,11 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from evaluator.judge.bench import Bench
+from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.cpu_contention import OWN, Crowding
 from evaluator.judge.device.gpu_monitor import Watch
 from evaluator.judge.device.nvml import Nvml
 from evaluator.judge.inspection import WrongAnswerError
-from evaluator.judge.oracle import BaselineFailedError
 from evaluator.judge.timekeeper import Timekeeper
 from evaluator.judge.timing import Timing, UnevenError
 from evaluator.machine.devices import Device

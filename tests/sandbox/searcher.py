@@ -35,7 +35,7 @@ LOOK_S = 20.0
 JUDGES = re.compile(r"(evaluator\.(?!(sandbox|worker)\b)|reference\b|db\b|pipeline\b|_assay_problem).*")
 PROJECT = (
     "reference/softmax.py",
-    "evaluator/judge/oracle.py",
+    "evaluator/judge/correctness/reference.py",
     "evaluator/problem/problem.py",
     "db/store.py",
     "tests/shipped.py",

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from evaluator.judge.answer import tensors_of
+from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.workers.client import Worker
 from evaluator.judge.workers.shared_memory import Allocation, Memory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase

@@ -9,7 +9,7 @@ from evaluator.results.evidence.record import Record
 
 
 class ErrorMap(Record):
-    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.error_map)."""
+    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.correctness.errors.error_map)."""
 
     rows: tuple[str, ...]
     """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""
@@ -63,7 +63,7 @@ class RoundEvidence(Record):
     seed: int
     """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
     distribution: str = "own"
-    """Where its inputs came from (evaluator.judge.distributions)."""
+    """Where its inputs came from (evaluator.judge.correctness.input_distributions)."""
     passed: bool
     category: Category | None = None
     message: str = ""

@@ -12,7 +12,7 @@ from torch import nn
 
 PARTS = (
     "reference/softmax.py",
-    "evaluator/judge/oracle.py",
+    "evaluator/judge/correctness/reference.py",
     "evaluator/diagnosis/rules.py",
     "submissions",
     "tests",

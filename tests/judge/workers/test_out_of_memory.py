@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from evaluator.diagnosis import diagnose
-from evaluator.judge.oracle import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.workers.out_of_memory import asked_bytes, blame, is_shortage, judged
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, StarvingEvidence

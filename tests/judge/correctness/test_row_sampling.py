@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.judge import rows as module
-from evaluator.judge.oracle import Oracle
-from evaluator.judge.rounds import judge_values
-from evaluator.judge.rows import BLOCKS, Sample, Sampler, common_rows
+from evaluator.judge.correctness import row_sampling as module
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.rounds import judge_values
+from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, common_rows
 from evaluator.problem.problem import SHIPPED, load
 
 

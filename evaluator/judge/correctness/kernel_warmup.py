@@ -9,12 +9,12 @@ from contextlib import nullcontext
 
 import torch
 
-from evaluator.judge import fused
-from evaluator.judge.answer import form_of, tensors_of
+from evaluator.judge.correctness import compare_cuda
+from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.output_structure import form_of, tensors_of
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.rounds import judge_values, plan_rounds, synchronize
 from evaluator.judge.device.device_lock import starting
-from evaluator.judge.distributions import changed
-from evaluator.judge.oracle import Oracle, ReferenceFailedError
-from evaluator.judge.rounds import judge_values, plan_rounds, synchronize
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
@@ -52,5 +52,5 @@ def _judge_itself(case: ProblemCase, device: torch.device) -> None:
         answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(arguments))]
         judge_values(case, oracle, arguments, answer, form)
     for tensor in answer:
-        fused.prepare(tensor)  # answers of the `small` case are too small to be compared by them
+        compare_cuda.prepare(tensor)  # answers of the `small` case are too small to be compared by them
     synchronize(device)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator.judge.error_map import SIDE, ErrorMapper
-from evaluator.judge.layout import Layout
+from evaluator.judge.correctness.errors.error_map import SIDE, ErrorMapper
+from evaluator.judge.correctness.errors.pattern import Layout
 
 Mark = Callable[[torch.Tensor], object]
 

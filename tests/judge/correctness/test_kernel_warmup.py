@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.oracle import Oracle
-from evaluator.judge.warm import warm
+from evaluator.judge.correctness.kernel_warmup import warm
+from evaluator.judge.correctness.reference import Oracle
 from evaluator.problem.problem import SHIPPED, load
 
 CPU = torch.device("cpu")

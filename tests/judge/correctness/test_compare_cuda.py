@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge import compare, fused
-from evaluator.judge.compare import Comparison, Piece
-from evaluator.judge.fused import Measured
+from evaluator.judge.correctness import compare, compare_cuda
+from evaluator.judge.correctness.compare import Comparison, Piece
+from evaluator.judge.correctness.compare_cuda import Measured
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 Emulator = Callable[[Tensors, int], Measured]
 
-DTYPES = list(fused.NAMES)
+DTYPES = list(compare_cuda.NAMES)
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-310, -1e-41, 6e-8, 1.0]
 TRAPS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 """A GPU stops at an address that is no multiple of what is read; so shall the host."""
@@ -86,11 +86,13 @@ def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[to
 
     def build(value: torch.dtype, oracle: torch.dtype) -> ctypes.CDLL:
         if (value, oracle) not in built:
-            library = folder / f"{fused.NAMES[value]}_{fused.NAMES[oracle]}.so"
+            library = folder / f"{compare_cuda.NAMES[value]}_{compare_cuda.NAMES[oracle]}.so"
             options = ["-std=c++20", "-O1", "-fPIC", "-shared", "-pthread", "-Wall", "-Werror", "-Wno-unknown-pragmas", *TRAPS]
-            kernels = f'-DKERNELS="{fused.SOURCE}"'
+            kernels = f'-DKERNELS="{compare_cuda.SOURCE}"'
             source = SOURCES / "device_on_host.cpp"
-            subprocess.run(["g++", *options, kernels, *fused.definitions(value, oracle), str(source), "-o", str(library)], check=True)
+            subprocess.run(
+                ["g++", *options, kernels, *compare_cuda.definitions(value, oracle), str(source), "-o", str(library)], check=True
+            )
             built[value, oracle] = ctypes.CDLL(str(library))
         return built[value, oracle]
 
@@ -103,7 +105,7 @@ def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Em
 
     def measure(tensors: Tensors, rows: int) -> Measured:
         library = emulators(tensors[0].dtype, tensors[2].dtype)
-        work = fused.Work(tensors, rows, 1)
+        work = compare_cuda.Work(tensors, rows, 1)
         for name, blocks in work.launches:
             assert library.launch(name.encode(), blocks, ctypes.byref(work.plan)) == 0
         return work.measured()
@@ -114,7 +116,7 @@ def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Em
 @pytest.mark.build
 def test_source_and_host_agree_on_sizes(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> None:
     layout = (ctypes.c_uint64 * 4).in_dll(emulators(torch.float32, torch.float64), "LAYOUT")
-    assert list(layout) == [fused.THREADS, fused.TILE, ctypes.sizeof(fused.Plan), 8 * fused.FIGURES]
+    assert list(layout) == [compare_cuda.THREADS, compare_cuda.TILE, ctypes.sizeof(compare_cuda.Plan), 8 * compare_cuda.FIGURES]
 
 
 @pytest.mark.build
@@ -150,7 +152,7 @@ def test_tensors_may_begin_anywhere(emulated: Emulator, dtype: torch.dtype, offs
 def test_one_row_alone(emulated: Emulator, monkeypatch: pytest.MonkeyPatch, elements: int) -> None:
     tensors = draw((elements,), torch.float32)
     assert_same(emulated(tensors, 1), by_torch(tensors, False))
-    monkeypatch.setattr(fused, "MOST_SEGMENTS", 4)  # segments as long as those of a row of many millions
+    monkeypatch.setattr(compare_cuda, "MOST_SEGMENTS", 4)  # segments as long as those of a row of many millions
     assert_same(emulated(tensors, 1), by_torch(tensors, False))
 
 
@@ -178,8 +180,8 @@ def test_extreme_magnitudes(emulated: Emulator, value: float, oracle: float) -> 
 
 def test_what_the_kernels_do_not_read_is_left_to_pytorch() -> None:
     values = torch.ones(4, 32)
-    assert fused.measure(values, values, values.double(), 4) is None
-    assert fused.measure(values.long(), values.long(), values.long(), 4) is None
+    assert compare_cuda.measure(values, values, values.double(), 4) is None
+    assert compare_cuda.measure(values.long(), values.long(), values.long(), 4) is None
 
 
 @pytest.mark.build
@@ -189,9 +191,9 @@ def test_nvcc_takes_the_source(tmp_path: Path, dtype: torch.dtype) -> None:
     if nvcc is None:
         pytest.skip("no CUDA toolkit on this machine")
     binary = tmp_path / "compare.cubin"
-    options = ["-arch=sm_90", "-cubin", "-Werror", "all-warnings", *fused.definitions(dtype, torch.float64)]
-    subprocess.run([nvcc, *options, str(fused.SOURCE), "-o", str(binary)], check=True)
-    assert all(name.encode() in binary.read_bytes() for name in fused.KERNELS)
+    options = ["-arch=sm_90", "-cubin", "-Werror", "all-warnings", *compare_cuda.definitions(dtype, torch.float64)]
+    subprocess.run([nvcc, *options, str(compare_cuda.SOURCE), "-o", str(binary)], check=True)
+    assert all(name.encode() in binary.read_bytes() for name in compare_cuda.KERNELS)
 
 
 def on_device(tensors: Tensors) -> Tensors:
@@ -205,7 +207,7 @@ def on_device(tensors: Tensors) -> Tensors:
 
 
 def measured(tensors: Tensors, by_row: bool) -> Measured:
-    found = fused.measure(*tensors, rows_of(tensors, by_row))
+    found = compare_cuda.measure(*tensors, rows_of(tensors, by_row))
     assert found is not None
     return found
 
@@ -281,11 +283,11 @@ def test_two_measurements_are_the_same_to_the_last_bit() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.complex64])
 def test_what_was_prepared_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> None:
-    fused.compiled.cache_clear()
-    fused.prepare(torch.zeros(2, dtype=dtype, device="cuda"))
-    fused.prepare(torch.zeros(2, dtype=torch.int64, device="cuda"))
-    monkeypatch.setattr(fused, "compile_for", None)
-    assert fused.measure(*on_device(draw((4, 32), dtype.to_real())), 4) is not None
+    compare_cuda.compiled.cache_clear()
+    compare_cuda.prepare(torch.zeros(2, dtype=dtype, device="cuda"))
+    compare_cuda.prepare(torch.zeros(2, dtype=torch.int64, device="cuda"))
+    monkeypatch.setattr(compare_cuda, "compile_for", None)
+    assert compare_cuda.measure(*on_device(draw((4, 32), dtype.to_real())), 4) is not None
 
 
 @pytest.mark.gpu
@@ -295,16 +297,16 @@ def test_without_the_compiler_pytorch_does_it_and_that_is_logged_once(
     def missing(*_: object) -> bytes:
         raise RuntimeError("there is no NVRTC")
 
-    monkeypatch.setattr(fused, "compile_for", missing)
-    fused.compiled.cache_clear()
+    monkeypatch.setattr(compare_cuda, "compile_for", missing)
+    compare_cuda.compiled.cache_clear()
     try:
         with caplog.at_level(logging.WARNING):
             for dtype in (torch.float32, torch.float64):
                 tensors = on_device(draw((4, 32), dtype))
-                assert fused.measure(*tensors, 4) is None
+                assert compare_cuda.measure(*tensors, 4) is None
         assert sum("there is no NVRTC" in record.getMessage() for record in caplog.records) == 1
     finally:
-        fused.compiled.cache_clear()
+        compare_cuda.compiled.cache_clear()
 
 
 def seconds(work: Callable[[], object]) -> float:

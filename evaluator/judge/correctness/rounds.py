@@ -11,12 +11,20 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.ambiguity import is_excused
-from evaluator.judge.answer import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
-from evaluator.judge.compare import Comparison, is_exact
-from evaluator.judge.distributions import DISTRIBUTIONS, changed
-from evaluator.judge.oracle import Oracle, ReferenceFailedError
-from evaluator.judge.rows import Sample, mapped
+from evaluator.judge.correctness.compare import Comparison, is_exact
+from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
+from evaluator.judge.correctness.integer_ties import is_excused
+from evaluator.judge.correctness.output_structure import (
+    ClaimedTensor,
+    MismatchError,
+    form_of,
+    has_plain_values,
+    match,
+    read_claim,
+    tensors_of,
+)
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.row_sampling import Sample, mapped
 from evaluator.judge.workers.client import Worker
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed, same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, Memory, describe

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import torch
 
-from evaluator.judge.error_map import ErrorMapper
-from evaluator.judge.layout import Layout
-from evaluator.judge.likeness import Likeness
+from evaluator.judge.correctness.errors.error_map import ErrorMapper
+from evaluator.judge.correctness.errors.pattern import Layout
+from evaluator.judge.correctness.errors.similarity import Likeness
 from evaluator.results.evidence import ErrorMap
 
 log = logging.getLogger(__name__)

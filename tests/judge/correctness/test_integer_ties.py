@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.judge import oracle as oracle_module
-from evaluator.judge.ambiguity import is_excused
-from evaluator.judge.oracle import Oracle
+from evaluator.judge.correctness import reference as oracle_module
+from evaluator.judge.correctness.integer_ties import is_excused
+from evaluator.judge.correctness.reference import Oracle
 
 ROWS, COLUMNS = 50, 40
 

@@ -8,7 +8,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from evaluator.judge.answer import MAX_OUTPUTS, ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
+from evaluator.judge.correctness.output_structure import (
+    MAX_OUTPUTS,
+    ClaimedTensor,
+    MismatchError,
+    form_of,
+    has_plain_values,
+    match,
+    read_claim,
+    tensors_of,
+)
 from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.protocol import ProtocolError

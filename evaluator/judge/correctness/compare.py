@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import torch
 
-from evaluator.judge import fused
-from evaluator.judge.portrait import Portrait
+from evaluator.judge.correctness import compare_cuda
+from evaluator.judge.correctness.errors.describe import Portrait
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, WrongElement
 
@@ -165,7 +165,7 @@ class Comparison:
         if is_exact(self._dtype) or not piece.oracle.is_cuda or piece.oracle.numel() < LEAST_FUSED_ELEMENTS:
             return False
         candidate, reference, oracle = self._parts(piece)
-        measured = fused.measure(candidate, reference, oracle, len(oracle) if self._by_row else 1)
+        measured = compare_cuda.measure(candidate, reference, oracle, len(oracle) if self._by_row else 1)
         if measured is None:
             return False
         self._max_error = max(self._max_error, measured.largest_error)

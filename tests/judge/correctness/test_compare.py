@@ -6,11 +6,11 @@ import math
 import pytest
 import torch
 
-from evaluator.judge import compare
-from evaluator.judge.compare import Comparison, Piece
-from evaluator.judge.error_map import ErrorMapper
-from evaluator.judge.layout import Layout
-from evaluator.judge.likeness import Likeness
+from evaluator.judge.correctness import compare
+from evaluator.judge.correctness.compare import Comparison, Piece
+from evaluator.judge.correctness.errors.error_map import ErrorMapper
+from evaluator.judge.correctness.errors.pattern import Layout
+from evaluator.judge.correctness.errors.similarity import Likeness
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures
 
