@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from db.store import DEFAULT_URL, Store
-from evaluator.judge.claims import beyond_claim_ms, least, second_least, unclaimed_ms
+from evaluator.judge.timing.cross_check import beyond_claim_ms, least, second_least, unclaimed_ms
 from evaluator.results.category import Status
 from evaluator.results.result import Result
 

@@ -40,7 +40,7 @@ from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.protocols import choose
+from evaluator.judge.timing.protocols import choose
 from evaluator.results.figures import cores_text
 from evaluator.results.result import EVALUATOR_VERSION, Result
 

@@ -42,7 +42,7 @@ def problem_meant(problem: str, known: Mapping[str, Path]) -> str:
 
 def check_protocol(name: str | None, device: "Device") -> None:
     """Raises UsageError where that device is not timed so."""
-    from evaluator.judge.protocols import UnknownProtocolError, choose
+    from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 
     try:
         choose(name, device.kind)

@@ -126,7 +126,7 @@ class Session:
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.rows import EvaluationKey
-        from evaluator.judge.protocols import alternative
+        from evaluator.judge.timing.protocols import alternative
 
         name = submission.problem
         problem = self.problems.get(name) if name and not submission.rejection else None

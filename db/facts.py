@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from evaluator.judge.protocols import PROTOCOLS
+from evaluator.judge.timing.protocols import PROTOCOLS
 from evaluator.results.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
 from evaluator.results.figures import cores_text, percent, rate_text
 

@@ -15,8 +15,8 @@ from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, R
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.crew import Crew
 from evaluator.judge.dossier import Dossier
-from evaluator.judge.protocols import choose
 from evaluator.judge.timekeeper import Timekeeper
+from evaluator.judge.timing.protocols import choose
 from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame

@@ -43,7 +43,7 @@ class Job:
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
     protocol: str | None = None
-    """How it is timed (evaluator.judge.protocols); None for the device's default."""
+    """How it is timed (evaluator.judge.timing.protocols); None for the device's default."""
     baselines: tuple[str, ...] = ("eager",)
     """What it is timed beside: `eager`, the reference as it stands, which the speedup is over, and perhaps `compile`, by torch.compile."""
 

@@ -5,7 +5,7 @@ import time
 from evaluator.diagnosis import Verdict
 from evaluator.judge.attempt import Attempt
 from evaluator.judge.bench import Bench, Job, Report
-from evaluator.judge.protocols import alternative
+from evaluator.judge.timing.protocols import alternative
 from evaluator.problem.problem import ProblemError, load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence

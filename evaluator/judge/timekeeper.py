@@ -4,7 +4,7 @@ A protocol that does not fit gives way to the device's default. A timing that th
 and so is one on a GPU to whose claims the judge's clock adds: that clock sees the device's change between processes too, which may take
 longer throughout a timing, and nobody is to be charged for that. An accusation stands: a worker can tell that it is in a second timing.
 Only of a candidate that had a head start, and can't be held behind the gate after all, nothing counts but what it does without.
-How one timing goes is in evaluator.judge.timing.
+How one timing goes is in evaluator.judge.timing.run.
 """
 
 import logging
@@ -15,10 +15,10 @@ from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.crew import Crew
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.dossier import Dossier
-from evaluator.judge.further import COMPILE, FurtherBaselines, call_once
-from evaluator.judge.inspection import WrongAnswerError
-from evaluator.judge.protocols import Protocol, choose
-from evaluator.judge.timing import Timing, UnevenError, UnfitProtocolError
+from evaluator.judge.timing.extra_baselines import COMPILE, FurtherBaselines, call_once
+from evaluator.judge.timing.protocols import Protocol, choose
+from evaluator.judge.timing.run import Timing, UnevenError, UnfitProtocolError
+from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.results.category import Status

@@ -50,7 +50,7 @@ class Result(Record):
     precision: str | None = None
     """The dtype that the problem was judged in, or `own` where that is as its file makes it; None where it came to nothing."""
     protocol: str | None = None
-    """How it was timed, or would have been (evaluator.judge.protocols), where that is not the device's default."""
+    """How it was timed, or would have been (evaluator.judge.timing.protocols), where that is not the device's default."""
     device: str | None = None
     """cpu, cuda:0, …"""
     status: Status

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.judge import inspection, timing
 from evaluator.judge.bench import Bench, Job
 from evaluator.judge.evaluation import evaluate
+from evaluator.judge.timing import run, spot_check
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
@@ -118,11 +118,11 @@ def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
         (launcher, "LOAD_S", deadline_s),
         (launcher, "START_S", START_FACTOR * deadline_s),
         (client, "EXIT_GRACE_S", deadline_s),
-        (timing, "ENOUGH_S", 0.01),
-        (timing, "MIN_CALLS", timing.LEAST_CALLS),
-        (timing, "MIN_WATCHES", 1),
-        (inspection, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
-        (inspection, "CPU_CHECKS_S", 0.01),
+        (run, "ENOUGH_S", 0.01),
+        (run, "MIN_CALLS", run.LEAST_CALLS),
+        (run, "MIN_WATCHES", 1),
+        (spot_check, "REVEAL_SHARE", 0.9),  # what is not revealed is watched, which takes longer
+        (spot_check, "CPU_CHECKS_S", 0.01),
     )
     with contextlib.ExitStack() as stack:
         for module, name, value in hurry:

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.flush import Flush
-from evaluator.judge.head_start import LARGE_BYTES, MOST_OF_LARGE_MS, HeadStart
-from evaluator.judge.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
-from evaluator.judge.side import Side, UnrecordableError, claimed_times_ms
+from evaluator.judge.timing.gpu.l2_flush import Flush
+from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, MOST_OF_LARGE_MS, HeadStart
+from evaluator.judge.timing.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
+from evaluator.judge.timing.timed_worker import Side, UnrecordableError, claimed_times_ms
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
@@ -169,7 +169,7 @@ def test_without_a_head_start_nothing_is_taken_off(bench: Bench, monkeypatch: py
 def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
     monkeypatch: pytest.MonkeyPatch, host_ms: tuple[float, ...], length: int, ms: float
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.head_start._cycles_per_ms", lambda _: 1.5e6)
+    monkeypatch.setattr("evaluator.judge.timing.gpu.launch_lead._cycles_per_ms", lambda _: 1.5e6)
     found = HeadStart.of(host_ms, length, torch.device("cuda"))
     assert found.ms == pytest.approx(ms) and found.cycles == pytest.approx(1.5e6 * ms)
     assert HeadStart.of(host_ms, length, torch.device("cuda"), LARGE_BYTES).ms == found.ms

@@ -15,9 +15,9 @@ from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.cpu_contention import OWN, Crowding
 from evaluator.judge.device.gpu_monitor import Watch
 from evaluator.judge.device.nvml import Nvml
-from evaluator.judge.inspection import WrongAnswerError
 from evaluator.judge.timekeeper import Timekeeper
-from evaluator.judge.timing import Timing, UnevenError
+from evaluator.judge.timing.run import Timing, UnevenError
+from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.machine.devices import Device
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence

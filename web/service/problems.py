@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from evaluator.engine.problems import ProblemReader
-from evaluator.judge.protocols import UnknownProtocolError, choose
+from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemError, ProblemFacts

@@ -59,7 +59,7 @@ class TimingSide(Record):
     """What launching a call on a GPU takes the host, as the worker says: the lowest decile, since it may have to wait for the device. None
     in older records, and where calls are not launched one by one."""
     outliers: tuple[int, ...] = ()
-    """Positions of samples far beyond the quartiles (evaluator.judge.precision.outliers). They count as all others do."""
+    """Positions of samples far beyond the quartiles (evaluator.judge.timing.confidence.outliers). They count as all others do."""
 
     @property
     def claim_ms(self) -> float:
@@ -130,7 +130,7 @@ class TimingEvidence(Record):
     """The same of single calls and bursts for the judge's clock, which then are no samples."""
 
     protocol: str | None = None
-    """What a time is of (evaluator.judge.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
+    """What a time is of (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     fallback: str = ""
     """Why it is not the protocol that was asked for, where it is not."""
     cores: tuple[int, ...] = ()
@@ -146,7 +146,7 @@ class TimingEvidence(Record):
     steady: bool | None = None
     """Whether times had stopped changing by then. None in older records."""
     stop: str = ""
-    """Why there were no more calls (evaluator.judge.precision): `precise` or `budget`; empty in older records."""
+    """Why there were no more calls (evaluator.judge.timing.confidence): `precise` or `budget`; empty in older records."""
     interval: tuple[float, float] | None = None
     """What holds the ratio of the baseline's to the candidate's time with 95 % confidence, by bootstrap over blocks: of the medians,
     without what is charged. None in older records."""

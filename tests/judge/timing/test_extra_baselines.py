@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.further import EAGER, FurtherBaselines, call_once
-from evaluator.judge.timing import Timing
+from evaluator.judge.timing.extra_baselines import EAGER, FurtherBaselines, call_once
+from evaluator.judge.timing.run import Timing
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge

@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.judge.side import Side
-from evaluator.judge.turns import Turns
+from evaluator.judge.timing.interleave import Turns
+from evaluator.judge.timing.timed_worker import Side
 
 WARM_UP_CALLS = 4
 STEADY_SHARE = 0.02

@@ -9,8 +9,8 @@ import torch
 
 from evaluator.diagnosis.speed import speed_notes
 from evaluator.judge.bench import Bench
-from evaluator.judge.claims import beyond_claim_ms, least
-from evaluator.judge.gate import MOST_AT_ONCE, Gate, at_once
+from evaluator.judge.timing.cross_check import beyond_claim_ms, least
+from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, Gate, at_once
 from evaluator.judge.workers.shared_memory import Memory
 from evaluator.results.category import Category
 from evaluator.results.result import Result

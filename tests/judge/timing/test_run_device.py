@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.claims import LAUNCH_GAP_MS
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.timing import MIN_BLOCKS
+from evaluator.judge.timing.cross_check import LAUNCH_GAP_MS
+from evaluator.judge.timing.run import MIN_BLOCKS
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import TimingEvidence
 from evaluator.results.result import Result

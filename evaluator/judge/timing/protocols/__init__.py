@@ -1,16 +1,16 @@
 """How calls are timed: one file each, and one of them the default of each kind of device.
 
-What all of them share is in evaluator.judge.timing: two workers in turns, new inputs for every call, answers that are compared unannounced.
+What all of them share is in evaluator.judge.timing.run: two workers in turns, new inputs for every call, answers that are compared unannounced.
 They differ in what a time is of. A claim is held against the judge's own clock over the same calls, whichever it is.
 
 Light enough to be imported for its names alone.
 """
 
-from evaluator.judge.protocols.cold import Cold
-from evaluator.judge.protocols.cpu import Cpu
-from evaluator.judge.protocols.graph import Graph
-from evaluator.judge.protocols.protocol import Protocol
-from evaluator.judge.protocols.throughput import Throughput
+from evaluator.judge.timing.protocols.cold import Cold
+from evaluator.judge.timing.protocols.cpu import Cpu
+from evaluator.judge.timing.protocols.graph import Graph
+from evaluator.judge.timing.protocols.protocol import Protocol
+from evaluator.judge.timing.protocols.throughput import Throughput
 
 __all__ = ["DEFAULTS", "PROTOCOLS", "Protocol", "UnknownProtocolError", "alternative", "choose"]
 

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judge.bursts import room_bytes
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.flush import Flush
-from evaluator.judge.gate import Gate
-from evaluator.judge.protocols import Protocol
-from evaluator.judge.side import Side, UnrecordableError
+from evaluator.judge.timing.gated_calls import room_bytes
+from evaluator.judge.timing.gpu.l2_flush import Flush
+from evaluator.judge.timing.gpu.stream_gate import Gate
+from evaluator.judge.timing.protocols import Protocol
+from evaluator.judge.timing.timed_worker import Side, UnrecordableError
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
 from evaluator.judge.workers.shared_memory import Memory

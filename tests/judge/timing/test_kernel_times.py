@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.bursts import KERNEL_CALLS
+from evaluator.judge.timing.gated_calls import KERNEL_CALLS
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.results.category import Category

@@ -9,10 +9,20 @@ import pytest
 import torch
 
 from evaluator.judge.bench import Bench
-from evaluator.judge.bursts import BURST_MS, BURSTS, HOT_BURSTS, LEAST_BURSTS, LEAST_HOT_BURSTS, LEAST_SINGLES, SINGLES, Bursts, Taken
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.flush import Flush
-from evaluator.judge.side import Side
+from evaluator.judge.timing.gated_calls import (
+    BURST_MS,
+    BURSTS,
+    HOT_BURSTS,
+    LEAST_BURSTS,
+    LEAST_HOT_BURSTS,
+    LEAST_SINGLES,
+    SINGLES,
+    Bursts,
+    Taken,
+)
+from evaluator.judge.timing.gpu.l2_flush import Flush
+from evaluator.judge.timing.timed_worker import Side
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.launcher import START_S
 from evaluator.judge.workers.shared_memory import Memory
@@ -193,7 +203,7 @@ def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: Bench, mo
 
 
 def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.judge.bursts.KERNELS_DEADLINE_S", 0.3)
+    monkeypatch.setattr("evaluator.judge.timing.gated_calls.KERNELS_DEADLINE_S", 0.3)
     with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, side):
         monkeypatch.setattr(side.worker, "launches", side.worker.launches or object())
         start = time.monotonic()
@@ -289,7 +299,7 @@ def test_a_row_that_is_held_up_is_asked_for_once_more(bench: Bench, monkeypatch:
             return found
 
         monkeypatch.setattr(side, "_ask_behind", hold_up)
-        monkeypatch.setattr("evaluator.judge.bursts.SINGLES_S", 60.0)
+        monkeypatch.setattr("evaluator.judge.timing.gated_calls.SINGLES_S", 60.0)
         side.claims_ms = [0.001]
         bursts.run(side, check, WrongError)
         assert side.is_gated is gated and bool(side.hot_ms) is gated

@@ -1,15 +1,15 @@
 """Time: candidate and baselines in workers of the same kind, in turns, over inputs that the candidate has not seen.
 
-Calls are timed in blocks, one request each: how many calls and what a time is of, the protocol says (evaluator.judge.protocols). After a
-warm-up that lasts until times no longer change (evaluator.judge.steadiness), blocks follow each other, in an order drawn anew, until the
-speedup is known to 1 % or the time is spent (evaluator.judge.precision).
+Calls are timed in blocks, one request each: how many calls and what a time is of, the protocol says (evaluator.judge.timing.protocols). After a
+warm-up that lasts until times no longer change (evaluator.judge.timing.warmup), blocks follow each other, in an order drawn anew, until the
+speedup is known to 1 % or the time is spent (evaluator.judge.timing.confidence).
 
 On a GPU what the worker says of the time between two events is precise, but a claim. The judge's own clock is the witness: over calls that
 wait at its gate until all is enqueued, one at a time and several back to back. On the CPU the time is the judge's, less the talk.
 
-After any block of the candidate's, unannounced, the judge has answers revealed and compares them (evaluator.judge.inspection): who computes
+After any block of the candidate's, unannounced, the judge has answers revealed and compares them (evaluator.judge.timing.spot_check): who computes
 only some of its answers doesn't know which. Or it watches what the candidate's processes go on doing. In the end the candidate is killed,
-and the baseline goes through the same, alone and undisturbed: evaluator.judge.claims holds the candidate's figures against these.
+and the baseline goes through the same, alone and undisturbed: evaluator.judge.timing.cross_check holds the candidate's figures against these.
 """
 
 import secrets
@@ -18,16 +18,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluator.judge.bursts import Bursts, room_bytes
-from evaluator.judge.claims import compare
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.head_start import HeadStart
-from evaluator.judge.inspection import Inspection, WrongAnswerError
-from evaluator.judge.precision import BUDGET, PRECISE, interval, is_narrow
-from evaluator.judge.protocols import Protocol, choose
-from evaluator.judge.side import Side, UnrecordableError
-from evaluator.judge.steadiness import WarmUp, warm_up
-from evaluator.judge.turns import Answer, Turns
+from evaluator.judge.timing.confidence import BUDGET, PRECISE, interval, is_narrow
+from evaluator.judge.timing.cross_check import compare
+from evaluator.judge.timing.gated_calls import Bursts, room_bytes
+from evaluator.judge.timing.gpu.launch_lead import HeadStart
+from evaluator.judge.timing.interleave import Answer, Turns
+from evaluator.judge.timing.protocols import Protocol, choose
+from evaluator.judge.timing.spot_check import Inspection, WrongAnswerError
+from evaluator.judge.timing.timed_worker import Side, UnrecordableError
+from evaluator.judge.timing.warmup import WarmUp, warm_up
 from evaluator.judge.workers.client import Worker
 from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import ProblemCase

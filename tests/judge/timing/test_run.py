@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge import steadiness
 from evaluator.judge.bench import Bench
 from evaluator.judge.evaluation import evaluate
-from evaluator.judge.protocols import PROTOCOLS, Protocol
-from evaluator.judge.protocols.cpu import Cpu
-from evaluator.judge.side import Side, UnrecordableError
-from evaluator.judge.steadiness import MOST_WARM_UP_CALLS, WARM_UP_CALLS
-from evaluator.judge.timing import LEAST_CALLS
+from evaluator.judge.timing import warmup
+from evaluator.judge.timing.protocols import PROTOCOLS, Protocol
+from evaluator.judge.timing.protocols.cpu import Cpu
+from evaluator.judge.timing.run import LEAST_CALLS
+from evaluator.judge.timing.timed_worker import Side, UnrecordableError
+from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.judge.workers.client import claimed_ms
 from evaluator.judge.workers.input_buffers import Given
 from evaluator.problem.problem import SHIPPED
@@ -187,7 +187,7 @@ def test_a_fallback_pardons_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatc
 
 def test_who_dies_in_the_fallback_has_died(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second worker is called more often than the first, in which it was warmed up only."""
-    monkeypatch.setattr(steadiness, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
+    monkeypatch.setattr(warmup, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
     result = timed_by(bench, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))
     assert result.category is Category.EARLY_EXIT, (result.message, result.evidence.detail)
     assert result.evidence.exit is not None and (result.evidence.exit.code, result.evidence.exit.stage) == (7, "timing")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.rounds import synchronize
-from evaluator.judge.side import Side
+from evaluator.judge.timing.timed_worker import Side
 from tests.judge.conftest import Judge
 
 LIBRARY = """
@@ -36,6 +36,6 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
         seen.append("copied")
 
     monkeypatch.setattr(Side, "revealing", noted)
-    monkeypatch.setattr("evaluator.judge.inspection.synchronize", waited)
+    monkeypatch.setattr("evaluator.judge.timing.spot_check.synchronize", waited)
     assert judge(LIBRARY).evidence.timing is not None
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)

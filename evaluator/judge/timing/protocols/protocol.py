@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from evaluator.judge.side import Side
+    from evaluator.judge.timing.timed_worker import Side
     from evaluator.judge.workers.input_buffers import Given
 
 BLOCK_MS = 5.0

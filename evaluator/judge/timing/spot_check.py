@@ -4,13 +4,13 @@ import secrets
 import time
 from typing import Any
 
-from evaluator.judge.bursts import Taken
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle
 from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
 from evaluator.judge.correctness.row_sampling import Sampler
-from evaluator.judge.side import SPIN_S, Side
-from evaluator.judge.turns import Answer, Turns
+from evaluator.judge.timing.gated_calls import Taken
+from evaluator.judge.timing.interleave import Answer, Turns
+from evaluator.judge.timing.timed_worker import SPIN_S, Side
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import ProblemCase

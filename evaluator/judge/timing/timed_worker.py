@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.activity import Activity
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.correctness.rounds import synchronize
-from evaluator.judge.flush import Flush
-from evaluator.judge.gate import Gate, at_once
-from evaluator.judge.head_start import NONE, HeadStart
-from evaluator.judge.precision import outliers
+from evaluator.judge.timing.confidence import outliers
+from evaluator.judge.timing.cpu_time import Activity
+from evaluator.judge.timing.gpu.l2_flush import Flush
+from evaluator.judge.timing.gpu.launch_lead import NONE, HeadStart
+from evaluator.judge.timing.gpu.stream_gate import Gate, at_once
 from evaluator.judge.workers.client import Worker, claimed_ms
 from evaluator.judge.workers.input_buffers import Given, InputSet, fill, filling
 from evaluator.results.evidence import TimingSide

@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.claims import least, single_slack_ms
 from evaluator.judge.correctness.rounds import copying, synchronize, views_into
 from evaluator.judge.correctness.row_sampling import Sample
-from evaluator.judge.side import Side
+from evaluator.judge.timing.cross_check import least, single_slack_ms
+from evaluator.judge.timing.timed_worker import Side
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, Memory
 

@@ -9,8 +9,8 @@ import torch
 
 from evaluator.judge.bench import Bench
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.flush import Flush
-from evaluator.judge.side import Side, quartiles
+from evaluator.judge.timing.gpu.l2_flush import Flush
+from evaluator.judge.timing.timed_worker import Side, quartiles
 from evaluator.judge.workers.client import Worker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S, WORKER_ENTRY

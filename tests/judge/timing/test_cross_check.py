@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.claims import LAUNCH_GAP_MS, compare
+from evaluator.judge.timing.cross_check import LAUNCH_GAP_MS, compare
 from evaluator.results.evidence import TimingEvidence, TimingSide
 
 

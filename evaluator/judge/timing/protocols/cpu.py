@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from evaluator.judge.protocols.protocol import Protocol
+from evaluator.judge.timing.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from evaluator.judge.side import Side
+    from evaluator.judge.timing.timed_worker import Side
     from evaluator.judge.workers.input_buffers import Given
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.head_start import NONE, HeadStart
-from evaluator.judge.protocols import PROTOCOLS
-from evaluator.judge.timing import BLANKS, EMPTY_KERNEL_MS, Timing
+from evaluator.judge.timing.gpu.launch_lead import NONE, HeadStart
+from evaluator.judge.timing.protocols import PROTOCOLS
+from evaluator.judge.timing.run import BLANKS, EMPTY_KERNEL_MS, Timing
 
 GIVEN = HeadStart(1000, 0.5)
 

@@ -1,6 +1,6 @@
 """When a warm-up is over."""
 
-from evaluator.judge.steadiness import WARM_UP_CALLS, is_steady
+from evaluator.judge.timing.warmup import WARM_UP_CALLS, is_steady
 
 
 def test_warm_up_ends_when_times_change_no_more() -> None:
