@@ -27,9 +27,9 @@ from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.bench import Bench, Job
+from evaluator.judge.context import Bench, Job
 from evaluator.judge.correctness.output_structure import tensors_of
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, ProblemCase, load

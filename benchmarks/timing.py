@@ -37,9 +37,9 @@ from rich.table import Table
 from benchmarks.hold import bench_of
 from benchmarks.ladder import Rung, ladder
 from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
-from evaluator.judge.bench import Bench, Job
+from evaluator.judge.context import Bench, Job
 from evaluator.judge.device.cpu_affinity import read_cores
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.protocols import choose
 from evaluator.results.figures import cores_text
 from evaluator.results.result import EVALUATOR_VERSION, Result

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from db.store import Store
     from evaluator.engine.engine import Engine
     from evaluator.engine.problems import ProblemReader
-    from evaluator.judge.bench import Job
+    from evaluator.judge.context import Job
     from evaluator.results.result import Result
     from evaluator.submission.submission import Found, Submission
 

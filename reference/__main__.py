@@ -157,9 +157,9 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
     import torch
 
-    from evaluator.judge.admission import check_case
     from evaluator.judge.device.environment import apply_settings
-    from evaluator.judge.fitness import keep
+    from evaluator.judge.problem_check.check import check_case
+    from evaluator.judge.problem_check.check_lookup import keep
     from evaluator.machine.devices import choose
     from evaluator.problem.declaration import PRECISIONS
     from reference._report import Broken, Checked

@@ -13,7 +13,7 @@ from rich.text import Text
 from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
-    from evaluator.judge.admission import Admission
+    from evaluator.judge.problem_check.check import Admission
     from evaluator.problem.check_cache import Kept
     from evaluator.problem.declaration import Floor
     from evaluator.problem.problem import Problem, ProblemError
@@ -112,8 +112,8 @@ def check_record(checked: "Checked | Broken") -> dict[str, Any]:
 
 
 def _details(checked: "Checked | Broken") -> RenderableType:
-    from evaluator.judge.admission import CHECKS, DRAWS
-    from evaluator.judge.trivial import ANSWERS
+    from evaluator.judge.problem_check.check import CHECKS, DRAWS
+    from evaluator.judge.problem_check.trivial_answers import ANSWERS
 
     rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     if isinstance(checked, Broken):

@@ -6,7 +6,7 @@ import pytest
 
 from db.calibrations import save
 from db.store import Store
-from evaluator.judge.calibrate import calibrate
+from evaluator.judge.roofline.calibration_run import calibrate
 from evaluator.machine.devices import cpu
 from tests.command_line import PROBLEM, Bench, submission
 

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from evaluator.engine.run import Arrival
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now

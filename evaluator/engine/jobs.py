@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import CATEGORIES

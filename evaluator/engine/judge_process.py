@@ -19,10 +19,10 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.judge.bench import Bench, Job
+from evaluator.judge.context import Bench, Job
 from evaluator.judge.device.cpu_affinity import remaining, timing_cores
 from evaluator.judge.device.environment import apply_settings, describe_environment
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import cpu_count
 from evaluator.sandbox import Level, Zygote
 

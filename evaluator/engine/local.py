@@ -23,7 +23,7 @@ from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.engine.turnstile import UNDER_WAY, Admitted, Turnstile
 from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.judge.device.judging_processes import announce
 from evaluator.machine.devices import Device
 from evaluator.results.category import Category

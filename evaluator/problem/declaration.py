@@ -109,7 +109,7 @@ def _operations(value: object) -> object:
 
 
 class Floor(BaseModel):
-    """What no answer can do without, however clever: what the floor of a call's time is computed from (evaluator.judge.floor)."""
+    """What no answer can do without, however clever: what the floor of a call's time is computed from (evaluator.judge.roofline.minimum_time)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -18,7 +18,7 @@ from evaluator.engine.engine import Engine, unjudged
 from evaluator.engine.local import JudgeLostError, LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.turnstile import Turnstile
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category, Status

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from evaluator.engine.engine import unjudged
 from evaluator.engine.ray.work import ALONE_AFTER, MAX_LOSSES, Loss, Piece, Work
 from evaluator.engine.run import Run
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
 from tests.judge.conftest import make_job

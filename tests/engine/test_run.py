@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from tests.judge.conftest import make_job

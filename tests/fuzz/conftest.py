@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from tests.fuzz.conversation import cpu_bench
 
 

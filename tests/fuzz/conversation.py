@@ -1,6 +1,6 @@
 """Whole conversations between the real judge and a hostile worker, drawn by hypothesis, and what has to hold after each.
 
-The judge is the one that serves (evaluator.judge.evaluation, with its sessions, memory, comparison and timing); only its deadlines are
+The judge is the one that serves (evaluator.judge.evaluate, with its sessions, memory, comparison and timing); only its deadlines are
 shortened, so that silence is cheap.
 """
 
@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.judge.bench import Bench, Job
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.context import Bench, Job
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import run, spot_check
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status

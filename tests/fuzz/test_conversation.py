@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.workers import client
 from evaluator.results.category import Category, Status
 from evaluator.worker import protocol

@@ -14,8 +14,8 @@ import pytest
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.bench import Bench, Job
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.context import Bench, Job
+from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import Device, choose, cpu
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.result import Result

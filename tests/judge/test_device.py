@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.workers.shared_memory import Memory, describe
 from evaluator.results.category import Category
 from evaluator.sandbox import Program

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.attempt import Attempt
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.stages import Attempt
 from evaluator.judge.workers.shared_memory import Memory
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.results.category import Category

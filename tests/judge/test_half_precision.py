@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.judge.admission import check_case
 from evaluator.judge.correctness.compare import FLOOR, UNINFORMATIVE_FACTOR, bound_of
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounds import judge_values
-from evaluator.judge.trivial import NARROWER
+from evaluator.judge.problem_check.check import check_case
+from evaluator.judge.problem_check.trivial_answers import NARROWER
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import Problem, ProblemCase, discover, load
 

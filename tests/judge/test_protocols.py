@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.timing.gpu.l2_flush import Flush
 from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, MOST_OF_LARGE_MS, HeadStart
 from evaluator.judge.timing.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose

@@ -9,7 +9,7 @@ import pytest
 import torch
 from pyarrow import parquet
 
-from evaluator.judge.admission import check_case
+from evaluator.judge.problem_check.check import check_case
 from evaluator.problem.kernelbench import ForeignVerdict, KernelBenchError, unpacked, verdicts
 from evaluator.problem.problem import ProblemError, discover, load
 from evaluator.submission.attribution import Catalogue

@@ -21,9 +21,9 @@ import pytest
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.correctness import rounds
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers import launcher
 from evaluator.results.result import Result
 from evaluator.sandbox import Level, Zygote

@@ -11,7 +11,7 @@ from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizing import TOOL_S, Conversation, LineBuilds, Sanitizing
+from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, Sanitizing
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox import Zygote

@@ -21,7 +21,7 @@ from db.requests import Claim, LostClaimsError, Requests
 from db.store import Store
 from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result

@@ -24,7 +24,7 @@ from evaluator.engine.ray.host import Host, HostOptions, Refusal
 from evaluator.engine.ray.seat import HostLostError, HostStartError, LiveHost, Seat, kill
 from evaluator.engine.ray.work import Loss, Work
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.results.result import Result, now
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ray.exceptions import RayActorError, RayError
 
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.ray.host import HostFacts, Refusal, order_for
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
-from evaluator.judge.bench import Job
+from evaluator.judge.context import Job
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.bench import Report, Task
+from evaluator.judge.context import Report, Task
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Recorded, Worker, WorkerError
 from evaluator.judge.workers.input_buffers import construct, fresh_seed

@@ -7,7 +7,7 @@ from evaluator.results.evidence.record import Record
 
 
 class FloorEvidence(Record):
-    """The least time that a call of the problem can take on the device (evaluator.judge.floor)."""
+    """The least time that a call of the problem can take on the device (evaluator.judge.roofline.minimum_time)."""
 
     read_bytes: int
     """Of inputs and parameters that are needed whole."""
@@ -31,7 +31,7 @@ class FloorEvidence(Record):
 
 class LightEvidence(Record):
     """The speed of light: the time of a call that does what the problem asks for, and all of it as fast as the device has been measured to
-    (evaluator.judge.light). A scale, which no verdict rests on."""
+    (evaluator.judge.roofline.speed_of_light). A scale, which no verdict rests on."""
 
     read_bytes: int
     """Of inputs and parameters."""

@@ -80,7 +80,7 @@ class AblationEvidence(Record):
 
 
 class ShapeEvidence(Record):
-    """One answer in another set of shapes than the case's (evaluator.judge.generalisation)."""
+    """One answer in another set of shapes than the case's (evaluator.judge.integrity.other_shapes)."""
 
     case: str
     """Its name: one that the problem declares, or what was done to the case's sizes."""

@@ -58,7 +58,7 @@ class SanitizerRun(Record):
 
 
 class SanitizerEvidence(Record):
-    """What compute-sanitizer said of the submission, on request (evaluator.judge.sanitizing)."""
+    """What compute-sanitizer said of the submission, on request (evaluator.judge.sanitizer_runs)."""
 
     version: str
     case: str

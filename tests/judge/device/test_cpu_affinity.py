@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.engine.warm import WORKER_MODULE
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.device.cpu_affinity import read_cores, remaining, siblings, timing_cores
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.evaluate import evaluate
 from evaluator.results.figures import cores_text
 from evaluator.sandbox import Level, Zygote
 from tests.judge.conftest import Judge, make_job

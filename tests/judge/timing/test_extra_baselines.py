@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.timing.extra_baselines import EAGER, FurtherBaselines, call_once
 from evaluator.judge.timing.run import Timing
 from evaluator.judge.workers.client import Worker, WorkerError
@@ -35,7 +35,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[Worker], object]) 
         call_once(worker, *args)
         breaks(worker)
 
-    monkeypatch.setattr("evaluator.judge.timekeeper.call_once", call_and_break)
+    monkeypatch.setattr("evaluator.judge.timing_retries.call_once", call_and_break)
 
 
 @pytest.mark.parametrize("stage", ["at the beginning", "while it is timed"])

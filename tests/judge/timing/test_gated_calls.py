@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.timing.gated_calls import (
     BURST_MS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.timing.gated_calls import KERNEL_CALLS
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.bench import Bench
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.context import Bench
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import warmup
 from evaluator.judge.timing.protocols import PROTOCOLS, Protocol
 from evaluator.judge.timing.protocols.cpu import Cpu

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.bench import Bench
-from evaluator.judge.evaluation import evaluate
+from evaluator.judge.context import Bench
+from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.cross_check import LAUNCH_GAP_MS
 from evaluator.judge.timing.run import MIN_BLOCKS
 from evaluator.results.category import Category, Status

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.timing.gpu.l2_flush import Flush
 from evaluator.judge.timing.timed_worker import Side, quartiles

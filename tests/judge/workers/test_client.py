@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.sandbox import Program

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from evaluator.diagnosis.speed import speed_notes
-from evaluator.judge.bench import Bench
+from evaluator.judge.context import Bench
 from evaluator.judge.timing.cross_check import beyond_claim_ms, least
 from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, Gate, at_once
 from evaluator.judge.workers.shared_memory import Memory

@@ -1,0 +1,80 @@
+"""Which kernel broke a device, or never ended: told by a second run, in a fresh worker in which every launch waits for its kernel.
+
+Without that, launches return before their kernels run, and a fault comes up at whatever touches the device next. The second run decides
+nothing: it names a kernel, or it does not.
+"""
+
+from collections.abc import Sequence
+
+from evaluator.diagnosis import DEVICE_ERRORS, Verdict
+from evaluator.judge.context import Task
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.rounds import Rounds
+from evaluator.judge.worker_set import Crew
+from evaluator.judge.workers.client import WorkerError
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
+from evaluator.worker.launch_table import INTERPRETED
+
+ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
+"""Read by CUDA and by the launch recorder."""
+SECOND_S = 3.0
+SECOND_FACTOR = 5
+"""Deadline of a call in the second run: so long, and so many times what all that ended took in the first; a kernel without an end takes it
+all, and the device with it."""
+
+
+def deadline_s(evidence: Evidence, timeout_s: float) -> float:
+    """How long a call of the second run may take, and no longer than one of the first."""
+    hung_s = (evidence.exit.deadline_s or 0.0) if evidence.exit else 0.0
+    took_s = sum(evidence.stages_s.get(stage, 0.0) for stage in ("construct", "rounds"))
+    return min(timeout_s, SECOND_S + SECOND_FACTOR * max(took_s - hung_s, 0.0))
+
+
+def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) -> bool:
+    """Whether a second run could name a kernel: the device is broken, or a call did not end, and kernels of the submission's own ran."""
+    broke = verdict.category in set(DEVICE_ERRORS.values())
+    hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
+    return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
+
+
+def find_fault(task: Task, crew: Crew, evidence: Evidence) -> FaultEvidence | None:
+    """Run the submission once more, with the others ended, as far as `evidence` says that it came; None where that names no kernel.
+
+    Raises ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable.
+    """
+    crew.make_room()
+    call_s = deadline_s(evidence, task.job.timeout_s)
+    worker = crew.fork(ENVIRONMENT)
+    crew.starter.greet(worker)
+    try:
+        crew.starter.load_submission(worker)
+        crew.take_device(worker)
+        arguments, model = task.case.init_inputs(crew.starter.seed), task.case.model(crew.starter.seed, crew.device)
+        crew.starter.construct(worker, arguments, model, call_s)
+        rounds = Rounds(worker, task.case, Oracle(model, task.case.rows_independent), crew.memory, call_s)
+        rounds.provoke(len(evidence.rounds) + 1)
+    except WorkerError:
+        pass  # as in the first run; its record says where
+    worker.end()
+    if worker.launches is None:
+        return None
+    return culprit(worker.launches.read(), worker.exception, worker.exit is not None and worker.exit.deadline_s is not None)
+
+
+def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:
+    """The kernel at fault by the records of the second run; None where it ended well, or otherwise than the first."""
+    pending = [launch for launch in launches if launch.pending]
+    refused = [launch for launch in launches if launch.code in DEVICE_ERRORS]
+    if timed_out:
+        found = pending
+    elif exception is not None and exception.cuda_error in DEVICE_ERRORS:
+        found = refused or pending or sorted(launches, key=lambda launch: launch.last)[-1:]
+    else:
+        found = []
+    if not found:
+        return None
+    launch = min(found, key=lambda launch: launch.first)
+    return FaultEvidence(
+        kernel=launch.kernel, own=launch.own, grid=launch.grid, block=launch.block, shared_bytes=launch.shared_bytes, position=launch.first
+    )

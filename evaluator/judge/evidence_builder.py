@@ -1,0 +1,58 @@
+"""The evidence of one evaluation as it grows, and the verdict that it comes to."""
+
+import contextlib
+from typing import Any
+
+from evaluator.diagnosis import Verdict, diagnose
+from evaluator.judge.context import Task
+from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.jit_compilers import interpreted, without_blame
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, RoundEvidence
+from evaluator.sandbox import SandboxUnavailable
+
+
+class Dossier:
+    """What has been observed so far of one task."""
+
+    def __init__(self, task: Task) -> None:
+        self._bench, self._code = task.bench, task.job.code
+        self.evidence = Evidence(sandbox=task.bench.zygote.level, note=task.job.note)
+        self.rounds: list[RoundEvidence] = []
+        """Part of the evidence once it has been collected."""
+
+    def note(self, **observed: Any) -> None:
+        """Put what was observed in the fields of these names."""
+        self.evidence = self.evidence.model_copy(update=observed)
+
+    def collect(self, worker: Worker | None) -> None:
+        """Take the candidate's records into the evidence; what runs is killed first, so that its output is whole."""
+        if worker is None:
+            return
+        with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost is gone too, and has been told of
+            worker.end()
+        stdout, stderr = worker.confined.output()
+        self.note(
+            stage=worker.stage,
+            builds=tuple(worker.builds),
+            launches=worker.launches.read() if worker.launches else (),
+            kernel_times=worker.kernel_times,
+            rounds=tuple(self.rounds),
+            exception=worker.exception,
+            exit=worker.exit,
+            protocol_error=self.evidence.protocol_error or worker.protocol_error,
+            stdout=stdout,
+            stderr=stderr,
+            stages_s={name: round(seconds, 3) for name, seconds in worker.stages_s.items()},
+        )
+
+    def diagnose(self) -> Verdict:
+        """The verdict by the evidence as it is; where the CPU is not what the submission needs, there is none on it."""
+        verdict = without_blame(diagnose(self.evidence), self.evidence.exception, self._code)
+        on_cpu = self._bench.device.kind == "cpu"
+        if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
+            return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
+        ran = any(build.ok for build in self.evidence.builds) or interpreted(self.evidence.launches)
+        if self._bench.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
+            return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
+        return verdict

@@ -1,0 +1,139 @@
+"""What is asked once a submission has been timed: how fast a call can be at all, whether the problem is worth its answers, whether its own
+kernels have a part in them, and whether it is right in other shapes. The timing has killed the candidate."""
+
+import contextlib
+import logging
+import math
+import time
+
+import torch
+
+from evaluator.judge.context import Task
+from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
+from evaluator.judge.correctness.rounds import Judgement
+from evaluator.judge.evidence_builder import Dossier
+from evaluator.judge.integrity.ablation import ablate, answer_without
+from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
+from evaluator.judge.problem_check.check_lookup import effortless_answers
+from evaluator.judge.roofline.minimum_time import find_floor
+from evaluator.judge.roofline.speed_of_light import find_light
+from evaluator.judge.worker_set import Crew
+from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.problem.problem import ProblemError
+from evaluator.problem.shapes import Shape, other_shapes
+from evaluator.results.evidence import ShapeEvidence
+
+SHAPES_S = 30.0
+"""After so long, no further shapes are tried, unless the verdict hangs on them: who is slow in one would be asked in no other."""
+ABLATED_S = 10.0
+ABLATED_FACTOR = 5
+"""Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
+they would have written does not end."""
+
+log = logging.getLogger(__name__)
+
+
+class Aftermath:
+    """Asks it of one submission, and notes what comes of it; the time that it takes is told among the candidate's."""
+
+    def __init__(self, task: Task, crew: Crew, dossier: Dossier, reference: Reference) -> None:
+        self._task, self._crew, self._dossier, self._reference = task, crew, dossier, reference
+
+    def note_limits(self) -> None:
+        """How fast a call can be at all. Nothing of the candidate slows the measurements down."""
+        timing = self._dossier.evidence.timing
+        if timing is None:
+            return
+        asked = (self._task.case, self._reference.model, self._reference.oracle, self._crew.device, self._task.bench.calibration)
+        try:
+            self._dossier.note(light=find_light(*asked))
+        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
+            log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
+        try:
+            self._dossier.note(floor=find_floor(*asked, timing.runtime_ms))
+        except torch.OutOfMemoryError as error:
+            log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
+
+    def look_at_problem(self, candidate: Worker) -> None:
+        """Whether the problem accepts answers that take no work."""
+        try:
+            with candidate.spending("timing"):
+                self._dossier.note(trivial=effortless_answers(self._task.case, self._task.bench.device))
+        except Exception as error:  # whatever it is: nothing is known against the problem
+            log.warning("the problem %s could not be checked: %s", self._task.job.problem, error, exc_info=True)
+
+    def run_ablation(self, candidate: Worker) -> None:
+        """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first.
+
+        While it starts and loads, others may have the device. Raises AblationFailedError, ProblemError, ReferenceFailedError,
+        SandboxUnavailable.
+        """
+        task, crew, reference = self._task, self._crew, self._reference
+        with candidate.spending("reload"):
+            crew.make_room()
+            worker = crew.start("ablation")
+
+        def prepare() -> None:
+            with worker.entering("load"), candidate.spending("reload"):
+                crew.starter.load_without_kernels(worker)
+            with candidate.spending("reload"):
+                crew.take_device(worker)
+            with worker.entering("construct"), candidate.spending("ablation"):
+                crew.starter.construct(worker, reference.arguments, reference.model)
+
+        def answer() -> Judgement:
+            with worker.entering("rounds"), candidate.spending("ablation"):
+                return answer_without(worker, task.case, reference.oracle, crew.memory, call_s)
+
+        call_s = self._call_s
+        self._dossier.note(ablation=ablate(worker, prepare, answer))
+
+    @property
+    def _call_s(self) -> float:
+        """Deadline of a call of another worker, given what the rounds took."""
+        return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._dossier.evidence.stages_s["rounds"])
+
+    def run_shapes(self, candidate: Worker) -> None:
+        """Ask a fresh worker in other shapes; what was not asked says nothing."""
+        self._dossier.note(strict_shapes=self._task.job.shapes == "strict")
+        try:
+            with candidate.spending("shapes"):
+                self._ask_in_shapes()
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not asked in all other shapes: %s", self._task.job.submission, error, exc_info=True)
+
+    def _ask_in_shapes(self) -> None:
+        """Up to the shape that a worker fails in which has been asked for no other. While it starts and loads, others may have the device.
+
+        What a process keeps of one shape, or can do but once, such as registering an operator, is no fault in the next one.
+        """
+        self._crew.make_room()
+        until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
+        worker: Worker | None = None
+        for shape in list(other_shapes(self._task.problem, self._task.case.name)):
+            if time.monotonic() > until:
+                return
+            before, worker = worker, worker or self._start_for_shapes()
+            found = self._ask_in(worker, shape)
+            if found.right is False and before is not None and not before.broke_out:
+                before.end()
+                worker = self._start_for_shapes()
+                found = self._ask_in(worker, shape)
+            self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))
+            if worker.failure or worker.ended:
+                return
+
+    def _start_for_shapes(self) -> Worker:
+        """A worker that has loaded the submission, or failed at that."""
+        worker = self._crew.start("shapes")
+        with contextlib.suppress(WorkerError):
+            with worker.entering("load"):
+                self._crew.starter.load_submission(worker)
+            self._crew.take_device(worker)
+        return worker
+
+    def _ask_in(self, worker: Worker, shape: Shape) -> ShapeEvidence:
+        if worker.failure:
+            return not_loaded(worker, shape)
+        with worker.entering("shapes"):
+            return judge_shape(worker, shape, self._crew.starter.construct_shape, self._crew.memory, self._call_s)

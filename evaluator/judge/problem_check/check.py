@@ -1,0 +1,325 @@
+"""Is a problem fit to judge by? Answers that cost nothing are held against it, by the comparison that submissions are held to.
+
+They answer the draws that a submission answers: the problem's own, and in between those of every distribution that it allows.
+A problem is refused where a trivial answer passes for any of its outputs, where its inputs or its answers do not change with the seed,
+where its reference is not a function of its inputs alone (random, not finite, or changing what it was given), and where it declares a floor
+that does not fit, or that the reference itself is faster than.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from typing import Any
+
+import torch
+
+from evaluator.diagnosis import LEAST_FLOOR_MS
+from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
+from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.rounds import plan_rounds
+from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
+from evaluator.judge.roofline.minimum_time import floor_evidence, measured_speed, work_of
+from evaluator.judge.roofline.peaks import best_s
+from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.problem.problem import ProblemCase, ProblemError
+from evaluator.results.evidence import FloorEvidence
+from evaluator.worker.structure import dtype_name
+
+DRAWS = 15
+"""Draws that a trivial answer has to pass, every one, before the problem is refused for it: more than a submission has to, so that
+a number which happens to survive rounding does not condemn its problem."""
+CALLS = 10
+"""Calls of the reference that are timed."""
+
+OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
+
+CHECKS = {
+    "file": "Mend the line that is named.",
+    "runs": "Mend get_inputs(), get_init_inputs() or Model, so that forward() runs.",
+    "output": "Return tensors whose shapes follow from the inputs' shapes alone.",
+    "inputs": "Draw in get_inputs() with the generators of torch, numpy or random, set no seed, and change no input in forward().",
+    "finite": "Draw inputs for which the answer has neither NaN nor infinity.",
+    "deterministic": "Draw in get_inputs(), and pass what was drawn as an input.",
+    "floor": "Declare less in `floor`: only what no answer can do without.",
+    "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
+    "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
+}
+"""What an admission looks at, in this order, and what to do where it fails."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One reason to refuse a problem."""
+
+    check: str
+    """One of CHECKS."""
+    answer: str
+    """The trivial answer that passed, as in `zeros`; empty for other checks."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What came of checking one case of one problem."""
+
+    problem: str
+    case: str
+    device: str
+    findings: tuple[Finding, ...]
+    floor_ms: float | None = None
+    """The least time that a call can take on the device; None on the CPU."""
+    reference_ms: float | None = None
+    """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
+    inputs: tuple[str, ...] = ()
+    """Type and shape of each tensor among the arguments, as in `float32 (37, 771)`."""
+    outputs: tuple[str, ...] = ()
+    """The same of the answer."""
+    distributions: tuple[str, ...] = ()
+    """What inputs were drawn from."""
+    passed: tuple[str, ...] = ()
+    """The checks that found nothing."""
+    precision: str | None = None
+    """The type that inputs and parameters were cast to; None for the file's own."""
+
+    @property
+    def admitted(self) -> bool:
+        return not self.findings
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Inputs, and what the reference answers."""
+
+    distribution: str
+    inputs: list[Any]
+    names: list[str]
+    outputs: list[torch.Tensor]
+    """The reference's, in its own dtype."""
+
+
+class _Refused(Exception):  # noqa: N818
+    """A finding that leaves nothing more to check."""
+
+    def __init__(self, check: str, message: str) -> None:
+        super().__init__(message)
+        self.finding = Finding(check, "", message)
+
+
+def check_case(case: ProblemCase, device: torch.device) -> Admission:
+    """Check one case. Memory and time are a few times what one round of judging a submission takes.
+
+    Raises torch.OutOfMemoryError or MemoryError where the device has too little for the problem: that is not the problem's fault.
+    """
+    findings: tuple[Finding, ...]
+    check: _Check | None = None
+    try:
+        check = _Check(case, device)
+        findings = tuple(check.findings())
+    except _Refused as refused:
+        findings = (refused.finding,)
+    except (ReferenceFailedError, ProblemError) as error:
+        if isinstance(error.__cause__, OUT_OF_MEMORY):
+            raise error.__cause__ from error
+        findings = (Finding("runs", "", str(error)),)
+    admission = Admission(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
+    return admission if check is None else check.described(admission)
+
+
+def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
+    """Why the problem is refused whose reference takes so long, where that is less than the floor says is possible."""
+    if floor.floor_ms < LEAST_FLOOR_MS or reference_ms >= floor.floor_ms:
+        return None
+    message = f"the reference takes {reference_ms:.4g} ms, less than the floor of {floor.floor_ms:.4g} ms: not all that it counts is needed"
+    return Finding("floor", "", message)
+
+
+class _Check:
+    def __init__(self, case: ProblemCase, device: torch.device) -> None:
+        self._case, self._device = case, device
+        self._model = case.model(fresh_seed(), device)
+        self._oracle = Oracle(self._model, case.rows_independent)
+        self._times_ms: tuple[float | None, float | None] = (None, None)
+        """The floor and the reference's time, once they have been measured."""
+        self._first: _Draw | None = None
+        self._distributions: tuple[str, ...] = ()
+
+    def findings(self) -> Iterator[Finding]:
+        """Raises _Refused, ReferenceFailedError, ProblemError."""
+        first_seed, second_seed = fresh_seed(), fresh_seed()
+        first = self._first = self._draw(first_seed)
+        self._check_inputs(first_seed, second_seed)
+        self._check_finite(first)
+        self._check_deterministic(first)
+        yield from self._floor(first)
+        names = [plan.distribution for plan in plan_rounds(self._case, first.inputs, first.outputs)]
+        self._distributions = tuple(dict.fromkeys(names))
+        for name in self._distributions:
+            self._check_own_answer(self._draw(fresh_seed(), name))
+        yield from self._trivial(first, names)
+
+    def described(self, admission: Admission) -> Admission:
+        """The admission with what has been seen meanwhile."""
+        failed = [list(CHECKS).index(finding.check) for finding in admission.findings]
+        draw = self._first
+        return replace(
+            admission,
+            floor_ms=self._times_ms[0],
+            reference_ms=self._times_ms[1],
+            inputs=tuple(_described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
+            outputs=tuple(_described(tensor) for tensor in draw.outputs) if draw else (),
+            distributions=self._distributions,
+            passed=tuple(list(CHECKS)[: min(failed, default=len(CHECKS))]),
+        )
+
+    def _draw(self, seed: int, distribution: str = "own") -> _Draw:
+        inputs = changed(self._case.inputs(seed, self._device), distribution, seed)
+        try:
+            named = list(tensors_of(self._oracle.expected(inputs)))
+        except ReferenceFailedError as error:
+            if distribution == "own" or isinstance(error.__cause__, OUT_OF_MEMORY):
+                raise
+            raise _Refused("runs", f"{error}, on inputs of the {_advice(distribution)}") from error
+        if not any(tensor.numel() for _, tensor in named):
+            raise _Refused("output", "the reference returns no tensor, or only empty ones")
+        # What the reference returns may be a view of its input, or memory that it keeps and fills again.
+        return _Draw(distribution, inputs, [name for name, _ in named], [tensor.clone() for _, tensor in named])
+
+    def _check_inputs(self, first_seed: int, second_seed: int) -> None:
+        """Raises _Refused where seeds do not decide the inputs, or where the reference changes them."""
+        first, again, second = (self._case.inputs(seed, self._device) for seed in (first_seed, first_seed, second_seed))
+        if not any(True for _ in tensors_of(first)):
+            raise _Refused("inputs", "get_inputs() returns no tensor")
+        if not _same(first, again):
+            raise _Refused("inputs", "the same seed gives different inputs; draw with the generators of torch, numpy or random alone")
+        if _same(first, second):
+            raise _Refused("inputs", "two seeds give the same inputs")
+        self._oracle.expected(again)
+        if not _same(first, again):
+            raise _Refused("inputs", "the reference changes its inputs")
+
+    @staticmethod
+    def _check_finite(draw: _Draw) -> None:
+        for name, tensor in zip(draw.names, draw.outputs, strict=True):
+            bad = int((~tensor.isfinite()).sum())
+            if bad:
+                raise _Refused("finite", f"{bad} of {tensor.numel()} elements of {_named(name)} are NaN or infinite")
+
+    def _check_deterministic(self, draw: _Draw) -> None:
+        """Raises _Refused where two answers to the same inputs differ by more than any answer may differ from the right one."""
+        again = [tensor for _, tensor in tensors_of(self._oracle.expected(draw.inputs))]
+        if [tensor.shape for tensor in again] != [tensor.shape for tensor in draw.outputs]:
+            raise _Refused("deterministic", "the reference's answers to the same inputs differ in shape")
+        for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
+            # The first stands for the oracle, whose own run would be a third answer.
+            comparison.measure(Piece(0, second, first, _wide(first)))
+            if not comparison.passed:
+                error = comparison.figures().max_error
+                raise _Refused("deterministic", f"the reference's answers to the same inputs differ in {_named(name)} by {error:.3g}")
+
+    def _floor(self, draw: _Draw) -> Iterator[Finding]:
+        """A finding where the reference is faster than the floor. Raises _Refused where the floor that is declared does not fit."""
+        try:
+            work = work_of(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
+        except ProblemError as error:
+            raise _Refused("floor", error.rule) from error
+        if self._device.type != "cuda":
+            return
+        reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
+        floor = floor_evidence(work, measured_speed(self._device))
+        self._times_ms = (floor.floor_ms, reference_ms)
+        finding = floor_finding(floor, reference_ms)
+        if finding is not None:
+            yield finding
+
+    def _check_own_answer(self, draw: _Draw) -> None:
+        """Raises _Refused where the reference's own answer would be judged wrong: any answer in its dtype would be."""
+        comparisons = self._comparisons(draw)
+        for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs):
+            comparisons[number].measure(piece)
+        if draw.distribution != "own" and not all(comparison.informative for comparison in comparisons):
+            return  # no submission is judged by this draw
+        for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
+            if not comparison.passed or (is_exact(output.dtype) and not comparison.informative):
+                wrong = f"{_named(name)} of the reference itself is {comparison.category}"
+                raise _Refused("oracle", f"{wrong} beside its float64 form, on inputs of the {_advice(draw.distribution)}")
+
+    def _trivial(self, first: _Draw, names: Sequence[str]) -> Iterator[Finding]:
+        """A finding for each trivial answer that passes for an output in every one of the draws."""
+        previous = first.outputs
+        alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in ANSWERS]
+        for distribution in islice(cycle(names), DRAWS):
+            draw = self._draw(fresh_seed(), distribution)
+            if [tensor.shape for tensor in draw.outputs] != [tensor.shape for tensor in previous]:
+                raise _Refused("output", "the shapes of the answer change with the inputs' values")
+            alive = self._passing(draw, previous, alive)
+            if not alive:
+                return
+            previous = draw.outputs
+        order = list(ANSWERS)
+        for answer, number in sorted(alive, key=lambda pair: (pair[1], order.index(pair[0]))):
+            yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
+
+    def _passing(self, draw: _Draw, previous: Sequence[torch.Tensor], alive: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Those of the pairs of trivial answer and output that pass for this draw."""
+        offered: list[_Offer] = []
+        passing: list[tuple[str, int]] = []
+        for pair in alive:
+            answer, number = pair
+            part = ANSWERS[answer].make(Known(draw.inputs, draw.outputs[number], previous[number]))
+            if part is not None:
+                offered.append(_Offer(pair, part, self._comparisons(draw)[number]))
+            elif draw.distribution != "own":
+                passing.append(pair)  # as where rounding changes nothing of what was rounded before: here it is the right answer
+        right = self._comparisons(draw)
+        for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs):
+            right[number].measure(piece)
+            for offer in offered:
+                if offer.pair[1] == number:
+                    offer.comparison.measure(replace(piece, candidate=offer.part(piece)))
+        if draw.distribution != "own" and not all(comparison.informative for comparison in right):
+            return alive  # a submission isn't judged by this draw either
+        return passing + [offer.pair for offer in offered if offer.comparison.passed]
+
+    def _comparisons(self, draw: _Draw) -> list[Comparison]:
+        rules = self._case.rows_independent, self._case.tolerance
+        return [Comparison(name, tensor.shape, tensor.dtype, *rules) for name, tensor in zip(draw.names, draw.outputs, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """A trivial answer under comparison, as one of the outputs."""
+
+    pair: tuple[str, int]
+    part: Part
+    comparison: Comparison
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"
+
+
+def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether all tensors in two nested values are equal, NaN for NaN."""
+    pairs = zip(tensors_of(list(left)), tensors_of(list(right)), strict=True)
+    return all(one.shape == other.shape and _equal(one, other) for (_, one), (_, other) in pairs)
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(((one == other) | (one.isnan() & other.isnan())).all()) if not is_exact(one.dtype) else torch.equal(one, other)
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    if is_exact(tensor.dtype):
+        return tensor
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+
+
+def _advice(distribution: str) -> str:
+    name = f"distribution {distribution!r}"
+    return name if distribution == "own" else f"{name}, which the problem can declare itself to be without"
+
+
+def _named(name: str) -> str:
+    return f"output{name}" if name else "the output"

@@ -1,0 +1,193 @@
+"""How fast a call can be at all: the floor that the device's measured bandwidth and arithmetic put under its time.
+
+    floor = max(bytes / bandwidth, operations / rate) / MARGIN
+
+Bytes are those of the answer, which have to be written, and those inputs and parameters that the problem declares to be needed
+(evaluator.problem.declaration.Floor), each less what the L2 cache may hold: of what is read it may be there before the call, of what is written it
+may not have left when the call ends. An answer that can be given as a view, of an input or of fewer elements than it has, counts as little.
+
+The bandwidth is that of copying, the rate that of 16-bit matrix products, the most that a general device has: a product in float32 takes
+three of them at the least to be precise enough. Both are the device's calibration's (evaluator.results.calibration), whose uncertainty then widens
+the margin; without one, and before a time is called impossible, they are measured in this process, after the submission's has been killed.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.roofline.peaks import SPEEDOMETER, cache_bytes
+from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.judge.workers.shared_memory import raw_bytes
+from evaluator.problem.declaration import Floor, numbers_in
+from evaluator.problem.expression import value_of
+from evaluator.problem.problem import ProblemCase, ProblemError
+from evaluator.results.calibration import COPY, Calibration
+from evaluator.results.evidence import FloorEvidence
+
+MARGIN = 1.3
+"""Copies reach 85 to 93 % of what the memory's clock allows, matrix products about 80 % of the peak (H200: 4.28 of 4.8 TB/s, 790 of 989
+TFLOP/s): what is 1.3 times faster than measured is faster than the device can be."""
+RATED = ("bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a call can't do without."""
+
+    read_bytes: int
+    written_bytes: int
+    operations: float
+    declared: bool
+    """Whether the problem's file says so; otherwise the answer's bytes alone are counted."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a device can do."""
+
+    bytes_per_s: float
+    operations_per_s: float
+    l2_bytes: int
+    uncertainty: float = 0.0
+    """Of the calibration, as a share; 0 where it was measured for this once."""
+
+
+def work_of(case: ProblemCase, model: torch.nn.Module, arguments: Sequence[Any], expected: Any) -> Work:
+    """The work in one call, from the declaration and from an answer `expected` of the reference `model` to `arguments`.
+
+    Raises ProblemError where the declaration names an argument, a parameter or a tensor of the answer that there is not.
+    """
+    declared = case.problem.declaration.floor
+    floor = declared or Floor()
+    parameters = dict(model.named_parameters())
+    given = [tensor for _, tensor in tensors_of(list(arguments))]
+    owned = {tensor.untyped_storage().data_ptr() for tensor in (*given, *parameters.values(), *model.buffers())}
+    answer = [tensor for _, tensor in tensors_of(expected)]
+    try:
+        read = [*given, *parameters.values()] if floor.reads == "all" else list(_chosen(floor.reads, arguments, parameters))
+        written = answer if floor.writes == "all" else [_at(answer, position, "output") for position in floor.writes]
+    except LookupError as error:
+        raise ProblemError(case.problem.path, None, f"floor: {error.args[0]}") from error
+    return Work(
+        read_bytes=sum(tensor.nbytes for tensor in read),
+        written_bytes=_written_bytes([tensor for tensor in written if tensor.untyped_storage().data_ptr() not in owned]),
+        operations=value_of(floor.operations, numbers_in(vars(case.module))),
+        declared=declared is not None,
+    )
+
+
+def _chosen(reads: Sequence[int | str], arguments: Sequence[Any], parameters: Mapping[str, torch.Tensor]) -> Iterator[torch.Tensor]:
+    for each in reads:
+        if isinstance(each, int):
+            yield from (tensor for _, tensor in tensors_of(_at(arguments, each, "argument")))
+        elif each in parameters:
+            yield parameters[each]
+        else:
+            raise LookupError(f"reads names a parameter {each!r}; there is {', '.join(parameters) or 'none'}")
+
+
+def _at(values: Sequence[Any], position: int, what: str) -> Any:
+    if position >= len(values):
+        raise LookupError(f"it names {what} {position}; there are {len(values)}, counted from 0")
+    return values[position]
+
+
+def _written_bytes(tensors: Sequence[torch.Tensor]) -> int:
+    """Bytes of these tensors, less what an answer can leave out that hands out views of memory which it has written once."""
+    storages: dict[int, tuple[int, int]] = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        _, before = storages.get(storage.data_ptr(), (0, 0))
+        storages[storage.data_ptr()] = (storage.nbytes(), before + _distinct_elements(tensor) * tensor.element_size())
+    return sum(min(held, written) for held, written in storages.values())
+
+
+def _distinct_elements(tensor: torch.Tensor) -> int:
+    """Elements of a tensor, a dimension in which the first slice equals the last counted as one: it may have been expanded."""
+    if tensor.numel() == 0:
+        return 0
+    ends = ((tensor.select(axis, 0), tensor.select(axis, -1)) for axis in range(tensor.dim()))
+    repeats = [torch.equal(raw_bytes(first), raw_bytes(last)) for first, last in ends]
+    return math.prod(1 if repeated else size for repeated, size in zip(repeats, tensor.shape, strict=True))
+
+
+def floor_evidence(work: Work, speed: Speed) -> FloorEvidence:
+    """The floor of this work on a device of this speed."""
+    moved_bytes = max(work.read_bytes - speed.l2_bytes, 0) + max(work.written_bytes - speed.l2_bytes, 0)
+    seconds = max(moved_bytes / speed.bytes_per_s, work.operations / speed.operations_per_s)
+    margin = MARGIN * (1 + speed.uncertainty)
+    return FloorEvidence(
+        read_bytes=work.read_bytes,
+        written_bytes=work.written_bytes,
+        l2_bytes=speed.l2_bytes,
+        moved_bytes=moved_bytes,
+        operations=work.operations,
+        bytes_per_s=speed.bytes_per_s,
+        operations_per_s=speed.operations_per_s,
+        margin=margin,
+        floor_ms=seconds / margin * 1e3,
+        declared=work.declared,
+    )
+
+
+def find_floor(
+    case: ProblemCase,
+    model: torch.nn.Module,
+    oracle: Oracle,
+    device: torch.device,
+    calibration: Calibration | None = None,
+    runtime_ms: float | None = None,
+) -> FloorEvidence | None:
+    """The floor of this problem on this device; None on the CPU, whose times are the judge's own.
+
+    To be called under the device's lock, when no submission is running. The device is measured now where it has no calibration, and where
+    a time of `runtime_ms` would be below the floor that it gives: it may have been made on a worse day. Raises ProblemError where the
+    declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
+    """
+    if device.type != "cuda":
+        return None
+    arguments = case.inputs(fresh_seed(), device)
+    work = work_of(case, model, arguments, oracle.expected(arguments))
+    del arguments  # their memory is room for the measurement
+    speed = calibrated_speed(calibration, device) if calibration else None
+    if speed is None:
+        return floor_evidence(work, measured_speed(device))
+    floor = floor_evidence(work, speed)
+    if runtime_ms is None or runtime_ms >= floor.floor_ms:
+        return floor
+    return floor_evidence(work, faster(speed, measured_speed(device)))
+
+
+def measured_speed(device: torch.device) -> Speed:
+    """Measure a CUDA device again; some 20 ms on a large one. Raises torch.OutOfMemoryError."""
+    copied = SPEEDOMETER.measure(COPY, device)
+    rates = [rate for name in RATED if (rate := SPEEDOMETER.measure(name, device)) is not None]
+    if copied is None or not rates:
+        raise RuntimeError(f"{device} neither copies nor multiplies")
+    return Speed(bytes_per_s=copied, operations_per_s=max(rates), l2_bytes=cache_bytes(device))
+
+
+def calibrated_speed(calibration: Calibration, device: torch.device) -> Speed | None:
+    """The same by a calibration; None where that lacks what it takes."""
+    copied = calibration.ceiling(COPY)
+    rated = [ceiling for name in RATED if (ceiling := calibration.ceiling(name)) is not None]
+    if copied is None or not rated:
+        return None
+    fastest = max(rated, key=lambda ceiling: ceiling.per_s)
+    uncertainty = max(copied.uncertainty, fastest.uncertainty)
+    return Speed(copied.per_s, fastest.per_s, cache_bytes(device), uncertainty)
+
+
+def faster(first: Speed, second: Speed) -> Speed:
+    """Of each the higher one, with the larger uncertainty."""
+    return Speed(
+        bytes_per_s=max(first.bytes_per_s, second.bytes_per_s),
+        operations_per_s=max(first.operations_per_s, second.operations_per_s),
+        l2_bytes=second.l2_bytes,
+        uncertainty=max(first.uncertainty, second.uncertainty),
+    )

@@ -1,0 +1,165 @@
+"""Submissions that are right in their own shapes: are they right in others?"""
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.diagnosis import diagnose
+from evaluator.judge.problem_check.check_lookup import effortless_answers
+from evaluator.machine.devices import cpu
+from evaluator.problem.check_cache import Admissions, Kept, Subject
+from evaluator.problem.problem import load
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, ShapeEvidence
+from tests.judge.conftest import Judge
+from tests.test_kernelbench import CODE
+
+pytestmark = pytest.mark.build
+
+SUBMISSION = """
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+source = '''
+torch::Tensor scale(torch::Tensor x) {
+    TORCH_CHECK(ACCEPTED, "another width");
+    auto y = torch::empty_like(x);
+    auto from = x.data_ptr<float>();
+    auto to = y.data_ptr<float>();
+    for (int64_t i = 0; i < (COUNT); i++) to[i] = 3 * from[i];
+    return y;
+}
+'''
+extension = load_inline(name="scale", cpp_sources=source, functions=["scale"])
+
+
+class ModelNew(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+
+    def forward(self, x):
+        return extension.scale(x)
+"""
+
+
+@pytest.fixture(scope="module")
+def scale(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("problems") / "23_Scale.py"
+    path.write_text(CODE)
+    return path
+
+
+def code(count: str = "x.numel()", accepted: str = "true") -> str:
+    return SUBMISSION.replace("COUNT", count).replace("ACCEPTED", accepted)
+
+
+def test_one_that_looks_at_sizes_generalises(judge: Judge, scale: Path) -> None:
+    result = judge(code(), "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.category, result.evidence.generalises) == (Category.OK, "yes"), result.message
+    assert [(shape.case, shape.inputs) for shape in result.evidence.shapes] == [
+        ("odd", ("float32 (23, 47)",)),
+        ("three-quarters", ("float32 (18, 36)",)),
+        ("batch", ("float32 (13, 48)",)),
+    ]
+    assert result.summary()["generalises"] == "yes" and result.evidence.stages_s["shapes"] > 0
+
+
+def test_one_made_for_its_shapes_is_right_and_told_of(judge: Judge, scale: Path) -> None:
+    result = judge(
+        code("x.size(0) * 48 > x.numel() ? x.numel() : x.size(0) * 48 - (x.size(0) < 20)"), "23_Scale", problem_path=scale, shapes="others"
+    )
+    assert (result.status, result.category, result.evidence.generalises) == (Status.CORRECT, Category.OK, "no"), result.message
+    odd, three_quarters, batch = result.evidence.shapes
+    assert (odd.right, three_quarters.right, batch.right) == (True, True, False)
+    assert batch.category is Category.UNWRITTEN_OUTPUT and "1 elements were never written" in batch.message
+
+
+def test_one_that_refuses_other_shapes_is_wrong_where_they_are_asked_for(judge: Judge, scale: Path) -> None:
+    result = judge(code(accepted="x.size(1) == 48"), "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.status, result.category, result.runtime_ms) == (Status.INCORRECT, Category.SHAPE_SPECIFIC, None)
+    assert "wrong in the shapes 'odd' (float32 (23, 47)): python_exception" in result.message and "another width" in result.message
+    assert [shape.right for shape in result.evidence.shapes] == [False]
+
+
+def test_one_that_can_not_be_loaded_for_other_shapes_is_wrong_in_them(judge: Judge, scale: Path) -> None:
+    """It knows by how soon its build is there that it has been loaded before."""
+    hurried = code(accepted="x.size(1) * 2 == 96").replace("extension =", "import os, time\nstart = time.monotonic()\nextension =")
+    hurried = hurried.replace("\n\n\nclass", "\nif time.monotonic() - start < 1.5:\n    os._exit(0)\n\n\nclass")
+    result = judge(hurried, "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.status, result.category) == (Status.INCORRECT, Category.SHAPE_SPECIFIC), result.message
+    assert [shape.right for shape in result.evidence.shapes] == [False]
+
+
+def test_one_that_is_slow_in_a_shape_is_asked_in_all_where_that_counts(judge: Judge, scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.post_checks.SHAPES_S", 0.0)
+    made = code("x.size(0) * 48 > x.numel() ? x.numel() : x.size(0) * 48 - (x.size(0) < 20)")
+    assert judge(made, "23_Scale", problem_path=scale, shapes="strict").category is Category.SHAPE_SPECIFIC
+    assert judge(made, "23_Scale", problem_path=scale, shapes="others").evidence.generalises != "no"
+
+
+def test_a_worker_that_ends_leaves_the_other_shapes_untested(judge: Judge, scale: Path) -> None:
+    result = judge(code("x.size(1) == 48 ? x.numel() : (abort(), 0)"), "23_Scale", problem_path=scale, shapes="others")
+    assert result.category is Category.OK
+    assert [(shape.case, shape.right, shape.category) for shape in result.evidence.shapes] == [("odd", False, Category.PROCESS_CRASH)]
+
+
+ONCE = """
+class ModelNew(ModelNew):
+    made = 0
+    def __init__(self, factor):
+        super().__init__(factor)
+        type(self).made += 1
+        if self.made > 1:
+            raise RuntimeError("registered already")
+"""
+
+
+def test_what_a_process_can_do_but_once_is_no_fault_in_the_next_shape(judge: Judge, scale: Path) -> None:
+    result = judge(code() + ONCE, "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.category, result.evidence.generalises) == (Category.OK, "yes"), result.message
+    assert len(result.evidence.shapes) == 3
+
+
+LEADS_OUT = """
+import ctypes
+
+class ModelNew(ModelNew):
+    def forward(self, x):
+        if x.size(1) != 48:
+            ctypes.CDLL(None).ptrace(0, 0, 0, 0)
+        return extension.scale(x)
+"""
+
+
+def test_an_attempt_in_other_shapes_is_one(judge: Judge, scale: Path) -> None:
+    result = judge(code() + LEADS_OUT, "23_Scale", problem_path=scale, shapes="others")
+    assert (result.category, result.speedup) == (Category.SANDBOX_VIOLATION, None), result.message
+    assert result.message.startswith("in the shapes 'odd': ")
+
+
+def test_nothing_is_asked_without_being_wanted(judge: Judge, scale: Path) -> None:
+    result = judge(code(), "23_Scale", problem_path=scale)
+    assert (result.category, result.evidence.shapes, result.evidence.generalises) == (Category.OK, (), "untested")
+
+
+def test_a_shape_in_which_the_reference_fails_says_nothing() -> None:
+    failed = ShapeEvidence(case="odd", declared=False, right=None)
+    assert Evidence(shapes=(failed,), strict_shapes=True).generalises == "untested"
+    assert Evidence(shapes=(failed, ShapeEvidence(case="batch", declared=False, right=True))).generalises == "yes"
+    assert diagnose(Evidence(shapes=(failed,), strict_shapes=True)).category is not Category.SHAPE_SPECIFIC
+
+
+def test_a_problem_that_accepts_a_constant_ranks_nobody(judge: Judge, scale: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    problem = load(scale)
+    device = cpu()
+    assert effortless_answers(problem.instance("full"), device) == ()  # unknown
+    subject = Subject(problem.sha256, "full", device.name, None)
+    Admissions(tmp_path).keep(Kept(subject, False, ("half precision",), ("x",)))
+    assert effortless_answers(problem.instance("full"), device) == ()
+    Admissions(tmp_path).keep(Kept(subject, False, ("zeros", "half precision"), ("x", "y")))
+    result = judge(code(), "23_Scale", problem_path=scale, shapes="strict")
+    assert (result.status, result.category) == (Status.CORRECT, Category.DEGENERATE_PROBLEM)
+    assert result.message.endswith("as its check has shown: zeros") and result.runtime_ms is not None
+    assert result.evidence.shapes == ()

@@ -1,0 +1,83 @@
+"""The command that measures a device, and what becomes of what it measures."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from db.calibrations import newest
+from db.store import Store
+from evaluator.engine.judge_process import make_bench
+from evaluator.engine.options import EngineOptions
+from evaluator.judge.roofline import calibration_run as module
+from evaluator.judge.roofline.calibration_run import EXIT_DISTURBED, EXIT_USAGE, calibrate, main
+from evaluator.machine.devices import choose
+from evaluator.results.calibration import COPY, Calibration
+from evaluator.results.evidence import ConditionsEvidence
+from evaluator.sandbox import Zygote
+from tests.judge.conftest import own_cpu
+
+
+def test_a_calibration_is_printed_stored_and_found_by_a_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = own_cpu()
+    monkeypatch.setattr(module, "choose", lambda _: (device, False))
+    url = f"sqlite:///{tmp_path}/assay.db"
+    assert main(["--db", url, "--device", "cpu", "--json"]) == 0
+    printed = Calibration.model_validate_json(capsys.readouterr().out)
+    assert {ceiling.name for ceiling in printed.ceilings} >= {COPY, "float32"}
+    assert all(0 <= ceiling.uncertainty < 1 for ceiling in printed.ceilings)
+    with Store.open(url) as store:
+        (stored,) = known = newest(store, [device.unique_id])
+    assert stored.measured_at == printed.measured_at and stored.ceiling(COPY) == printed.ceiling(COPY)
+    other = stored.model_copy(update={"torch": "1.0"})
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path, calibrations=(other, *known))
+    with Zygote.start(modules=()) as zygote:
+        assert make_bench(options, zygote).calibration == stored
+
+
+def test_a_table_for_people_names_what_was_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "choose", lambda _: (own_cpu(), False))
+    monkeypatch.setattr(module, "REPETITIONS", 1)
+    assert main(["--db", f"sqlite:///{tmp_path}/assay.db"]) == 0
+    told = capsys.readouterr()
+    assert "copy" in told.out and "GB/s" in told.out and "FLOP/s" in told.out
+    assert "stored in" in told.err
+
+
+def test_nothing_is_stored_of_a_disturbed_device(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = ConditionsEvidence(shared=True, throttled="")
+    measured = calibrate(own_cpu())[0]
+    monkeypatch.setattr(module, "calibrate", lambda _: (measured, shared))
+    url = f"sqlite:///{tmp_path}/assay.db"
+    assert main(["--db", url, "--device", "cpu", "--json"]) == EXIT_DISTURBED
+    told = capsys.readouterr()
+    assert json.loads(told.out)["device_id"] == measured.device_id
+    assert "not stored: others' processes were on the device" in told.err
+    with Store.open(url) as store:
+        assert newest(store, [measured.device_id]) == ()
+
+
+def test_a_device_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--device", "cuda:99", "--db", f"sqlite:///{tmp_path}/assay.db"]) == EXIT_USAGE
+    assert "no device cuda:99" in capsys.readouterr().err
+    assert not (tmp_path / "assay.db").exists()
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_calibrated_in_little_time_and_to_a_few_percent() -> None:
+    import time
+
+    device, _ = choose("cuda")
+    calibrate(device)  # the libraries' kernels are loaded
+    start = time.monotonic()
+    calibration, conditions = calibrate(device)
+    took_s = time.monotonic() - start
+    print(f"{took_s:.2f} s, {conditions}, {calibration}")
+    assert took_s < 2
+    assert all(ceiling.uncertainty < 0.1 for ceiling in calibration.ceilings), calibration

@@ -1,0 +1,323 @@
+"""How fast a call can be at all: the work that a problem declares, and the floor on a device of a given speed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from evaluator.diagnosis import LEAST_FLOOR_MS
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.problem_check.check import floor_finding
+from evaluator.judge.roofline.minimum_time import (
+    MARGIN,
+    Speed,
+    Work,
+    calibrated_speed,
+    faster,
+    find_floor,
+    floor_evidence,
+    measured_speed,
+    work_of,
+)
+from evaluator.judge.roofline.peaks import best_s
+from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.machine.devices import choose
+from evaluator.problem.problem import ProblemCase, ProblemError, discover, load
+from evaluator.results.calibration import Calibration, Ceiling
+from evaluator.results.category import Category
+from evaluator.results.evidence import FloorEvidence
+from evaluator.results.result import now
+from tests.judge.conftest import Judge
+
+CPU = torch.device("cpu")
+PROBLEMS = discover()
+
+FORM = """
+import torch
+from torch import nn
+
+rows = 6
+ASSAY = {assay}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(10))
+        self.register_buffer("table", torch.rand(rows, 10))
+
+    def forward(self, x, more):
+        {forward}
+
+def get_inputs():
+    return [torch.rand(rows, 10), {{"a": torch.rand(5), "b": [torch.randint(0, 9, (4,)), 7]}}]
+
+def get_init_inputs():
+    return []
+"""
+X, MORE, SCALE = 6 * 10 * 4, 5 * 4 + 4 * 8, 10 * 4
+"""Bytes of the inputs and of the parameter."""
+
+
+def case_of(folder: Path, forward: str = "return x * self.scale", assay: str = "{}") -> ProblemCase:
+    path = folder / "problem.py"
+    path.write_text(FORM.format(forward=forward, assay=assay))
+    return load(path).instance("full")
+
+
+def work(case: ProblemCase, device: torch.device = CPU) -> Work:
+    arguments, model = case.inputs(1, device), case.model(1, device)
+    return work_of(case, model, arguments, Oracle(model, False).expected(arguments))
+
+
+@pytest.mark.parametrize(
+    ("reads", "read_bytes"),
+    [("()", 0), ("'all'", X + MORE + SCALE), ("[0]", X), ("[1]", MORE), ("[1, 'scale']", MORE + SCALE)],
+)
+def test_what_is_read_is_what_is_declared(tmp_path: Path, reads: str, read_bytes: int) -> None:
+    found = work(case_of(tmp_path, assay=f"{{'floor': {{'reads': {reads}, 'operations': '3 * rows'}}}}"))
+    assert found == Work(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
+
+
+def test_without_a_declaration_the_answer_is_counted(tmp_path: Path) -> None:
+    assert work(case_of(tmp_path)) == Work(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
+
+
+def test_the_cases_own_constants_count(tmp_path: Path) -> None:
+    case = case_of(tmp_path, assay="{'cases': {'full': {'rows': 9}}, 'floor': {'reads': [0], 'operations': 'rows'}}")
+    assert work(case) == Work(read_bytes=X * 9 // 6, written_bytes=X * 9 // 6, operations=9.0, declared=True)
+
+
+@pytest.mark.parametrize(
+    ("forward", "written_bytes"),
+    [
+        ("return x * 2, {'sum': x.sum(), 'sign': x > 0.5}", X + 4 + 60),
+        ("return x.t().contiguous()", X),
+        ("return x", 0),
+        ("return x.t()", 0),
+        ("return self.scale, self.table, x * 2", X),
+        ("return (x * 2).chunk(2)", X),
+        ("y = x * 2; return y, y.t(), y[1:]", X),
+        ("return x.sum(1, keepdim=True).expand(6, 10)", 6 * 4),
+        ("return x.sum(1, keepdim=True).expand(6, 10).contiguous()", 6 * 4),
+        ("return torch.ones(6, 10)", 4),
+        ("return x[:0]", 0),
+        ("return x.to(torch.float64)", 2 * X),
+        ("return torch.complex(x, x)", 2 * X),
+    ],
+)
+def test_what_an_answer_may_share_or_repeat_need_not_be_written(tmp_path: Path, forward: str, written_bytes: int) -> None:
+    assert work(case_of(tmp_path, forward)).written_bytes == written_bytes
+
+
+def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path) -> None:
+    forward = "return x.t().contiguous(), x * 2"
+    assert work(case_of(tmp_path, forward, "{'floor': {'writes': []}}")).written_bytes == 0
+    assert work(case_of(tmp_path, "return x[:3] * 2, x * 2", "{'floor': {'writes': [1]}}")).written_bytes == X
+
+
+@pytest.mark.parametrize(
+    ("floor", "said"),
+    [
+        ("{'reads': [2]}", "argument 2; there are 2"),
+        ("{'reads': ['weight']}", "parameter 'weight'; there is scale"),
+        ("{'writes': [1]}", "output 1; there are 1"),
+    ],
+)
+def test_a_declaration_that_does_not_fit_is_told(tmp_path: Path, floor: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        work(case_of(tmp_path, assay=f"{{'floor': {floor}}}"))
+
+
+SPEED = Speed(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
+
+
+def floor_of(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
+    return floor_evidence(Work(read_bytes, written_bytes, operations, declared=True), SPEED)
+
+
+def test_the_floor_by_hand() -> None:
+    # (5 MB - 1 MB) + (13 MB - 1 MB) at 4 TB/s are 4 µs; 8 GFLOP at 800 TFLOP/s are 10 µs.
+    moving = floor_of(5_000_000, 13_000_000, 0)
+    assert (moving.moved_bytes, moving.margin) == (16_000_000, MARGIN)
+    assert moving.floor_ms == pytest.approx(4e-3 / 1.3)
+    assert floor_of(5_000_000, 13_000_000, 8e9).floor_ms == pytest.approx(10e-3 / 1.3)
+    assert floor_of(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
+
+
+CALIBRATION = Calibration(
+    device_id="GPU-1",
+    device_name="x",
+    torch="x",
+    measured_at=now(),
+    repetitions=5,
+    ceilings=(
+        Ceiling(name="copy", per_s=4e12, uncertainty=0.02),
+        Ceiling(name="float32", per_s=5e13, uncertainty=0.5),
+        Ceiling(name="float16", per_s=7e14, uncertainty=0.04),
+        Ceiling(name="bfloat16", per_s=8e14, uncertainty=0.01),
+    ),
+)
+
+
+def test_a_calibrations_uncertainty_widens_the_margin() -> None:
+    speed = calibrated_speed(CALIBRATION, CPU)
+    assert speed is not None
+    assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
+    certain, wider = (floor_evidence(Work(0, 0, 8e9, declared=True), each) for each in (SPEED, speed))
+    assert wider.margin == pytest.approx(1.02 * MARGIN)
+    assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
+
+
+def test_a_calibration_without_what_it_takes_is_none() -> None:
+    for left in ("copy", "float32"):
+        ceilings = tuple(ceiling for ceiling in CALIBRATION.ceilings if ceiling.name == left)
+        assert calibrated_speed(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
+
+
+def test_of_two_measurements_the_faster_counts_ceiling_by_ceiling() -> None:
+    assert faster(Speed(4e12, 7e14, 5, 0.02), Speed(3e12, 8e14, 5)) == Speed(4e12, 8e14, 5, 0.02)
+
+
+def test_what_the_cache_may_hold_costs_nothing() -> None:
+    assert floor_of(1_000_000, 1_000_000, 0).floor_ms == 0
+    assert floor_of(1_000_001, 400, 0).moved_bytes == 1
+
+
+def test_a_reference_faster_than_its_floor_is_refused() -> None:
+    floor = floor_of(5_000_000, 13_000_000, 0)
+    assert floor_finding(floor, floor.floor_ms) is None
+    finding = floor_finding(floor, 0.9 * floor.floor_ms)
+    assert finding is not None and finding.check == "floor"
+    assert finding.message.startswith("the reference takes 0.002769 ms, less than the floor of 0.003077 ms")
+    low = floor_of(5_000_000, 1_000_000, 0)
+    assert low.floor_ms < 2e-3 and floor_finding(low, 1e-6) is None
+
+
+def test_there_is_no_floor_on_the_cpu(tmp_path: Path, judge: Judge) -> None:
+    case = case_of(tmp_path)
+    model = case.model(1)
+    assert find_floor(case, model, Oracle(model, False), CPU) is None
+    result = judge("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n")
+    assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.floor is None
+
+
+F = 4
+"""Bytes of a float32."""
+SMALL_WORK: dict[str, tuple[int, int, float]] = {
+    "adamw_step": (4 * 10007 * F, 3 * 10007 * F, 0.0),
+    "add_rms_norm": ((2 * 31 * 765 + 765) * F, 2 * 31 * 765 * F, 0.0),
+    "argmax": (5 * 257 * 63 * F, 5 * 63 * 8, 0.0),
+    "attention": (3 * 2 * 3 * 77 * 32 * 2, 2 * 3 * 77 * 32 * 2, 3.0 * 2 * 3 * 77 * 77 * 32),
+    "batch_norm_inference": (3 * 5 * 17 * 13 * F, 3 * 5 * 17 * 13 * F, 0.0),
+    "batch_norm_training": ((5 * 7 * 9 * 11 + 2 * 7) * F, 5 * 7 * 9 * 11 * F, 0.0),
+    "batched_matmul": (5 * (33 * 65 + 65 * 47) * F, 5 * 33 * 47 * F, 2.0 * 5 * 33 * 65 * 47),
+    "bias_residual_relu": ((2 * 43 * 771 + 771) * F, 43 * 771 * F, 0.0),
+    "causal_attention": (3 * 2 * 3 * 77 * 32 * 2, 2 * 3 * 77 * 32 * 2, 1.5 * 2 * 3 * 77 * 77 * 32),
+    "causal_conv1d": ((3 * 13 * 67 + 13 * 4 + 13) * F, 3 * 13 * 67 * F, 0.0),
+    "conv2d": ((2 * 5 * 19 * 23 + 7 * 5 * 9 + 7) * F, 2 * 7 * 19 * 23 * F, 2.0 * 2 * 5 * 7 * 19 * 23),
+    "cross_entropy": (37 * 1009 * F + 37 * 8, F, 0.0),
+    "cumsum": (27 * 1021 * F, 27 * 1021 * F, 0.0),
+    "decode_attention": ((3 * 4 * 32 + 2 * 3 * 2 * 77 * 32) * 2, 3 * 4 * 32 * 2, 0.0),
+    "depthwise_conv2d": ((3 * 7 * 19 * 23 + 7 * 9 + 7) * F, 3 * 7 * 19 * 23 * F, 0.0),
+    "embedding": (7 * 19 * 8, 7 * 19 * 61 * F, 0.0),
+    "embedding_bag": (23 * 9 * 8, 23 * 61 * F, 0.0),
+    "gelu_tanh": (31 * 1013 * F, 31 * 1013 * F, 0.0),
+    "group_norm": ((3 * 12 * 11 * 13 + 2 * 12) * F, 3 * 12 * 11 * 13 * F, 0.0),
+    "kl_divergence": (2 * 61 * 517 * F, 61 * F, 0.0),
+    "layer_norm": ((3 * 7 * 509 + 2 * 509) * F, 3 * 7 * 509 * F, 0.0),
+    "leaky_relu": (33 * 1019 * F, 33 * 1019 * F, 0.0),
+    "linear_gelu": ((67 * 129 + 129 * 93 + 93) * 2, 67 * 93 * 2, 1.5 * 67 * 129 * 93),
+    "linear_recurrence": (2 * 3 * 37 * 29 * F, 3 * 37 * 29 * F, 0.0),
+    "log_softmax": (23 * 1013 * F, 23 * 1013 * F, 0.0),
+    "masked_softmax": (0, 3 * 77 * 77 * F, 0.0),
+    "matmul": ((67 * 129 + 129 * 93) * F, 67 * 93 * F, 2.0 * 67 * 129 * 93),
+    "matvec": ((211 * 1021 + 1021) * F, 211 * F, 0.0),
+    "max_pool2d": (3 * 5 * 33 * 29 * F, 3 * 5 * 17 * 15 * F, 0.0),
+    "mish": (31 * 1021 * F, 31 * 1021 * F, 0.0),
+    "mse_loss": (2 * 41 * 1013 * F, F, 0.0),
+    "quantised_matmul": ((5 * 131 + 77) * F + 77 * 131, 5 * 77 * F, 0.0),
+    "rms_norm": ((29 * 771 + 771) * F, 29 * 771 * F, 0.0),
+    "rms_norm_backward": ((2 * 29 * 515 + 515) * F, (2 * 29 * 515 + 515) * F, 0.0),
+    "rope": (2 * 3 * 51 * 22 * F, 2 * 3 * 51 * 22 * F, 0.0),
+    "row_statistics": (53 * 1021 * F, 4 * 53 * F, 0.0),
+    "small_matmul": (2 * 301 * 169 * F, 301 * 169 * F, 0.0),
+    "softmax": (17 * 1021 * F, 17 * 1021 * F, 0.0),
+    "sort_rows": (13 * 501 * F, 13 * 501 * (F + 8), 0.0),
+    "sum_reduction": (5 * 257 * 63 * F, 5 * 63 * F, 0.0),
+    "swiglu": (37 * 2 * 509 * F, 37 * 509 * F, 0.0),
+    "swiglu_mlp": ((29 * 64 + 3 * 64 * 171) * 2, 29 * 64 * 2, 4.5 * 29 * 64 * 171),
+    "topk": (13 * 701 * F, 13 * 7 * (F + 8), 0.0),
+    "transformer_block": (
+        (2 * 33 * 48 + 4 * 48 + 4 * 48 * 48 + 4 * 48 + 8 * 48 * 48 + 5 * 48) * F,
+        2 * 33 * 48 * F,
+        24.0 * 2 * 33 * 48 * 48,
+    ),
+    "transpose": (131 * 517 * F, 131 * 517 * F, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_work_of_the_shipped_problems(name: str) -> None:
+    assert work(load(PROBLEMS[name]).instance("small")) == Work(*SMALL_WORK[name], declared=True)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Any:
+    """A GPU that nobody else is judging on."""
+    device, _ = choose("cuda")
+    lock = DeviceLock(device.unique_id)
+    lock.acquire()
+    yield torch.device(device.spec)
+    lock.close()
+
+
+@pytest.mark.gpu
+def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
+    speed, again = measured_speed(gpu), measured_speed(gpu)
+    assert 1e11 < speed.bytes_per_s < 2e13 and 5e12 < speed.operations_per_s < 1e16
+    assert 1 << 20 <= speed.l2_bytes <= 1 << 30
+    assert speed.bytes_per_s <= again.bytes_per_s < 1.1 * speed.bytes_per_s
+    assert speed.operations_per_s <= again.operations_per_s < 1.2 * speed.operations_per_s
+    # Nothing that is honestly done goes past the margin: a sum reads only, a fill writes only.
+    data = torch.zeros(8 * speed.l2_bytes // 4, device=gpu)
+    for done in (lambda: data.sum(), lambda: data.fill_(1.0)):
+        assert (data.nbytes - speed.l2_bytes) / best_s(done, gpu, 10) < MARGIN * again.bytes_per_s
+
+
+@pytest.mark.gpu
+def test_a_time_below_a_calibrated_floor_is_held_against_a_measurement_too(gpu: torch.device) -> None:
+    """A calibration of a slow day must condemn nobody."""
+    case = load(PROBLEMS["gelu_tanh"]).instance("full")
+    model = case.model(1, gpu)
+    slow = CALIBRATION.model_copy(update={"ceilings": tuple(each.model_copy(update={"per_s": 1e9}) for each in CALIBRATION.ceilings)})
+    slack, strict = (find_floor(case, model, Oracle(model, False), gpu, slow, runtime_ms) for runtime_ms in (1e6, 1.0))
+    assert slack is not None and strict is not None
+    assert slack.bytes_per_s == 1e9 and strict.bytes_per_s > 1e11
+    assert strict.floor_ms < 1.0 < slack.floor_ms
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_no_shipped_reference_is_faster_than_its_floor_and_no_floor_is_idle(gpu: torch.device, name: str) -> None:
+    case = load(PROBLEMS[name]).instance("full")
+    model = case.model(fresh_seed(), gpu)
+    oracle = Oracle(model, False)
+    arguments = case.inputs(fresh_seed(), gpu)
+    floor = find_floor(case, model, oracle, gpu)
+    assert floor is not None and floor.declared
+    reference_ms = best_s(lambda: oracle.expected(arguments), gpu, 5) * 1e3
+    assert floor_finding(floor, reference_ms) is None, (floor.floor_ms, reference_ms)
+    assert floor.floor_ms > LEAST_FLOOR_MS, floor
+
+
+@pytest.mark.gpu
+def test_a_floor_that_counts_too_much_is_told_on_the_device(gpu: torch.device, tmp_path: Path) -> None:
+    case = case_of(tmp_path, "return x[:1] * 2", "{'cases': {'full': {'rows': 20_000_000}}, 'floor': {'reads': [0]}}")
+    model = case.model(1, gpu)
+    floor = find_floor(case, model, Oracle(model, False), gpu)
+    assert floor is not None
+    arguments = case.inputs(1, gpu)
+    finding = floor_finding(floor, best_s(lambda: Oracle(model, False).expected(arguments), gpu, 5) * 1e3)
+    assert finding is not None and finding.check == "floor"

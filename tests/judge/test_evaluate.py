@@ -1,0 +1,246 @@
+"""Submissions judged on the CPU from end to end, each in its sandbox: right ones, and what they are judged with."""
+
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.context import Bench
+from evaluator.judge.correctness.rounds import MIN_ROUNDS
+from evaluator.judge.evaluate import evaluate
+from evaluator.judge.worker_set import Crew
+from evaluator.results.category import Category, Status
+from evaluator.results.result import Result
+from tests.judge.conftest import Judge, make_job
+from tests.judge.sources import HEAD, SOFTMAX, forward
+
+RIGHT = [
+    ("softmax", SOFTMAX),
+    ("softmax", forward("e = (x - x.amax(1, keepdim=True)).exp()\nreturn e / e.sum(1, keepdim=True)")),
+    ("gelu_tanh", forward("return nn.functional.gelu(x, approximate='tanh')")),
+    ("matmul", forward("return a @ b", "a, b")),
+    ("topk", forward("return x.topk(7, dim=1)")),
+    ("cross_entropy", forward("return nn.functional.cross_entropy(x, y)", "x, y")),
+    ("attention", forward("return (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(-1) @ v", "q, k, v")),
+    (
+        "conv2d",
+        HEAD + "    def __init__(self, i, o, k):\n        super().__init__()\n        self.conv = nn.Conv2d(i, o, k, padding=k // 2)\n"
+        "    def forward(self, x):\n        return nn.functional.conv2d(x, self.conv.weight, self.conv.bias, padding=1)\n",
+    ),
+    (
+        "layer_norm",
+        HEAD + "    def __init__(self, dim):\n        super().__init__()\n        self.norm = nn.LayerNorm(dim)\n"
+        "    def forward(self, x):\n        return self.norm(x)\n",
+    ),
+    (
+        "embedding",
+        HEAD
+        + "    def __init__(self, entries, width):\n        super().__init__()\n        self.embedding = nn.Embedding(entries, width)\n"
+        "    def forward(self, i):\n        return self.embedding.weight[i]\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("problem", "code"), RIGHT, ids=[f"{problem}-{number}" for number, (problem, _) in enumerate(RIGHT)])
+def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, problem: str, code: str) -> None:
+    result = judge(code, problem)
+    assert (result.status, result.category) == (Status.CORRECT, Category.NO_CUSTOM_KERNEL), result.message
+    rounds = result.evidence.rounds
+    assert all(round_.passed for round_ in rounds)
+    assert len({round_.seed for round_ in rounds}) == len(rounds) >= MIN_ROUNDS
+    assert rounds[0].distribution == rounds[-1].distribution == "own"
+    assert result.runtime_ms is not None and result.baseline_ms is not None
+    assert result.speedup == pytest.approx(result.baseline_ms / result.runtime_ms)
+    assert (result.case, result.device, result.evidence.stage) == ("small", "cpu", "timing")
+    assert (result.hint, result.problem_sha256) != ("", None)
+
+
+@pytest.mark.parametrize("draw", ["torch.rand(8)", "torch.tensor(numpy.random.rand(8))", "torch.tensor([random.random()] * 8)"])
+def test_what_constructors_draw_is_the_same_on_both_sides(judge: Judge, tmp_path: Path, draw: str) -> None:
+    """What is no parameter is not handed over: only the same draws make it agree."""
+    head = "import random, numpy, torch\nclass {name}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    body = f"        self.scale = 1 + {draw}.float()\n    def forward(self, x):\n        return x * self.scale\n"
+    rest = "def get_inputs():\n    return [torch.randn(5, 8)]\ndef get_init_inputs():\n    return []\n"
+    path = tmp_path / "drawn.py"
+    path.write_text(head.format(name="Model") + body + rest)
+    assert judge(head.format(name="ModelNew") + body, "drawn", problem_path=path).category is Category.NO_CUSTOM_KERNEL
+    other = head.format(name="ModelNew") + body.replace("1 +", "(1, numpy.random.rand(), random.random(), torch.rand(1))[0] +")
+    assert judge(other, "drawn", problem_path=path).status is Status.INCORRECT  # two draws may be close to each other
+
+
+def test_the_candidate_is_called_for_evaluation_and_without_gradients(judge: Judge) -> None:
+    body = "assert not self.training and not torch.is_grad_enabled() and not x.requires_grad\nreturn torch.softmax(x, 1)"
+    assert judge(forward(body)).category is Category.NO_CUSTOM_KERNEL
+
+
+def test_a_model_that_is_no_module_is_judged_too(judge: Judge) -> None:
+    code = "import torch\nclass ModelNew:\n    def __call__(self, x):\n        return torch.softmax(x, 1)\n"
+    assert judge(code).category is Category.NO_CUSTOM_KERNEL
+
+
+SEARCH = """
+import gc, inspect, json
+found = {
+    "models": [repr(c) for c in gc.get_objects() if isinstance(c, type) and c.__name__ == "Model"],
+    "modules": [n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem.problem"))],
+    "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
+    "environment": dict(os.environ),
+    "first_environment": open("/proc/self/environ").read(),
+    "descriptors": [os.readlink("/proc/self/fd/" + n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)],
+    "folders": [path for path in PATHS if os.path.exists(path)],
+    "softmaxes": sum(
+        isinstance(t, torch.Tensor) and t.shape == x.shape and torch.allclose(t, torch.softmax(x, 1)) for t in gc.get_objects()
+    ),
+}
+print(json.dumps(found))
+return torch.softmax(x, 1)
+"""
+
+
+def test_reference_and_expected_outputs_are_not_in_the_worker(judge: Judge) -> None:
+    project = Path(__file__).parents[2]
+    paths = [str(project / name) for name in ("reference", "db", "tests", "submissions", "pipeline.py", "assay.db", ".git")]
+    result = judge(forward(SEARCH.strip().replace("PATHS", repr(paths))))
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    found = json.loads(result.evidence.stdout.splitlines()[0])
+    assert found["models"] == found["functions"] == found["modules"] == found["folders"] == []
+    assert found["softmaxes"] == 0
+    assert sum("socket" in target for target in found["descriptors"]) == 1
+    assert {target for target in found["descriptors"] if target[:4] not in ("sock", "pipe", "/dev")} == {"/memfd:tensor (deleted)"}
+    seeds = {str(round_.seed) for round_ in result.evidence.rounds}
+    text = json.dumps(found["environment"]) + found["first_environment"]
+    assert not any(seed in text for seed in seeds)
+    assert "assay" not in text.lower()
+
+
+PROBLEM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, more):
+        return {"sum": x.sum(1), "parts": [x + more["bias"], (x > 0, x.shape[0], 2.5, None)], "none": torch.empty(0)}
+
+def get_inputs():
+    return [torch.randn(6, 40), {"bias": torch.randn(40), "name": "b"}]
+
+def get_init_inputs():
+    return []
+"""
+NESTED = 'return {"none": torch.empty(0), "parts": [more["bias"] + x, (x.gt(0), 6, 2.5, None)], "sum": x.sum(-1)}'
+
+
+@pytest.mark.parametrize(
+    ("body", "category"),
+    [
+        (NESTED, Category.NO_CUSTOM_KERNEL),
+        (NESTED.replace("gt", "lt"), Category.WRONG_VALUES),
+        (NESTED.replace("2.5", "2.6"), Category.WRONG_STRUCTURE),
+        (NESTED.replace("empty(0)", "empty(1)"), Category.WRONG_SHAPE),
+        (NESTED.replace(".gt(0)", ".gt(0).int()"), Category.WRONG_DTYPE),
+        ("more['bias'] += 1\n" + NESTED.replace('more["bias"]', '(more["bias"] - 1)'), Category.MUTATED_INPUT),
+    ],
+)
+def test_nested_inputs_and_outputs(judge: Judge, tmp_path: Path, body: str, category: Category) -> None:
+    path = tmp_path / "nested.py"
+    path.write_text(PROBLEM)
+    result = judge(forward(body, "x, more"), "nested", problem_path=path)
+    assert result.category is category, result.message
+
+
+def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, bench: Bench) -> None:
+    standing_in = replace(bench, stands_in=True)
+    for code in (SOFTMAX, forward("return x"), forward("return x.missing"), forward("os._exit(1)")):
+        result = judge(code, bench=standing_in)
+        assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.NO_DEVICE), result.message
+
+
+@pytest.mark.parametrize(("body", "readied"), [("return torch.softmax(x, 0)", False), ("return torch.softmax(x, 1)", True)])
+def test_the_baseline_is_readied_when_a_round_has_been_passed(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, body: str, readied: bool
+) -> None:
+    called: list[str] = []
+    ready = Crew.ready_baseline
+
+    def noted(crew: Crew) -> None:
+        called.append("")
+        ready(crew)
+
+    monkeypatch.setattr(Crew, "ready_baseline", noted)
+    assert bool(judge(forward(body)).evidence.timing) is readied
+    assert bool(called) is readied
+
+
+EXTENSION = '''
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP = """
+#include <torch/extension.h>
+
+torch::Tensor twice_the_exponential(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const float* in = x.data_ptr<float>();
+    float* out = y.data_ptr<float>();
+    for (int64_t i = 0; i < x.numel(); ++i) out[i] = in[i] > 0.0f ? in[i] : in[i] * 0.01f;
+    return y;
+}
+"""
+extension = load_inline(name="tiny", cpp_sources=CPP, functions=["twice_the_exponential"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return extension.twice_the_exponential(x)
+'''.replace("twice_the_exponential", "leaky_relu_loop")
+
+
+def check_ok(result: Result) -> None:
+    assert (result.status, result.category, result.message) == (Status.CORRECT, Category.OK, "")
+    timing = result.evidence.timing
+    assert timing is not None
+    assert (timing.clock, timing.unexplained_ms) == ("judge_wall", None)
+    assert timing.calls >= 3
+    for side in (timing.candidate, timing.baseline):
+        assert len(side.samples_ms) == len(side.wall_ms) == timing.calls
+        assert len(side.reveal_ms) <= timing.calls
+        assert side.median_ms == pytest.approx(statistics.median(side.samples_ms))
+        assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
+    assert result.runtime_ms == pytest.approx(timing.candidate.median_ms + timing.late_ms + timing.ahead_ms + timing.background_ms)
+    assert result.baseline_ms == timing.baseline_ms
+
+
+@pytest.mark.build
+def test_a_cpp_extension_from_source_to_times(bench: Bench) -> None:
+    stages: list[str] = []
+    first = evaluate(bench, make_job(EXTENSION, "leaky_relu"), stages.append)
+    check_ok(first)
+    assert stages[:5] == ["start", "load", "build", "load", "construct"]
+    (build,) = first.evidence.builds
+    assert (build.name, build.ok, build.cached, build.uses_cuda) == ("tiny", True, False, False)
+    assert first.evidence.stages_s["build"] >= 1 > first.evidence.stages_s["load"]
+
+    stages.clear()
+    again = evaluate(replace(bench, stands_in=True), make_job(EXTENSION, "leaky_relu"), stages.append)
+    check_ok(again)
+    assert again.evidence.builds[0].cached
+    assert stages[:3] == ["start", "load", "construct"] and "build" not in stages
+
+
+@pytest.mark.parametrize(
+    ("body", "category"),
+    [
+        ("return torch.softmax(x, 1)", Category.NO_CUSTOM_KERNEL),
+        ("return torch.softmax(x.float(), 1).to(x.dtype)", Category.NO_CUSTOM_KERNEL),
+        ("return torch.softmax(x.float(), 1)", Category.WRONG_DTYPE),
+        ("return torch.softmax(x.to(torch.float8_e4m3fn).to(x.dtype), 1)", Category.WRONG_VALUES),
+    ],
+)
+def test_another_precision_is_judged_by_its_own_bound(judge: Judge, body: str, category: Category) -> None:
+    result = judge(forward(body), precision="bfloat16")
+    assert (result.category, result.precision) == (category, "bfloat16"), result.message
+    tolerances = {figures.tolerance for evidence in result.evidence.rounds for figures in evidence.outputs}
+    assert not tolerances or min(tolerances) >= 1.6e-2

@@ -1,0 +1,125 @@
+"""Evaluations on the CPU that don't get through: for the submission, for the reference or for the machine."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.context import Bench
+from evaluator.judge.evaluate import evaluate
+from evaluator.results.category import Category, Status
+from evaluator.sandbox import Limits, Zygote
+from tests.judge.conftest import Judge, make_job
+from tests.judge.sources import HEAD, SOFTMAX, forward
+
+LOAD_INLINE = "from torch.utils.cpp_extension import load_inline\n"
+FAILED = [
+    (forward("return x.missing"), Category.PYTHON_EXCEPTION, "line 7: AttributeError"),
+    (forward("y = x\nraise KeyError('lost')"), Category.PYTHON_EXCEPTION, "line 8: KeyError: 'lost'"),
+    (forward("class Mine(BaseException): ...\nraise Mine('\\udcff')"), Category.PYTHON_EXCEPTION, "line 8: Mine: ?"),
+    (forward("return 1 / 0"), Category.PYTHON_EXCEPTION, "line 7: ZeroDivisionError: division by zero"),
+    (forward("return x", "x, y"), Category.PYTHON_EXCEPTION, "TypeError"),
+    ("import torch\nraise ValueError('at import')\nclass ModelNew: ...\n", Category.PYTHON_EXCEPTION, "line 2: ValueError: at import"),
+    ("import no_such_module\nclass ModelNew: ...\n", Category.IMPORT_ERROR, "line 1: ModuleNotFoundError"),
+    ("from torch import no_such_name\nclass ModelNew: ...\n", Category.IMPORT_ERROR, "line 1: ImportError"),
+    (HEAD + "    def __init__(self, dim):\n        super().__init__()\n", Category.INIT_ERROR, "TypeError"),
+    (HEAD + "    def __init__(self):\n        super().__init__()\n        self.x = nothing\n", Category.INIT_ERROR, "line 8: NameError"),
+    ("import sys\nsys.exit(0)\nclass ModelNew: ...\n", Category.EARLY_EXIT, "line 2: SystemExit: 0"),
+    (forward("sys.exit()"), Category.EARLY_EXIT, "SystemExit"),
+    (forward("os._exit(0)"), Category.EARLY_EXIT, "forward() ended the process with exit code 0"),
+    ("import os\nos._exit(3)\nclass ModelNew: ...\n", Category.EARLY_EXIT, "loading the file ended the process with exit code 3"),
+    (forward("import ctypes\nctypes.string_at(0)"), Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
+    (forward("os.abort()"), Category.PROCESS_CRASH, "SIGABRT"),
+    (forward("while True: pass"), Category.TIMEOUT, "forward() did not end within 2 s"),
+    (forward("time.sleep(600)"), Category.TIMEOUT, "forward() did not end within 2 s"),
+    (forward("return [x] * 10_000"), Category.PYTHON_EXCEPTION, "StructureError: more than 4096 values"),
+    (forward("return 'x' * 10_000_000"), Category.PYTHON_EXCEPTION, "the limit is 8388608"),
+    (
+        LOAD_INLINE + "load_inline(name='a', cpp_source='', functionz=['f'])\nclass ModelNew: ...\n",
+        Category.LOAD_INLINE_MISUSE,
+        "line 2: TypeError: load_inline() got an unexpected keyword argument",
+    ),
+    (
+        LOAD_INLINE + "load_inline(name='a b', cpp_sources='', functions=['f'])\nclass ModelNew: ...\n",
+        Category.LOAD_INLINE_MISUSE,
+        "identifier",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "category", "words"), FAILED, ids=[f"{case[1]}-{number}" for number, case in enumerate(FAILED)])
+def test_submissions_that_do_not_get_through(judge: Judge, code: str, category: Category, words: str) -> None:
+    result = judge(code, timeout_s=2.0)
+    assert (result.category, words in result.message) == (category, True), result.message
+    assert result.category.status in (Status.RUN_FAILED, Status.BUILD_FAILED)
+    assert result.evidence.timing is None
+
+
+def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> None:
+    result = judge(
+        forward("print('so far')\nprint('so bad', file=sys.stderr)\nreturn self.help(x)\n")
+        + "    def help(self, x):\n        return x[99]\n"
+    )
+    exception = result.evidence.exception
+    assert exception is not None
+    assert (exception.type, exception.line, exception.stage) == ("IndexError", 13, "rounds")
+    assert "line 9, in forward" in exception.traceback and "line 13, in help" in exception.traceback
+    assert "evaluator" not in exception.traceback
+    assert (result.evidence.stdout, result.evidence.stderr) == ("so far\n", "so bad\n")
+
+
+def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, bench: Bench) -> None:
+    small = replace(bench, limits=Limits(memory_bytes=768 << 20))
+    result = judge(forward("kept = [torch.ones(1 << 24) for _ in range(64)]\nreturn x"), bench=small)
+    assert (result.category, "passed the memory limit of 0.75 GiB" in result.message) == (Category.OUT_OF_MEMORY, True), result.message
+    assert judge(SOFTMAX, bench=small).category is Category.NO_CUSTOM_KERNEL
+
+
+def test_an_allocation_that_fails_is_out_of_memory(judge: Judge) -> None:
+    result = judge(forward("return torch.empty(1 << 60)"))
+    assert result.category is Category.OUT_OF_MEMORY, result.message
+
+
+def test_a_reference_whose_answer_changes_its_shape_is_nobodys_fault(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "ragged.py"
+    body = "import torch\nclass {name}(torch.nn.Module):\n    def forward(self, x):\n        return x[x > 0]\n"
+    rest = "def get_inputs():\n    return [torch.randn(500)]\ndef get_init_inputs():\n    return []\n"
+    path.write_text(body.format(name="Model") + rest)
+    result = judge(body.format(name="ModelNew"), "ragged", problem_path=path)
+    assert (result.category, "change with the inputs' values" in result.message) == (Category.INFRASTRUCTURE_ERROR, True), result.message
+
+
+def test_a_reference_that_fails_is_not_the_submissions_fault(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        raise IndexError('out of the table')\n"
+        "def get_inputs():\n    return [torch.rand(3)]\ndef get_init_inputs():\n    return []\n"
+    )
+    result = judge(forward("return x"), "broken", problem_path=path)
+    assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
+    assert "IndexError: out of the table" in result.message
+
+
+def test_a_problem_that_is_not_there_is_not_the_submissions_fault(judge: Judge, tmp_path: Path) -> None:
+    result = judge(forward("return x"), "gone", problem_path=tmp_path / "gone.py")
+    assert result.category is Category.INFRASTRUCTURE_ERROR
+
+
+def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge, bench: Bench) -> None:
+    with Zygote.start(modules=(), level=bench.zygote.level) as other:
+        gone = replace(bench, zygote=other)
+    result = judge(SOFTMAX, bench=gone)
+    assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
+
+
+@pytest.mark.parametrize(
+    ("message", "category", "loads"),
+    [("CUDA error: out of memory", Category.OUT_OF_MEMORY, 2), ("something else", Category.PYTHON_EXCEPTION, 1)],
+)
+def test_who_finds_no_device_memory_while_loading_is_asked_again_when_nobody_has_the_device(
+    bench: Bench, message: str, category: Category, loads: int
+) -> None:
+    stages: list[str] = []
+    result = evaluate(bench, make_job(f"raise RuntimeError({message!r})"), stages.append)
+    assert (result.category, result.evidence.stage) == (category, "load")
+    assert stages == ["start", "load"] * loads

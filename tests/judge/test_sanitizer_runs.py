@@ -1,0 +1,254 @@
+"""Workers under a tool, at every level. Where the tool is late, or writes what it should not, a program stands in for it."""
+
+import os
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.build.request import BuildRequest, SourceFile
+from evaluator.diagnosis import Verdict
+from evaluator.engine.judge_process import make_bench
+from evaluator.engine.options import EngineOptions
+from evaluator.engine.warm import WORKER_MODULE
+from evaluator.judge.context import Bench
+from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.sanitizer_runs import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines
+from evaluator.problem.problem import SHIPPED, load
+from evaluator.results.category import Category
+from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
+from evaluator.sandbox import Level, Limits, Zygote
+from evaluator.sandbox.level_choice import try_level
+from evaluator.sanitizer.tools import Sanitizer, Tool, Wish
+from tests.judge.conftest import Judge, make_job, own_cpu
+
+HEAD = "import os, socket, time\nimport torch\nclass ModelNew(torch.nn.Module):\n    calls = 0\n    def forward(self, x):\n"
+RIGHT = HEAD + "        return torch.softmax(x, 1)\n"
+SECOND_CALL = HEAD + "        self.calls += 1\n        assert self.calls < 2, f'call {self.calls} of {tuple(x.shape)}'\n        return x\n"
+ENDLESS = HEAD + "        while True: pass\n"
+LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
+
+
+def plan(bench: Bench, code: str, first_line: int = 1) -> Sanitizing:
+    return Sanitizing(
+        bench=bench,
+        job=replace(make_job(code), first_line=first_line),
+        problem=load(SHIPPED / "softmax.py"),
+        case_name="full",
+        lock=DeviceLock(bench.device.unique_id),
+        environment={},
+        readonly=bench.readonly,
+        report=lambda _: None,
+    )
+
+
+def is_open_to_all(program: str) -> bool:
+    """Whether another user may run it: a Python below a closed home can't be started at level `landlock`, where paths are the machine's."""
+    path = Path(program).resolve()
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in (path, *path.parents))
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def level_bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    level: Level = request.param
+    if not try_level(level).available:
+        pytest.skip(f"{level}: {try_level(level).reason}")
+    if level is Level.LANDLOCK and os.getuid() == 0 and not is_open_to_all(sys.executable):
+        pytest.skip("landlock: this Python lies where another user can't start it")
+    options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"), level=level)
+    with Zygote.start(modules=(WORKER_MODULE,), level=level) as zygote:
+        yield make_bench(options, zygote)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Where every user can run programs: paths are the machine's at level `landlock`, those above them too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture
+def conversation(bench: Bench) -> Iterator[Conversation]:
+    made = plan(bench, SECOND_CALL)
+    yield Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(bench.builder))
+    made.lock.close()
+
+
+def run(bench: Bench, code: str, words: tuple[str, ...], limit_s: float = 120.0) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
+    made = plan(bench, code)
+    try:
+        return made.run_tool(words, Tool.MEMCHECK, made.problem.instance("small"), limit_s, words[-1:])
+    finally:
+        made.lock.close()
+
+
+def stand_in(open_folder: Path, script: str) -> tuple[str, ...]:
+    """A program in place of compute-sanitizer: the words after its name are what it is to run, the log is descriptor 4."""
+    path = open_folder / "stand_in"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return (str(path),)
+
+
+REPORT = r"""printf '========= Invalid __global__ write of size 4 bytes\n=========     at k()+0x10\n=========\n' > /proc/self/fd/4"""
+SUMMARY = r"""printf '========= ERROR SUMMARY: 1 error\n' >> /proc/self/fd/4"""
+
+
+def test_a_cold_worker_answers_both_calls_at_every_level(level_bench: Bench) -> None:
+    made = plan(level_bench, SECOND_CALL)
+    talk = Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(level_bench.builder))
+    assert talk.hold((), ()) == ""
+    assert (talk.outcome, talk.remark) == ("ended", "AssertionError: call 2 of (17, 1021)")
+    made.lock.close()
+
+
+def test_what_the_tool_writes_is_read_at_every_level(level_bench: Bench, open_folder: Path) -> None:
+    ended, (finding,) = run(level_bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
+    assert (ended.outcome, ended.reports, ended.remark) == ("ended", 1, "")
+    assert (finding.kernel, finding.own) == ("k()", False)
+
+
+@pytest.mark.build
+def test_a_build_is_served_and_remembered(bench: Bench) -> None:
+    code = (Path(SHIPPED).parent / "submissions/softmax/cpp_parallel.py").read_text(encoding="utf-8")
+    made = plan(bench, code)
+    builds = LineBuilds(bench.builder)
+    talk = Conversation(made, made.problem.instance("small"), 120.0, builds)
+    talk.hold((), ())
+    assert (talk.outcome, talk.remark) == ("ended", "")
+    assert len(builds.requests) == 1 and talk.built_s > 0
+    made.lock.close()
+
+
+def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: Bench, open_folder: Path) -> None:
+    start = time.monotonic()
+    ended, found = run(bench, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=30.0)
+    assert time.monotonic() - start < 60
+    assert (ended.outcome, ended.reports, len(found)) == ("deadline", 1, 1)
+    assert "30 s" in ended.remark
+
+
+def test_a_tool_that_never_starts_its_child_is_killed(bench: Bench, open_folder: Path) -> None:
+    start = time.monotonic()
+    ended, found = run(bench, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=2.0)
+    assert time.monotonic() - start < 20
+    assert (ended.outcome, len(found)) == ("deadline", 1)
+
+
+def test_a_tool_that_does_not_end_after_its_child_is_killed(bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.sanitizer_runs.GRACE_S", 1.0)
+    start = time.monotonic()
+    ended, found = run(bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
+    assert time.monotonic() - start < 60
+    assert (ended.outcome, len(found)) == ("failed", 1)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "",
+        "exit 3",
+        "kill -9 $$",
+        "head -c 8000000 /dev/urandom > /proc/self/fd/4",
+        r"""yes '========= Invalid' | head -c 8000000 > /proc/self/fd/4; "$@" """,
+        "exec 4>&-; exec 3>&-",
+        r"""printf '\377\376\000========= ERROR SUMMARY: 99999999999999999999999 errors\n' > /proc/self/fd/4""",
+        "echo not a frame >&3; sleep 600",
+    ],
+)
+def test_a_tool_that_writes_anything_else_comes_to_nothing(bench: Bench, open_folder: Path, script: str) -> None:
+    ended, found = run(bench, RIGHT, stand_in(open_folder, script), limit_s=10.0)
+    assert ended.outcome in ("failed", "deadline") or ended.reports is not None
+    assert len(found) <= 20 and len(ended.remark) <= 400
+
+
+def test_a_missing_program_says_so(bench: Bench) -> None:
+    ended, found = run(bench, RIGHT, ("/usr/bin/env", "no-such-tool"))
+    assert (ended.outcome, found) == ("failed", ())
+    assert "no-such-tool" in ended.remark
+
+
+def test_the_log_is_read_up_to_a_limit(conversation: Conversation, open_folder: Path) -> None:
+    words = stand_in(open_folder, "head -c 9000000 /dev/zero | tr '\\0' x > /proc/self/fd/4")
+    assert len(conversation.hold(words, words)) == 4 << 20
+
+
+def test_memory_is_limited_as_everywhere(bench: Bench, open_folder: Path) -> None:
+    code = HEAD + "        self.kept = torch.ones(1 << 30)\n        return x\n"
+    small = replace(bench, limits=Limits(memory_bytes=2 << 30))
+    ended, _ = run(small, code, stand_in(open_folder, '"$@"'))
+    assert ended.outcome == "failed"
+
+
+def test_all_tools_share_one_budget(bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.judge.sanitizer_runs.BUDGET_S", 16.0)
+    monkeypatch.setattr("evaluator.judge.sanitizer_runs.TOOL_S", 4.0)
+    made = plan(bench, ENDLESS)
+    evidence = made.run(Sanitizer(stand_in(open_folder, "sleep 600")[0], "1", Wish(tuple(Tool))))
+    assert [item.outcome for item in evidence.runs] == ["deadline"] * 4
+    assert evidence.runs[0].duration_s >= 4 and evidence.runs[-1].duration_s == 0
+    assert evidence.case == "small" and "took all the time" in evidence.runs[-1].remark
+    made.lock.close()
+
+
+def test_an_evaluation_keeps_its_verdict_and_what_was_found(
+    judge: Judge, bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator.judge.sanitizer_runs.is_wanted", lambda *_: True)  # on the CPU no kernel is seen to be launched
+    program = stand_in(open_folder, f'while [ "$1" != no ]; do shift; done; {REPORT}; {SUMMARY}')[0]
+    watching = replace(bench, sanitizer=Sanitizer(program, "1", Wish((Tool.RACECHECK,))))
+    zeros = HEAD + "        return torch.zeros_like(x)\n"
+    result, plain = judge(zeros, bench=watching), judge(zeros)
+    assert (result.status, result.category) == (plain.status, plain.category)
+    assert plain.evidence.sanitizer is None and result.evidence.sanitizer is not None
+    assert [finding.kernel for finding in result.evidence.sanitizer.findings] == ["k()"]
+    assert result.evidence.stages_s["sanitize"] > 0
+
+
+def launched(**more: object) -> LaunchRecord:
+    values: dict[str, object] = {"api": "cudaLaunchKernel", "kernel": "k", "object": "extension", "own": True, "count": 1, "code": 0}
+    return LaunchRecord.model_validate({**values, "grid": (1, 1, 1), "block": (1, 1, 1), "shared_bytes": 0, "first": 0, **more})
+
+
+@pytest.mark.parametrize(
+    ("category", "auto", "always"),
+    [
+        (Category.OK, False, True),
+        (Category.NO_CUSTOM_KERNEL, False, True),
+        (Category.WRONG_VALUES, True, True),
+        (Category.NONDETERMINISTIC, True, True),
+        (Category.UNWRITTEN_OUTPUT, True, True),
+        (Category.ILLEGAL_MEMORY_ACCESS, True, True),
+        (Category.MISALIGNED_ADDRESS, True, True),
+        (Category.PROCESS_CRASH, True, True),
+        (Category.TIMEOUT, True, True),
+        (Category.PYTHON_EXCEPTION, False, True),
+        (Category.CACHED_OUTPUT, False, True),
+        (Category.OVERSIZED_BLOCK, False, False),
+        (Category.CUDA_COMPILE_ERROR, False, False),
+        (Category.INFRASTRUCTURE_ERROR, False, False),
+    ],
+)
+def test_what_is_sanitized(category: Category, auto: bool, always: bool) -> None:
+    verdict = Verdict(category, "")
+    assert is_wanted(Wish(tuple(Tool), only_faulty=True), verdict, [launched()]) is auto
+    assert is_wanted(Wish(tuple(Tool)), verdict, [launched()]) is always
+    assert not is_wanted(Wish(tuple(Tool)), verdict, [launched(own=False)])
+
+
+def test_kernels_are_built_with_their_lines_and_nothing_else_is_changed() -> None:
+    cuda = SourceFile(name="cuda.cu", text="")
+    request = BuildRequest(name="e", sources=(cuda,), extra_cuda_cflags=("-O2",))
+    assert with_lines(request).extra_cuda_cflags == ("-O2", LINE_FLAG)
+    assert with_lines(with_lines(request)) == with_lines(request)
+    plain = BuildRequest(name="e", sources=(SourceFile(name="main.cpp", text=""),))
+    assert with_lines(plain) == plain
+    debug = request.model_copy(update={"extra_cuda_cflags": ("-G",)})
+    assert with_lines(debug) == debug

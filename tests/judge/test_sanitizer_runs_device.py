@@ -1,0 +1,132 @@
+"""compute-sanitizer itself: each mistake of the corpus is found at its line, at every level, and nothing where there is none."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.engine.judge_process import make_bench
+from evaluator.engine.options import EngineOptions, launch_recorder
+from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.judge import sanitizer_runs
+from evaluator.judge.context import Bench
+from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.machine.devices import choose
+from evaluator.problem.problem import SHIPPED, load
+from evaluator.results.evidence import SanitizerFinding, SanitizerRun
+from evaluator.sandbox import Level, Zygote
+from evaluator.sandbox.level_choice import try_level
+from evaluator.sanitizer.program import command
+from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, find
+from tests.command_line import PROJECT
+from tests.judge.conftest import make_job
+from tests.sanitizer.mistake import CORPUS, MISTAKES
+
+pytestmark = pytest.mark.gpu
+
+LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
+CLEAN = "softmax/three_pass.py"
+"""Reductions over shared memory, with their barriers."""
+RUN_WITHIN_S = 800
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all levels, so that each kernel is compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def sanitizer() -> Sanitizer:
+    return find(Wish(tuple(Tool)))
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def level_bench(request: pytest.FixtureRequest, cache: Path) -> Iterator[Bench]:
+    level: Level = request.param
+    if not try_level(level).available:
+        pytest.skip(f"{level}: {try_level(level).reason}")
+    device, _ = choose("cuda")
+    options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=cache, level=level)
+    recorder = launch_recorder(options)
+    assert recorder is not None
+    with Zygote.start(modules=(WORKER_MODULE,), level=level, env={**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}) as zygote:
+        yield make_bench(options, zygote)
+
+
+def watched(bench: Bench, sanitizer: Sanitizer, tool: Tool, code: str, problem: str) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
+    """What a tool says of a submission; with the tool's own words in the log of a test that fails."""
+    logging.getLogger("evaluator.judge.sanitizer_runs").setLevel(logging.DEBUG)
+    plan = sanitizer_runs.Sanitizing(
+        bench=bench,
+        job=make_job(code, problem),
+        problem=load(SHIPPED / f"{problem}.py"),
+        case_name="small",
+        lock=DeviceLock(bench.device.unique_id),
+        environment={"CUDA_VISIBLE_DEVICES": bench.device.visible},
+        readonly=bench.readonly,
+        report=lambda _: None,
+    )
+    try:
+        case = plan.problem.instance("small")
+        return plan.run_tool(command(sanitizer, tool), tool, case, sanitizer_runs.TOOL_S, sanitizer.readonly_paths)
+    finally:
+        plan.lock.close()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_found_at_its_line(level_bench: Bench, sanitizer: Sanitizer, name: str) -> None:
+    mistake = MISTAKES[name]
+    ended, found = watched(level_bench, sanitizer, mistake.tool, mistake.code, mistake.problem)
+    assert ended.outcome == "ended" and ended.reports, ended
+    named = [finding for finding in found if mistake.finds in finding.message]
+    assert named, found
+    first = named[0]
+    assert first.own and mistake.kernel in first.kernel, first
+    assert {first.source_line, *(other.source_line for other in first.others)} >= set(mistake.lines), first
+
+
+@pytest.mark.parametrize("tool", Tool)
+def test_nothing_is_found_where_there_is_nothing(level_bench: Bench, sanitizer: Sanitizer, tool: Tool) -> None:
+    if tool is not Tool.MEMCHECK and level_bench.zygote.level is not Level.NAMESPACES:
+        pytest.skip("once is enough for each tool; that it runs at this level is shown by the mistakes")
+    code = (PROJECT / "submissions" / CLEAN).read_text(encoding="utf-8")
+    ended, found = watched(level_bench, sanitizer, tool, code, "softmax")
+    assert (ended.outcome, ended.reports, ended.remark, found) == ("ended", 0, "", ())
+
+
+def test_auto_is_for_what_is_wrong_and_leaves_every_verdict(tmp_path: Path, cache: Path) -> None:
+    right = PROJECT / "submissions/leaky_relu/scalar.py"
+    given = [str(CORPUS / "past_the_end.py"), str(right), "--problem", "leaky_relu", "--case", "small", "--db", "sqlite:///found.db"]
+    done = subprocess.run(
+        [sys.executable, str(PROJECT / "pipeline.py"), *given, "--json", "out.jsonl", "--sanitize", "auto"],
+        cwd=tmp_path,
+        env={**os.environ, "ASSAY_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=RUN_WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    by_name = {Path(record["submission"]).name: record for record in records}
+    wrong = by_name["past_the_end.py"]
+    assert wrong["status"] == "incorrect" and by_name["scalar.py"]["status"] == "correct"
+    assert "compute-sanitizer" not in by_name["scalar.py"]["feedback"]
+    line = MISTAKES["past_the_end"].lines[0]
+    assert f"memcheck: Invalid __global__ write of size 4 bytes in `shifted`, line {line} [" in wrong["feedback"], wrong["feedback"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "db", "--db", f"sqlite:///{tmp_path}/found.db", "show", str(wrong["id"]), "--json"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    evidence = json.loads(shown.stdout)["evidence"]["sanitizer"]
+    assert [run["tool"] for run in evidence["runs"]] == [tool.value for tool in Tool]
+    assert any(finding["source_line"] == line and finding["own"] for finding in evidence["findings"]), evidence

@@ -1,0 +1,267 @@
+"""What becomes of a timing on a device that was disturbed, and of a second one."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+
+import pytest
+
+from evaluator.judge.context import Bench
+from evaluator.judge.correctness.reference import BaselineFailedError
+from evaluator.judge.device.cpu_contention import OWN, Crowding
+from evaluator.judge.device.gpu_monitor import Watch
+from evaluator.judge.device.nvml import Nvml
+from evaluator.judge.timing.run import Timing, UnevenError
+from evaluator.judge.timing.spot_check import WrongAnswerError
+from evaluator.judge.timing_retries import Timekeeper
+from evaluator.machine.devices import Device
+from evaluator.results.category import Category
+from evaluator.results.evidence import TimingEvidence
+from evaluator.worker.protocol import ProtocolError
+from tests.judge.conftest import Judge
+from tests.judge.stand_in_nvml import UUID, StandIn
+
+HOT, CALM, IDLE = 0x40, 0x4, 0x1
+RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
+
+
+class EnoughProcessors(Crowding):
+    """Nobody waits for a processor, whatever else this machine does."""
+
+    def __init__(self, pids: Iterable[int] = ()) -> None:
+        (self.baseline,) = pids
+        super().__init__([self.baseline])
+
+    def share(self) -> float:
+        assert self._before_s[str(self.baseline)] is not None or self._before_s[OWN] is None
+        return 0.0
+
+
+def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[Watch]:
+    """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
+    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.Crowding", EnoughProcessors)
+    states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
+
+    def watch_of(device: Device) -> Watch:
+        mask = next(states)
+        made.append(Watch(Nvml.open(UUID, StandIn(reasons=lambda: mask)), lambda _: 0))
+        return made[-1]
+
+    monkeypatch.setattr("evaluator.judge.timing_retries.watch_of", watch_of)
+    return made
+
+
+def test_a_calm_device_is_timed_on_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    watches = watching(monkeypatch, CALM)
+    evidence = judge(RIGHT).evidence
+    assert len(watches) == 1
+    stages = [stage for stage, _ in itertools.groupby(state.stage for state in evidence.device_states)]
+    assert stages == ["before timing", "timing", "after timing"]
+    assert evidence.conditions is not None and not evidence.conditions.repeated and evidence.conditions.throttled == ""
+    assert {state.throttled for state in evidence.device_states} == {"sw_power_cap"}
+    assert "second_timing" not in evidence.stages_s
+
+
+def test_a_timing_on_a_throttled_device_is_repeated_and_the_second_counts(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    watches = watching(monkeypatch, HOT, IDLE)
+    result = judge(RIGHT)
+    evidence = result.evidence
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert len(watches) == 2 and evidence.stages_s["second_timing"] > 0
+    conditions, timing = evidence.conditions, evidence.timing
+    assert conditions is not None and timing is not None
+    assert conditions.repeated and not conditions.disturbed and conditions.remark == ""
+    assert conditions.first_runtime_ms is not None and conditions.first_runtime_ms != timing.runtime_ms
+    assert result.runtime_ms == timing.runtime_ms
+    assert "after second timing" in {state.stage for state in evidence.device_states}
+
+
+def test_where_it_stays_throttled_the_times_are_marked_and_not_taken_a_third_time(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    watches = watching(monkeypatch, HOT)
+    result = judge(RIGHT)
+    conditions = result.evidence.conditions
+    assert len(watches) == 2 and conditions is not None
+    assert conditions.repeated and conditions.disturbed
+    assert result.summary()["disturbed"] == "its clock was lowered (hw_thermal_slowdown), in a second timing too"
+
+
+@pytest.mark.parametrize("error", [BaselineFailedError("CUDA out of memory"), RuntimeError("CUDA error")])
+def test_where_a_second_timing_comes_to_nothing_the_first_one_stands_marked(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    watching(monkeypatch, HOT)
+    monkeypatch.setattr(Timekeeper, "_second_timing", failing(error))
+    result = judge(RIGHT)
+    conditions = result.evidence.conditions
+    assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.timing is not None
+    assert conditions is not None and conditions.disturbed and not conditions.repeated
+
+
+def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_first(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    watching(monkeypatch, HOT)
+    monkeypatch.setattr(Timekeeper, "_second_timing", failing(WrongAnswerError(3, "far off")))
+    result = judge(RIGHT)
+    assert result.category is Category.CACHED_OUTPUT and "far off" in result.message
+    assert result.evidence.timing is None and result.speedup is None
+
+
+TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + RIGHT
+
+
+@pytest.mark.parametrize(("error", "category"), [(ProtocolError("nonsense"), Category.FORGED_RESULT), (None, Category.SANDBOX_VIOLATION)])
+def test_what_breaks_out_in_the_second_timing_is_disqualified(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception | None, category: Category
+) -> None:
+    def second_timing(timekeeper: Timekeeper) -> None:
+        crew = timekeeper._crew
+        worker = crew.fork()
+        crew.starter.greet(worker)
+        if error:
+            raise error
+        crew.starter._load(worker, TRACING, "ModelNew", threads=1)
+
+    watching(monkeypatch, HOT)
+    monkeypatch.setattr(Timekeeper, "_second_timing", second_timing)
+    result = judge(RIGHT)
+    assert result.category is category, result.message
+    assert result.runtime_ms is None and result.evidence.timing is None
+    assert result.evidence.rounds
+
+
+Late = tuple[float, float]
+"""What the judge's clock holds against claims, in ms: by any witness, which is added to the time, and by single calls, which accuses."""
+
+
+def contradicted(monkeypatch: pytest.MonkeyPatch, *late: Late) -> list[float]:
+    """Let the judge's clock hold so much against each timing, one after the other, as on a GPU; the times of those that were taken."""
+    run, left = Timing.run, iter(late)
+    taken: list[float] = []
+
+    def contradicting(timing: Timing) -> TimingEvidence:
+        unclaimed_ms, unexplained_ms = next(left)
+        told = {"clock": "cuda_event", "gated": True, "unclaimed_ms": unclaimed_ms, "unexplained_ms": unexplained_ms}
+        found = run(timing).model_copy(update=told)
+        taken.append(found.runtime_ms)
+        return found
+
+    monkeypatch.setattr(Timing, "run", contradicting)
+    return taken
+
+
+BORNE_OUT, CHARGED, CHARGED_MORE, ACCUSED = (0.0, 0.0), (50.0, 0.0), (70.0, 0.0), (40.0, 40.0)
+
+
+@pytest.mark.parametrize(("late", "category"), [(BORNE_OUT, Category.NO_CUSTOM_KERNEL), (ACCUSED, Category.TIMING_TAMPERING)])
+def test_what_the_judges_clock_bears_out_or_accuses_is_timed_once(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, late: Late, category: Category
+) -> None:
+    taken = contradicted(monkeypatch, late)
+    result = judge(RIGHT)
+    assert result.category is category, result.message
+    assert len(taken) == 1 and result.evidence.timing is not None and result.evidence.timing.contested is None
+
+
+def test_what_a_second_timing_does_not_confirm_is_not_charged(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = contradicted(monkeypatch, CHARGED, BORNE_OUT)
+    result = judge(RIGHT)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    timing = result.evidence.timing
+    assert timing is not None and timing.contested is not None
+    assert [timing.contested.runtime_ms, timing.runtime_ms] == taken and timing.contested.late_ms == 50.0
+    assert result.runtime_ms == timing.runtime_ms < 50.0
+    assert result.evidence.stages_s["second_timing"] > 0
+
+
+@pytest.mark.parametrize("second", [CHARGED_MORE, ACCUSED])
+def test_a_second_timing_with_more_against_it_does_not_count(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: Late) -> None:
+    taken = contradicted(monkeypatch, CHARGED, second)
+    result = judge(RIGHT)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    timing = result.evidence.timing
+    assert timing is not None and timing.contested is not None
+    assert (timing.runtime_ms, timing.contested.runtime_ms) == tuple(taken)
+    assert result.runtime_ms == timing.runtime_ms > 50.0
+
+
+@pytest.mark.parametrize("second", ["right", "wrong", "dead"])
+def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
+    run, leads = Timing.run, []
+
+    def uneven(timing: Timing) -> TimingEvidence:
+        leads.append(timing._candidate_leads)
+        if timing._candidate_leads:
+            raise UnevenError
+        if second == "wrong":
+            raise WrongAnswerError(3, "far off")
+        if second == "dead":
+            timing._turns.candidate.worker.confined.kill()
+        return run(timing)
+
+    monkeypatch.setattr(Timing, "run", uneven)
+    result = judge(RIGHT)
+    assert leads == [True, False]
+    evidence = result.evidence
+    if second == "right":
+        assert result.category is Category.NO_CUSTOM_KERNEL and evidence.timing is not None, result.message
+    else:
+        expected = Category.CACHED_OUTPUT if second == "wrong" else Category.PROCESS_CRASH
+        assert result.category is expected and evidence.timing is None, result.message
+
+
+def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    watching(monkeypatch, CALM, HOT)
+    taken = contradicted(monkeypatch, CHARGED, BORNE_OUT)
+    result = judge(RIGHT)
+    assert len(taken) == 2 and result.runtime_ms == taken[0]
+    assert result.evidence.conditions is not None and not result.evidence.conditions.disturbed
+    assert result.summary()["disturbed"] == ""
+
+
+def test_a_second_timing_that_comes_to_nothing_leaves_what_the_first_came_to(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = contradicted(monkeypatch, CHARGED)
+    monkeypatch.setattr(Timekeeper, "_second_timing", failing(RuntimeError("CUDA error")))
+    result = judge(RIGHT)
+    assert result.category is Category.NO_CUSTOM_KERNEL and result.runtime_ms == taken[0], result.message
+    assert result.evidence.timing is not None and result.evidence.timing.contested is None
+
+
+def failing(error: Exception) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_bench: Bench, busy: bool) -> None:
+    with stranger() if busy else nullcontext():
+        result = judge(RIGHT, bench=gpu_bench, case="full")
+    conditions, states = result.evidence.conditions, result.evidence.device_states
+    assert conditions is not None and result.speedup is not None
+    print(conditions, len(states), states[0], states[-1])
+    assert states[0].sm_clock_mhz is not None and len(states) >= 3
+    print("others:", {state.other_processes for state in states}, "reasons:", {state.throttled for state in states})
+    if conditions.shared is None:
+        return  # a machine on which the driver does not name this process: nothing is known, and nothing is repeated for it
+    assert conditions.shared is busy
+    assert conditions.repeated is (busy or bool(conditions.throttled))
+
+
+@contextmanager
+def stranger() -> Iterator[None]:
+    """A process with a context on the GPU that has no judge above it, as another user's would be."""
+    code = "import torch, time; torch.zeros(1, device='cuda'); print('here', flush=True); time.sleep(600)"
+    launcher = "import os, subprocess, sys; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]]); print(child.pid, flush=True)"
+    with subprocess.Popen([sys.executable, "-c", launcher, code], stdout=subprocess.PIPE) as shell:
+        assert shell.stdout is not None
+        told = {shell.stdout.readline().strip(), shell.stdout.readline().strip()}
+    (pid,) = (int(line) for line in told - {b"here"})
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
