@@ -3,7 +3,7 @@
 import re
 
 from evaluator.build.messages import errors, readable
-from evaluator.diagnosis import python
+from evaluator.diagnosis.notes import python_reader
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.diagnosis.words import plain_name
 from evaluator.results.category import Category, Status
@@ -62,7 +62,7 @@ def first_refused(evidence: Evidence) -> LaunchRecord | None:
 
 def _of_allocation(code: str, first_line: int) -> int | None:
     """The line that asks for memory, where there is one such line: a process that is killed for its memory tells of none."""
-    script = python.read(code)
+    script = python_reader.read(code)
     lines = {call.line for call in script.calls if call.name.rsplit(".", 1)[-1] in ALLOCATES} if script else set()
     return lines.pop() + first_line - 1 if len(lines) == 1 else None
 
@@ -86,7 +86,7 @@ def _of_build(evidence: Evidence) -> int | None:
 
 
 def _of_launch(launch: LaunchRecord, code: str, first_line: int) -> int | None:
-    script = python.read(code)
+    script = python_reader.read(code)
     name = plain_name(launch.kernel)
     lines = [item.line for source in script.sources for item in source.launches if item.kernel == name] if script else []
     return lines[0] + first_line - 1 if lines else None
@@ -96,7 +96,7 @@ def _of_kernel(evidence: Evidence, code: str, first_line: int) -> int | None:
     """Where the kernel at fault begins: the one that is known, or the only one."""
     at_fault = [evidence.fault.kernel] if evidence.fault else [launch.kernel for launch in evidence.launches if launch.own]
     names = {plain_name(kernel) for kernel in at_fault}
-    script = python.read(code)
+    script = python_reader.read(code)
     if script is None or len(names) != 1:
         return None
     lines = [kernel.line for source in script.sources for kernel in source.kernels if kernel.name in names and kernel.body]

@@ -6,8 +6,8 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from evaluator.diagnosis.advice import advice_on
 from evaluator.diagnosis.feedback import MAX_CHARS, Feedback, feedback
+from evaluator.diagnosis.notes.compiler_advice import advice_on
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import (
     BuildEvidence,

@@ -15,7 +15,7 @@ import sysconfig
 from pathlib import Path
 
 from evaluator.diagnosis import Verdict
-from evaluator.diagnosis.exceptions import MAX_MESSAGE_CHARS
+from evaluator.diagnosis.rules.exception_rules import MAX_MESSAGE_CHARS
 from evaluator.results.category import Category
 from evaluator.results.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED

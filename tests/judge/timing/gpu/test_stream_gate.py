@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from evaluator.diagnosis.speed import speed_notes
+from evaluator.diagnosis.notes.speed_notes import speed_notes
 from evaluator.judge.context import Bench
 from evaluator.judge.timing.cross_check import beyond_claim_ms, least
 from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, Gate, at_once

@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.feedback import MAX_CHARS, feedback
-from evaluator.diagnosis.sanitizer import MAX_TOLD, told
+from evaluator.diagnosis.notes.sanitizer_notes import MAX_TOLD, told
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 from tests.db.samples import result

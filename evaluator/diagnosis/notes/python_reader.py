@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from evaluator.diagnosis import cpp
+from evaluator.diagnosis.notes import cpp_reader
 from evaluator.submission.source import parse
 
 _QUOTES = re.compile(r"""^[rRbBuUfF]{0,2}(?P<quote>"{3}|'{3})""")
@@ -33,7 +33,7 @@ class Call:
 class Script:
     """What was found in a submission."""
 
-    sources: tuple[cpp.Source, ...]
+    sources: tuple[cpp_reader.Source, ...]
     """C++ and CUDA in strings."""
     forward: tuple[Call, ...]
     """Calls and operators in the methods of ModelNew, without its constructor."""
@@ -82,11 +82,11 @@ def _is_triton(decorator: ast.expr) -> bool:
     return "triton" in name or f".{name}".endswith(".cuda.jit")
 
 
-def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp.Source]:
+def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp_reader.Source]:
     """Those that read like C++, up to MAX_SOURCES, and up to cpp.MAX_TOKENS of all of them together."""
-    room = cpp.MAX_TOKENS
+    room = cpp_reader.MAX_TOKENS
     for text, line in islice(((text, line) for text, line in strings if _CPP.search(text)), MAX_SOURCES):
-        source = cpp.read(text, line, room)
+        source = cpp_reader.read(text, line, room)
         room -= len(source.tokens)
         yield source
 

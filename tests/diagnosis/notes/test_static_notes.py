@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.diagnosis import cpp, python
-from evaluator.diagnosis.reading import FINDERS, Ran, notes
+from evaluator.diagnosis.notes import cpp_reader, python_reader
+from evaluator.diagnosis.notes.static_notes import FINDERS, Ran, notes
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.shipped import FOLDER
 
@@ -131,7 +131,7 @@ def test_what_really_ran_stands_beside_the_note() -> None:
 def test_shipped_submissions_are_read(path: Path) -> None:
     """Every kernel of theirs is found, none of the launched ones is called unlaunched, and notes are on lines that there are."""
     code = path.read_text(encoding="utf-8")
-    script = python.read(code)
+    script = python_reader.read(code)
     if script is None:
         return
     defined = [kernel.name for source in script.sources for kernel in source.kernels]
@@ -142,7 +142,7 @@ def test_shipped_submissions_are_read(path: Path) -> None:
 
 
 def test_tokens_skip_comments_and_keep_lines() -> None:
-    found = list(cpp.tokens('a /* b\n c */ d // e\n"f /* g" R"x(h)" )x" #no\n#define i \\\n j\nk\'l\' 0x1F 1.5e-3f'))
+    found = list(cpp_reader.tokens('a /* b\n c */ d // e\n"f /* g" R"x(h)" )x" #no\n#define i \\\n j\nk\'l\' 0x1F 1.5e-3f'))
     assert [(token.text, token.line) for token in found if token.kind != "mark"] == [
         *(("a", 1), ("d", 2), ('"f /* g"', 3), ('R"x(h)" )x"', 3), ("no", 3), ("#define i \\\n j", 4), ("k", 6), ("'l'", 6)),
         *(("0x1F", 6), ("1.5e-3f", 6)),
@@ -150,7 +150,7 @@ def test_tokens_skip_comments_and_keep_lines() -> None:
 
 
 def test_kernels_with_bounds_templates_and_declarations() -> None:
-    source = cpp.read(
+    source = cpp_reader.read(
         "template <int N> __global__ void __launch_bounds__(256, 2) f(float* x);\n"
         "template <int N> __global__ __launch_bounds__(256) void f(float* x) { x[0] = N; }\n"
         "static __global__ void g() {}\nvoid h() { f<4><<<dim3(1, 2), 256, 0, stream>>>(x); cudaLaunchKernelEx(&c, g, x); }"
@@ -160,7 +160,7 @@ def test_kernels_with_bounds_templates_and_declarations() -> None:
         ("f", 2, True),
         ("g", 3, False),
     ]
-    assert source.launches[0] == cpp.Launch("f", 4, ("dim3(1,2)", "256", "0", "stream"))
+    assert source.launches[0] == cpp_reader.Launch("f", 4, ("dim3(1,2)", "256", "0", "stream"))
     assert "g" in [launch.kernel for launch in source.launches]
 
 
@@ -186,7 +186,7 @@ def test_kernels_with_bounds_templates_and_declarations() -> None:
 )
 def test_anything_can_be_read_in_no_time(text: str) -> None:
     start = time.monotonic()
-    cpp.read(text)
+    cpp_reader.read(text)
     notes(submission(text.replace('"', "'")))
     notes("x = [" + "'torch::'," * 20_000 + "]\nclass ModelNew: ...\n")
     notes("x" + ".y" * 50_000 + "()\nclass ModelNew: ...\n")
@@ -214,29 +214,29 @@ def test_reading_takes_time_that_grows_with_the_code_alone(name: str) -> None:
 
 
 def test_what_is_read_of_all_sources_together_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpp, "MAX_TOKENS", 1000)
-    many = python.read("".join("s = 'torch::empty()'\n" for _ in range(900)))
-    assert many is not None and len(many.sources) == python.MAX_SOURCES
-    large = python.read(("s = '" + "torch::x " * 150 + "'\n") * 20)
+    monkeypatch.setattr(cpp_reader, "MAX_TOKENS", 1000)
+    many = python_reader.read("".join("s = 'torch::empty()'\n" for _ in range(900)))
+    assert many is not None and len(many.sources) == python_reader.MAX_SOURCES
+    large = python_reader.read(("s = '" + "torch::x " * 150 + "'\n") * 20)
     assert large is not None and sum(len(source.tokens) for source in large.sources) == 1000
-    assert python.read("x = 1\n" * python.MAX_CODE_CHARS) is None
+    assert python_reader.read("x = 1\n" * python_reader.MAX_CODE_CHARS) is None
 
 
 def test_no_kernel_reaches_into_the_next() -> None:
-    source = cpp.read("__global__ void f(int a) { if (a) { __global__ void g(int b, __global__ void h() { x; } }")
+    source = cpp_reader.read("__global__ void f(int a) { if (a) { __global__ void g(int b, __global__ void h() { x; } }")
     assert [(kernel.name, len(kernel.parameters), len(kernel.body)) for kernel in source.kernels] == [("f", 2, 5), ("g", 3, 0), ("h", 0, 2)]
-    nested = cpp.read("__global__ void f() {" * 60 + "x;" * 1000)
+    nested = cpp_reader.read("__global__ void f() {" * 60 + "x;" * 1000)
     assert len(nested.kernels) == 60 and sum(len(kernel.body) for kernel in nested.kernels) < len(nested.tokens)
 
 
 @pytest.mark.parametrize("text", ["__global__ alignas(4) alignas;", "__global__ __launch_bounds__(", "__global__ alignas(4) alignas(4"])
 def test_specifiers_without_a_name_make_no_kernel(text: str) -> None:
-    assert cpp.read(text).kernels == ()
+    assert cpp_reader.read(text).kernels == ()
 
 
 def test_brackets_are_matched_by_kind() -> None:
-    found = tuple(cpp.tokens("( { ( ) ] [ } ) ) ( ["))
-    assert cpp.closings(found) == (7, 6, 3, 11, 11, 11, 11, 11, 11, 11, 11)
+    found = tuple(cpp_reader.tokens("( { ( ) ] [ } ) ) ( ["))
+    assert cpp_reader.closings(found) == (7, 6, 3, 11, 11, 11, 11, 11, 11, 11, 11)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_brackets_are_matched_by_kind() -> None:
     ids=["deep decorator", "long decorator", "giant number", "no names", "deep expression"],
 )
 def test_strange_python_is_read(code: str) -> None:
-    script = python.read(code)
+    script = python_reader.read(code)
     assert script is not None and (script.functions, script.triton) == ((), False)
     assert isinstance(notes(code), tuple)
 
@@ -261,5 +261,5 @@ def test_strange_python_is_read(code: str) -> None:
     ["triton.jit", "triton.jit(debug=True)", "triton.autotune(configs=[], key=[])", "cuda.jit", "numba.cuda.jit(fastmath=True)"],
 )
 def test_triton_functions_are_seen(decorator: str) -> None:
-    script = python.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")
+    script = python_reader.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")
     assert script is not None and script.triton

@@ -1,6 +1,6 @@
 """What is said of a right answer's time: against the baseline, against the device, and what its launches are limited by."""
 
-from evaluator.diagnosis.kernels import breakdown, launches_a_call, own_share
+from evaluator.diagnosis.notes.kernel_notes import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
 from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord
 from evaluator.results.figures import percent, rate_text

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from evaluator.diagnosis.exceptions import DEVICE_ERRORS
+from evaluator.diagnosis.rules.exception_rules import DEVICE_ERRORS
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import extent, plain_name
 from evaluator.results.category import Category

@@ -6,7 +6,7 @@ against itself count here: an exception, a failed build, a wrong shape. Nothing 
 
 from collections.abc import Callable
 
-from evaluator.diagnosis import answers, builds, conduct, exceptions, launches
+from evaluator.diagnosis.rules import build_rules, exception_rules, launch_rules, output_rules, timing_rules
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
@@ -79,20 +79,20 @@ def _shape_specific(evidence: Evidence) -> Verdict | None:
 
 RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _protocol,
-    exceptions.violation,
+    exception_rules.violation,
     _attempt_elsewhere,
     _starved_judge,
-    builds.failed_build,
-    exceptions.ended,
-    launches.refused_launch,
-    exceptions.exception,
-    answers.failed_round,
-    conduct.wrong_when_timed,
-    conduct.deferred,
-    conduct.ahead,
-    conduct.background,
-    conduct.unexplained_time,
-    conduct.implausible,
+    build_rules.failed_build,
+    exception_rules.ended,
+    launch_rules.refused_launch,
+    exception_rules.exception,
+    output_rules.failed_round,
+    timing_rules.wrong_when_timed,
+    timing_rules.deferred,
+    timing_rules.ahead,
+    timing_rules.background,
+    timing_rules.unexplained_time,
+    timing_rules.implausible,
     _no_own_kernel,
     _degenerate,
     _shape_specific,

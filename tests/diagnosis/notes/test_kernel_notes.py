@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.diagnosis.feedback import feedback
-from evaluator.diagnosis.kernels import breakdown, launches_a_call, own_share
+from evaluator.diagnosis.notes.kernel_notes import breakdown, launches_a_call, own_share
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord
 from evaluator.results.result import Result

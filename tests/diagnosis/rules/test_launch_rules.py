@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.launches import CODES, launch_fault
+from evaluator.diagnosis.rules.launch_rules import CODES, launch_fault
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
 

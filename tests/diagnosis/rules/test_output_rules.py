@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.answers import SUSPICIONS
+from evaluator.diagnosis.rules.output_rules import SUSPICIONS
 from evaluator.judge.correctness.compare import Comparison, Piece
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.rounds import describe_error

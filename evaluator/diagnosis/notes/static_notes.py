@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from evaluator.diagnosis import cpp, python
+from evaluator.diagnosis.notes import cpp_reader, python_reader
 from evaluator.results.figures import percent
 
 MAX_NOTES = 12
@@ -76,17 +76,17 @@ class Ran:
 class Subject:
     """What is read."""
 
-    script: python.Script
+    script: python_reader.Script
     sizes: frozenset[int]
     """Sizes of the case's inputs."""
     ran: Ran
 
     @property
-    def kernels(self) -> list[cpp.Kernel]:
+    def kernels(self) -> list[cpp_reader.Kernel]:
         return [kernel for source in self.script.sources for kernel in source.kernels if kernel.body]
 
     @property
-    def launches(self) -> list[cpp.Launch]:
+    def launches(self) -> list[cpp_reader.Launch]:
         return [launch for source in self.script.sources for launch in source.launches]
 
 
@@ -96,7 +96,7 @@ Finder = Callable[[Subject], Iterator[Note]]
 
 def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), ran: Ran = UNOBSERVED) -> tuple[Note, ...]:
     """What strikes a reader of `code`, which begins on line `first_line` of its file; the most telling first."""
-    script = python.read(code)
+    script = python_reader.read(code)
     if script is None:
         return ()
     subject = Subject(script, frozenset(size for size in sizes if size >= LEAST_SIZE), ran)
@@ -116,7 +116,7 @@ CUPYS = frozenset(("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKern
 
 
 def _no_kernel(subject: Subject) -> Iterator[Note]:
-    builds = [call for call in subject.script.calls if call.name.rsplit(".", 1)[-1] in python.BUILDERS and call.name != "torch.load"]
+    builds = [call for call in subject.script.calls if call.name.rsplit(".", 1)[-1] in python_reader.BUILDERS and call.name != "torch.load"]
     builds += [call for call in subject.script.calls if call.name.rsplit(".", 1)[-1] in CUPYS]
     if not builds and not subject.kernels and not subject.script.triton:
         yield Note(None, "there is no kernel in it: it neither builds an extension nor defines a function for Triton or Numba")
@@ -153,9 +153,9 @@ def _barrier_in_branch(subject: Subject) -> Iterator[Note]:
             )
 
 
-def _barriers_under_threads(body: tuple[cpp.Token, ...]) -> Iterator[int]:
+def _barriers_under_threads(body: tuple[cpp_reader.Token, ...]) -> Iterator[int]:
     """Lines of the first few barriers below each condition."""
-    ends = cpp.closings(body)
+    ends = cpp_reader.closings(body)
     threads, barriers = ([position for position, token in enumerate(body) if token.text == text] for text in ("threadIdx", "__syncthreads"))
     for position, token in enumerate(body):
         if token.text not in ("if", "for", "while") or position + 1 >= len(body) or body[position + 1].text != "(":
@@ -208,7 +208,7 @@ def _oversized(subject: Subject) -> Iterator[Note]:
         yield from _oversized_dim3(source)
 
 
-def _oversized_dim3(source: cpp.Source) -> Iterator[Note]:
+def _oversized_dim3(source: cpp_reader.Source) -> Iterator[Note]:
     blocks = {launch.arguments[1] for launch in source.launches if len(launch.arguments) > 1}
     for position, token in enumerate(source.tokens[:-2]):
         name, opening = source.tokens[position + 1], source.tokens[position + 2]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.runtime_builds import failed_build
+from evaluator.diagnosis.rules.jit_build_rules import failed_build
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
