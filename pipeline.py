@@ -15,7 +15,7 @@ from command.checks import check_options, check_protocol, problem_meant
 from command.options import level_of, parser
 
 if TYPE_CHECKING:
-    from evaluator.engine.warm import EarlyStart
+    from evaluator.engine.warm_parents import EarlyStart
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextMana
     """Have the warm parents import PyTorch while all that follows is imported here; not where it is plain that they won't be needed."""
     if options.engine != "local" or not all(path.exists() for path in options.paths):
         return contextlib.nullcontext()
-    from evaluator.engine.warm import EarlyStart
+    from evaluator.engine.warm_parents import EarlyStart
 
     return EarlyStart(options.device, level_of(options))
 
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     from command.places import find_place
     from command.session import Session
     from db.store import Store
-    from evaluator.engine.problems import ProblemReader
+    from evaluator.engine.problem_loader import ProblemReader
     from evaluator.problem.problem import discover
     from evaluator.submission.submission import find
 

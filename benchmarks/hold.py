@@ -26,7 +26,7 @@ from benchmarks.pipeline_run import HELD_STAGES
 from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import Bench, Job
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.evaluate import evaluate

@@ -27,7 +27,7 @@ from evaluator.build import Builder, Cache, Toolchain
 from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Recorded, Worker
 from evaluator.judge.workers.launcher import WORKER_ENTRY

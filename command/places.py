@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from db.store import Store
     from evaluator.engine.engine import Engine
     from evaluator.engine.ray.cluster import Choice
-    from evaluator.engine.warm import EarlyStart
+    from evaluator.engine.warm_parents import EarlyStart
     from evaluator.machine.devices import Device
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from db.rows import EvaluationKey
     from db.store import Store
     from evaluator.engine.engine import Engine
-    from evaluator.engine.problems import ProblemReader
+    from evaluator.engine.problem_loader import ProblemReader
     from evaluator.judge.context import Job
     from evaluator.results.result import Result
     from evaluator.submission.submission import Found, Submission

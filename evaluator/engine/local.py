@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from evaluator.build.builder import Elsewhere
+from evaluator.engine.admission_limit import UNDER_WAY, Admitted, Turnstile
 from evaluator.engine.engine import Progress, unjudged
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
-from evaluator.engine.turnstile import UNDER_WAY, Admitted, Turnstile
-from evaluator.engine.warm import EarlyStart, launch_zygote, start_judges_parent
+from evaluator.engine.warm_parents import EarlyStart, launch_zygote, start_judges_parent
 from evaluator.judge.context import Job
 from evaluator.judge.device.judging_processes import announce
 from evaluator.machine.devices import Device

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evaluator.build.cache import default_root
 from evaluator.engine import capacity
-from evaluator.engine.warm import recorder_for
+from evaluator.engine.warm_parents import recorder_for
 from evaluator.machine.devices import Device
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evaluator.engine.admission_limit import Turnstile
 from evaluator.engine.engine import Engine, unjudged
 from evaluator.engine.local import JudgeLostError, LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.turnstile import Turnstile
 from evaluator.judge.context import Job
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.problem.problem import SHIPPED

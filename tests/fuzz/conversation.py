@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm import WORKER_MODULE
+from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import Bench, Job
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import run, spot_check

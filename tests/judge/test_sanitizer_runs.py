@@ -15,7 +15,7 @@ from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis import Verdict
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm import WORKER_MODULE
+from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import Bench
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizer_runs import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines

@@ -12,7 +12,7 @@ import pytest
 
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizer_runs
 from evaluator.judge.context import Bench
 from evaluator.judge.device.device_lock import DeviceLock

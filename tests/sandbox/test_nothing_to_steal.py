@@ -20,7 +20,7 @@ import pytest
 
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import Bench
 from evaluator.judge.correctness import rounds
 from evaluator.judge.evaluate import evaluate

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, Sanitizing
 from evaluator.machine.devices import choose

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.native import compile_native
-from evaluator.engine.warm import RECORDER
+from evaluator.engine.warm_parents import RECORDER
 from evaluator.judge.workers.launch_table import LaunchTable
 from tests.worker.test_launch_recorder import CLOCKED
 

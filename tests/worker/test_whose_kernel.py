@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.native import compile_native
-from evaluator.engine.warm import RECORDER
+from evaluator.engine.warm_parents import RECORDER
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.worker.origin import INSTALLED_KERNELS, is_own_kernel
 from tests.worker.test_origin import SOURCE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
-from evaluator.engine.problems import ProblemReader
+from evaluator.engine.problem_loader import ProblemReader
 from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from evaluator.engine.warm import start_judges_parent
+from evaluator.engine.warm_parents import start_judges_parent
 from evaluator.submission.submission import Submission, of_text
 
 READ_WITHIN_S = 120.0

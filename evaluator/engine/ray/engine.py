@@ -21,8 +21,8 @@ from evaluator.engine.local import IN_FLIGHT_PER_JUDGE
 from evaluator.engine.ray.builds import Artefacts, Terms
 from evaluator.engine.ray.cluster import Choice, ClusterError, draining, leave
 from evaluator.engine.ray.host import Host, HostOptions, Refusal
-from evaluator.engine.ray.seat import HostLostError, HostStartError, LiveHost, Seat, kill
-from evaluator.engine.ray.work import Loss, Work
+from evaluator.engine.ray.host_client import HostLostError, HostStartError, LiveHost, Seat, kill
+from evaluator.engine.ray.job_queue import Loss, Work
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.judge.context import Job
 from evaluator.results.result import Result, now

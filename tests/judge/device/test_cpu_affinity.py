@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.engine.warm import WORKER_MODULE
+from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import Bench
 from evaluator.judge.device.cpu_affinity import read_cores, remaining, siblings, timing_cores
 from evaluator.judge.evaluate import evaluate

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator.engine import turnstile as module
-from evaluator.engine.turnstile import BUILDING, LOOK_BACK, Admitted, Turnstile
+from evaluator.engine import admission_limit as module
+from evaluator.engine.admission_limit import BUILDING, LOOK_BACK, Admitted, Turnstile
 
 MOST = 2
 

@@ -4,7 +4,7 @@ import threading
 from dataclasses import dataclass
 
 from evaluator.engine.engine import unjudged
-from evaluator.engine.ray.work import ALONE_AFTER, MAX_LOSSES, Loss, Piece, Work
+from evaluator.engine.ray.job_queue import ALONE_AFTER, MAX_LOSSES, Loss, Piece, Work
 from evaluator.engine.run import Run
 from evaluator.judge.context import Job
 from evaluator.results.category import Category

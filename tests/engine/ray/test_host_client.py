@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.engine.ray.host import HostFacts
-from evaluator.engine.ray.seat import LiveHost
+from evaluator.engine.ray.host_client import LiveHost
 from evaluator.machine.devices import cpu
 from evaluator.results.category import Category
 from tests.engine.contract import unheard

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluator.engine.problems import ProblemReader
+from evaluator.engine.problem_loader import ProblemReader
 from evaluator.problem.problem import ProblemError, discover, load
 
 SOUND = """\

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evaluator.engine.warm import start_judges_parent
+from evaluator.engine.warm_parents import start_judges_parent
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import Problem, ProblemError, ProblemFacts, load
 

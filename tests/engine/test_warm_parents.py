@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm import WARM_ENVIRONMENT, WORKER_MODULE, EarlyStart, recorder_for, start_judges_parent
+from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE, EarlyStart, recorder_for, start_judges_parent
 from evaluator.sandbox import Level
 from tests.judge.conftest import own_cpu
 
