@@ -76,9 +76,9 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
 
 def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     """Judge what the options name; returns the exit code. Raises UsageError and the errors of what it uses."""
+    from command.engine_choice import find_place
     from command.outputs import Outputs
-    from command.places import find_place
-    from command.session import Session
+    from command.run import Session
     from db.store import Store
     from evaluator.engine.problem_loader import ProblemReader
     from evaluator.problem.problem import discover

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from command import exits
 
 if TYPE_CHECKING:
+    from command.engine_choice import Place
     from command.outputs import Outputs
-    from command.places import Place
     from db.rows import EvaluationKey
     from db.store import Store
     from evaluator.engine.engine import Engine
@@ -36,8 +36,8 @@ class Session:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        from evaluator.display import Display
-        from evaluator.interrupts import Interrupts
+        from command.display import Display
+        from command.interrupts import Interrupts
 
         self.device = self.place.devices[0]
         self.display = Display(to_stderr=self.outputs.take_standard_output)
@@ -63,7 +63,7 @@ class Session:
 
     def _judge_with(self, engine: "Engine", submissions: "Found") -> bool:
         """Judge with this engine, which is started when there is something to be judged; whether it was interrupted."""
-        from evaluator.reading import emptied, read_ahead
+        from command.read_ahead import emptied, read_ahead
 
         head = read_ahead(submissions)
         # Loading a problem raises what is wrong with it before anything has been judged or shown.
@@ -106,8 +106,8 @@ class Session:
 
     def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
         """What has to be judged; what is rejected or judged already is dealt with on the way."""
+        from command.read_ahead import batches
         from evaluator.engine.jobs import rejected
-        from evaluator.reading import batches
 
         count = 0
         for batch in batches(submissions):

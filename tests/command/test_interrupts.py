@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evaluator.interrupts import Interrupts
+from command.interrupts import Interrupts
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 

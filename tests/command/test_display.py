@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.display import Display
+from command.display import Display
 from evaluator.results.evidence import ConditionsEvidence, Evidence
 from tests.db.samples import full_evidence, result
 
