@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from db.models import AuthorRow, BoardRow, CaseRow, EnvironmentRow, EvaluationRow, ProblemRow, SourceRow, SubmissionRow
-from db.rows import Board, text_sha256
-from db.standing import rebuild
+from db.schema.models import AuthorRow, BoardRow, CaseRow, EnvironmentRow, EvaluationRow, ProblemRow, SourceRow, SubmissionRow
+from db.storage.rows import Board, text_sha256
+from db.storage.standing import rebuild
 from db.store import Entry, Store
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import BuildEvidence, ErrorFigures, Evidence, LaunchRecord, RoundEvidence, TimingEvidence, TimingSide

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from benchmarks.filling import DEVICE, author, problem, sha256
 from benchmarks.pages import page_questions
-from db.boards import Filters
-from db.compare import compare
-from db.history import history
-from db.leaderboard import failures, leaderboard
-from db.overall import overall
-from db.page import page
-from db.show import evaluation_text
+from db.output.page import page
+from db.output.show import evaluation_text
+from db.queries.boards import Filters
+from db.queries.compare import compare
+from db.queries.history import history
+from db.queries.leaderboard import failures, leaderboard
+from db.queries.overall import overall
 from db.store import EvaluationKey, Store, StoredEvaluation
 
 BUDGET_S = 20.0

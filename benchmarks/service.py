@@ -29,8 +29,8 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, select
 
-from db.models import EvaluationRow, SubmissionRow
-from db.request_models import RequestRow
+from db.schema.models import EvaluationRow, SubmissionRow
+from db.schema.queue_models import RequestRow
 from db.store import Store
 from tests.command_line import submission
 from tests.web.service.process import Process

@@ -14,7 +14,7 @@ from command import exits
 if TYPE_CHECKING:
     from command.engine_choice import Place
     from command.outputs import Outputs
-    from db.rows import EvaluationKey
+    from db.storage.rows import EvaluationKey
     from db.store import Store
     from evaluator.engine.engine import Engine
     from evaluator.engine.problem_loader import ProblemReader
@@ -125,7 +125,7 @@ class Session:
         self.store.expect(count - self.skipped)
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
-        from db.rows import EvaluationKey
+        from db.storage.rows import EvaluationKey
         from evaluator.judge.timing.protocols import alternative
 
         name = submission.problem
@@ -160,7 +160,7 @@ class Session:
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""
-        from db.record import Entry
+        from db.storage.record import Entry
 
         entries = []
         for result, source, first_line in found:

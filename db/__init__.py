@@ -1,6 +1,6 @@
 """The database of evaluations: tables, migrations, store and leaderboard queries.
 
-`db.store` writes and reads evaluations, `db.leaderboard` asks for rankings and failures, and `python -m db` shows both. Nothing is imported
+`db.store` writes and reads evaluations, `db.queries.leaderboard` asks for rankings and failures, and `python -m db` shows both. Nothing is imported
 here, so that importing the package costs nothing.
 """
 

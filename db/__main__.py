@@ -42,41 +42,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
-    from db import report
+    from db.output import report
 
     if options.overall:
-        from db.overall import overall
+        from db.queries.overall import overall
 
         boards = overall(store, options.device, options.case, options.precision, options.protocol)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
-    from db.leaderboard import leaderboard
+    from db.queries.leaderboard import leaderboard
 
     rows = leaderboard(store, **_filters(options), protocol=options.protocol, every=options.all, top=options.top)
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 
 def _failures(store: "Store", options: argparse.Namespace) -> int:
-    from db import report
-    from db.leaderboard import failures
+    from db.output import report
+    from db.queries.leaderboard import failures
 
     counts = failures(store, **_filters(options))
     return _say(report.failures_json(counts) if options.json else report.failures_text(counts))
 
 
 def _show(store: "Store", options: argparse.Namespace) -> int:
-    from db import show
     from db.error import StoreError
+    from db.output import show
 
     stored = store.get(options.id)
     if stored is None:
         raise StoreError(f"There is no evaluation {options.id} in {store.name}. `python -m db leaderboard --json` lists ids.")
     told = ""
     if options.plot_error is not None:
-        from db.plot import plot_error
+        from db.output.plot_error import plot_error
 
         told += plot_error(stored.result, options.plot_error)
     if options.plot is not None:
-        from db.plot_times import plot_times
+        from db.output.plot_times import plot_times
 
         told += plot_times(stored.result, options.plot)
     if told and not options.json:
@@ -85,9 +85,9 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _compare(store: "Store", options: argparse.Namespace) -> int:
-    from db import report
-    from db.boards import Filters
-    from db.compare import compare
+    from db.output import report
+    from db.queries.boards import Filters
+    from db.queries.compare import compare
 
     names = {name: value for name, value in _filters(options).items() if name != "author"}
     comparison = compare(store, options.first, options.second, Filters(**names, protocol=options.protocol))
@@ -95,10 +95,10 @@ def _compare(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _history(store: "Store", options: argparse.Namespace) -> int:
-    from db import report
     from db.error import StoreError
     from db.foreign import foreign_history
-    from db.history import history
+    from db.output import report
+    from db.queries.history import history
 
     foreign = foreign_history(store, options.submission)
     try:
@@ -114,9 +114,10 @@ def _history(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _export(store: "Store", options: argparse.Namespace) -> int:
-    from db import exchange, report
+    from db import exchange
     from db.error import StoreError
-    from db.page import page
+    from db.output import report
+    from db.output.page import page
 
     def write_page(store: "Store", file: IO[bytes]) -> int:
         file.write(page(store).encode())
@@ -144,8 +145,9 @@ def _export(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _import(store: "Store", options: argparse.Namespace) -> int:
-    from db import exchange, report
+    from db import exchange
     from db.foreign import import_kernelbench
+    from db.output import report
 
     if options.kernelbench:
         read, added = import_kernelbench(store, options.file, options.level, options.author)
@@ -156,7 +158,7 @@ def _import(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _collect(store: "Store", options: argparse.Namespace) -> int:
-    from db import report
+    from db.output import report
     from db.upkeep import collect
 
     removed = collect(store)
@@ -165,7 +167,7 @@ def _collect(store: "Store", options: argparse.Namespace) -> int:
 
 
 def _check(store: "Store", options: argparse.Namespace) -> int:
-    from db import report
+    from db.output import report
     from db.upkeep import check, repair, waiting
     from evaluator.results.text import plain_line
 

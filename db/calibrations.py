@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import insert, select
 
-from db.models import CalibrationRow, CeilingRow
+from db.schema.models import CalibrationRow, CeilingRow
 from db.store import Store
 from evaluator.results.calibration import Calibration, Ceiling
 

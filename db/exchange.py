@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from db.error import StoreError
-from db.record import Entry
+from db.storage.record import Entry
 from db.store import Store, StoredEvaluation
 
 FORMATS = ("csv", "json", "parquet", "html")

@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from db.error import StoreError
-from db.models import ForeignRow
-from db.rows import storable_text
+from db.schema.models import ForeignRow
+from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.problem.kernelbench import KERNEL_FILE, ForeignVerdict, KernelBenchError, verdicts
 from evaluator.submission.submission import shown

@@ -1,7 +1,7 @@
 """The store: evaluations in, one evaluation out.
 
 A saved evaluation is on disk when `save` returns, and any number of processes may save at once. What the database does not take, because
-its disk is full or it is gone, is kept in a spool file (`db.spool`) and imported by the next store that is opened for writing.
+its disk is full or it is gone, is kept in a spool file (`db.storage.spool`) and imported by the next store that is opened for writing.
 """
 
 import logging
@@ -17,18 +17,19 @@ from typing import Any, Self
 from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from db import DEFAULT_URL, reading, rows, spool
+from db import DEFAULT_URL
 from db.address import Address
 from db.connection import BESIDE, cause, is_outage, make_engine, way_out
-from db.dimensions import Dimensions, upsert
 from db.error import StoreError
-from db.models import CategoryRow, EvaluationRow, RunRow
-from db.reading import ONE, StoredEvaluation, everything, stored, summary_columns
-from db.record import Command, Entry
-from db.rows import EvaluationKey
-from db.spool import Spool
-from db.upgrade import HISTORY, History, ensure_current
-from db.writing import Prepared, save_run, write
+from db.schema.models import CategoryRow, EvaluationRow, RunRow
+from db.schema.upgrade import HISTORY, History, ensure_current
+from db.storage import reading, rows, spool
+from db.storage.dimensions import Dimensions, upsert
+from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
+from db.storage.record import Command, Entry
+from db.storage.rows import EvaluationKey
+from db.storage.spool import Spool
+from db.storage.writing import Prepared, save_run, write
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import EVALUATOR_VERSION, Result
 
@@ -305,7 +306,7 @@ class Store:
         return frozenset(found & wanted)
 
     def summaries(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Some columns of all evaluations (`db.reading.summary_columns` has the names), in the order of their ids. Raises StoreError."""
+        """Some columns of all evaluations (`db.storage.reading.summary_columns` has the names), in the order of their ids. Raises StoreError."""
         known = summary_columns()
         query = everything().with_only_columns(EvaluationRow.id, *(known[name] for name in columns), maintain_column_froms=True)
         after = 0

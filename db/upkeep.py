@@ -7,10 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, Subquery, delete, exists, func, or_, select
 from sqlalchemy.exc import DatabaseError
 
-from db import spool
-from db.current import current_evaluations
 from db.error import StoreError
-from db.models import (
+from db.schema.models import (
     AuthorRow,
     Base,
     BoardRow,
@@ -25,7 +23,9 @@ from db.models import (
     TallyRow,
     TotalRow,
 )
-from db.standing import expected_standings, expected_tallies, expected_totals, rebuild
+from db.storage import spool
+from db.storage.current import current_evaluations
+from db.storage.standing import expected_standings, expected_tallies, expected_totals, rebuild
 from db.store import Store
 from evaluator.results.category import Category
 

@@ -10,14 +10,14 @@ import torch
 from fastapi.routing import APIRoute
 
 import db.__main__
-import db.part_models
-import db.request_models
+import db.schema.evidence_models
+import db.schema.queue_models
 import reference.__main__
 import web.__main__
 import web.service.options
 from command import exits
 from command.options import parser
-from db.models import Base
+from db.schema.models import Base
 from db.store import Store
 from evaluator.judge.correctness.compare import FLOOR
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from db.error import StoreError
-from db.report import dump
+from db.output.report import dump
 from db.store import Store
 from web import authors, boards, evaluations, failures, imports, live, pictures, problems
 from web.highlight import style_sheet

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from db.boards import author_id
 from db.foreign import ForeignHistoryRow, foreign_history
-from db.generality import generality
-from db.history import HistoryRow, history
-from db.leaderboard import Failures, LeaderboardRow, failures
-from db.overall import OverallBoard, OverallRow, overall
-from db.runs import Arrival, of_ids
-from db.statistics import FAST_P
+from db.queries.boards import author_id
+from db.queries.generality import generality
+from db.queries.history import HistoryRow, history
+from db.queries.leaderboard import Failures, LeaderboardRow, failures
+from db.queries.overall import OverallBoard, OverallRow, overall
+from db.queries.runs import Arrival, of_ids
+from db.queries.statistics import FAST_P
 from db.store import StoreError
 from web.boards import COLUMNS, places
 from web.filters import MAX_NAME, Chosen, Name, PageNumber

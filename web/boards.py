@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from db.generality import generality
-from db.leaderboard import LeaderboardRow, leaderboard
-from db.overall import OverallBoard, OverallRow, overall
-from db.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
+from db.queries.generality import generality
+from db.queries.leaderboard import LeaderboardRow, leaderboard
+from db.queries.overall import OverallBoard, OverallRow, overall
+from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from web.filters import Chosen, ChosenOf, Field, Name, PageNumber, fields_of
 from web.site import Answer, Site, SiteOf, page
 from web.tables import Column, Table, table

@@ -16,10 +16,10 @@ import matplotlib.ticker
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from db.curves import Speedups
-from db.plot import error_figure
-from db.plot_times import draw_side, sides
-from db.problems import Record
+from db.output.plot_error import error_figure
+from db.output.plot_times import draw_side, sides
+from db.queries.curves import Speedups
+from db.queries.problems import Record
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState, TimingEvidence
 from evaluator.results.result import Result

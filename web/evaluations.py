@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path
 from markupsafe import Markup
 
 from db.foreign import foreign_history
-from db.show import evaluation_json
+from db.output.show import evaluation_json
 from db.store import StoredEvaluation
 from evaluator.diagnosis.feedback import Feedback, feedback
 from evaluator.problem.declaration import PRECISIONS

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from fastapi import APIRouter
 
-from db.leaderboard import Failures, failures
-from db.runs import Arrival, of_ids
+from db.queries.leaderboard import Failures, failures
+from db.queries.runs import Arrival, of_ids
 from evaluator.results.category import CATEGORIES, Category, CategoryInfo, Status
 from web.charts import in_stretches
 from web.filters import ChosenOf, Field, PageNumber, fields_of

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from sqlalchemy import select
 
-from db.models import AuthorRow, BoardRow
+from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
 from evaluator.judge.timing.protocols import alternative
 from web.site import Site

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db.error import StoreError
 from db.exchange import import_lines
-from db.report import dump
+from db.output.report import dump
 from db.store import Store
 from web.site import JSON, of_request
 

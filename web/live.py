@@ -16,8 +16,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from db.error import StoreError
-from db.report import dump
-from db.runs import Arrival, Run, arrivals, came_between, newest, run, runs
+from db.output.report import dump
+from db.queries.runs import Arrival, Run, arrivals, came_between, newest, run, runs
 from db.store import Store
 from evaluator.results.text import plain_line
 from web.evaluations import MAX_ID, Number

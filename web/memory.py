@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from db.runs import newest
+from db.queries.runs import newest
 from db.store import Store
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from matplotlib.figure import Figure
 
-from db.curves import Speedups, best_speedups
-from db.problems import records
+from db.queries.curves import Speedups, best_speedups
+from db.queries.problems import records
 from web import charts
 from web.charts import Theme
 from web.evaluations import Number, find

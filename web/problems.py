@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from markupsafe import Markup
 
-from db.generality import generality
-from db.leaderboard import Failures, LeaderboardRow, failures, leaderboard
-from db.problems import ProblemCount, Record, Version, problems, protocols, records, versions
+from db.queries.generality import generality
+from db.queries.leaderboard import Failures, LeaderboardRow, failures, leaderboard
+from db.queries.problems import ProblemCount, Record, Version, problems, protocols, records, versions
 from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.results.text import plain_block
 from web.filters import MAX_NAME, Name, PageNumber

@@ -18,12 +18,12 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from db.facts import conditions_facts, floor_text, light_facts, shape_words, spells, timing_facts
-from db.plot_times import sides
-from db.report import dump
-from db.rows import storable_text
+from db.output.facts import conditions_facts, floor_text, light_facts, shape_words, spells, timing_facts
+from db.output.plot_times import sides
+from db.output.report import dump
+from db.queries.timeline import Timeline
+from db.storage.rows import storable_text
 from db.store import Store
-from db.timeline import Timeline
 from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text
 from evaluator.results.text import plain_block

@@ -1,9 +1,9 @@
-"""Alembic's entry: runs the revisions on the connection that `db.upgrade` hands over, inside its transaction."""
+"""Alembic's entry: runs the revisions on the connection that `db.schema.upgrade` hands over, inside its transaction."""
 
 from alembic import context
 
-from db import part_models, request_models  # noqa: F401 - their tables belong to the metadata
-from db.models import Base
+from db.schema import evidence_models, queue_models
+from db.schema.models import Base
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=Base.metadata)

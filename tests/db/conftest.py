@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import db.part_models
-import db.request_models  # noqa: F401 - the tables of both belong to the metadata
-from db.models import Base
+import db.schema.evidence_models
+import db.schema.queue_models  # noqa: F401 - the tables of both belong to the metadata
+from db.schema.models import Base
 from db.store import Store
 from tests.db import server
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.leaderboard import TARGETS_MS
-from db.leaderboard import leaderboard
+from db.queries.leaderboard import leaderboard
 from db.store import Store
 from db.upkeep import check
 

@@ -9,7 +9,7 @@ import pytest
 from db.__main__ import main
 from db.error import StoreError
 from db.foreign import foreign_history, import_kernelbench
-from db.report import dump
+from db.output.report import dump
 from db.store import Store
 from tests.db.samples import result
 from tests.test_kernelbench import SAID

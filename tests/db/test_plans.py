@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import event
 
-from db.boards import Filters
-from db.compare import compare
-from db.curves import best_speedups
-from db.history import history
-from db.leaderboard import failures, leaderboard
-from db.overall import overall
-from db.problems import problems, records, versions
-from db.runs import arrivals, came_between, of_ids, runs
+from db.queries.boards import Filters
+from db.queries.compare import compare
+from db.queries.curves import best_speedups
+from db.queries.history import history
+from db.queries.leaderboard import failures, leaderboard
+from db.queries.overall import overall
+from db.queries.problems import problems, records, versions
+from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, result, sha256

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from db.models import MAX_SOURCE_BYTES
+from db.schema.models import MAX_SOURCE_BYTES
 from db.store import LOOKUP, Entry, EvaluationKey, Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import CATEGORIES, Category

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from db.leaderboard import leaderboard
+from db.queries.leaderboard import leaderboard
 from db.store import Store
 from db.upkeep import check, collect, repair
 from evaluator.results.category import Category

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from db import DEFAULT_URL
-from db.leaderboard import leaderboard
+from db.queries.leaderboard import leaderboard
+from db.queries.timeline import Timeline
 from db.store import Store
-from db.timeline import Timeline
 from evaluator.results.category import Category
 from tests.web import chromium
 from tests.web.serving import served

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from xml.etree import ElementTree
 
-from db.curves import Speedups
-from db.problems import BestTime, Record
+from db.queries.curves import Speedups
+from db.queries.problems import BestTime, Record
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState
 from tests.db.samples import full_evidence, result

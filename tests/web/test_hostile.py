@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import insert
 
-from db.models import ForeignRow
-from db.rows import storable_text
+from db.schema.models import ForeignRow
+from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import now

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ValidationError
 
-from db.acceptance import Accepted, Offer, Outcome, Refusal
 from db.error import StoreError
+from db.queue.acceptance import Accepted, Offer, Outcome, Refusal
 from web.service.errors import RefusedError, invalid, retry_after
 from web.service.intake import accepted
 from web.service.limits import read_body

@@ -19,8 +19,8 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 
-from db.acceptance import Accepted, Group, Offer, Outcome, Refusal
-from db.requests import Requests
+from db.queue.acceptance import Accepted, Group, Offer, Outcome, Refusal
+from db.queue.requests import Requests
 from web.service.errors import RefusedError, invalid, retry_after
 from web.service.models import Options, Submit
 from web.service.problems import Inline, Problems

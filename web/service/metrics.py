@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from db.requests import Requests
+from db.queue.requests import Requests
 from evaluator.results.result import Result
 
 ON_DEVICE = ("construct", "rounds", "baseline", "timing", "shapes", "second_run", "sanitize")

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from anyio import to_thread
 
 from db.error import StoreError
-from db.requests import Requests
+from db.queue.requests import Requests
 
 MAX_ENDED = 2000
 """Evaluations that have ended and whose stages are still known."""

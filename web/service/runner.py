@@ -16,8 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db.connection import is_outage
 from db.error import StoreError
-from db.record import Entry
-from db.requests import Claim, LostClaimsError, Requests
+from db.queue.requests import Claim, LostClaimsError, Requests
+from db.storage.record import Entry
 from db.store import Store
 from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine

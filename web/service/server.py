@@ -11,7 +11,7 @@ from types import FrameType
 import uvicorn
 
 from db.calibrations import newest
-from db.requests import Requests
+from db.queue.requests import Requests
 from db.store import Store
 from evaluator.build.cache import default_root
 from evaluator.engine.local import LocalEngine

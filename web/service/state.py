@@ -11,7 +11,7 @@ from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
-from db.requests import Requests
+from db.queue.requests import Requests
 from db.store import Store
 from web.service.errors import RefusedError, retry_after
 from web.service.intake import Intake

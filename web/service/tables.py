@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Response
 
 from db.error import StoreError
-from db.leaderboard import leaderboard
+from db.queries.leaderboard import leaderboard
 from web.service.calls import answers
 from web.service.errors import RefusedError, retry_after
 from web.service.models import Health, Leaderboard, Name, Problem, Problems, Ranked

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
-from db.request_models import TokenRow
+from db.schema.queue_models import TokenRow
 from db.store import Store
 
 REMEMBERED_S = 5.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from db.acceptance import Request
+from db.queue.acceptance import Request
 from db.store import Store
 from evaluator.diagnosis.feedback import feedback, record
 from web.service.errors import RefusedError

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from db.requests import Claim
+from db.queue.requests import Claim
 from evaluator.engine.jobs import Wishes
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.result import Result, now

@@ -13,8 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from db.interval import speedup_interval
 from db.migrations.tables_0002 import create_tables
+from db.storage.interval import speedup_interval
 
 revision = "0002"
 down_revision = "0001"

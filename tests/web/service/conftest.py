@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from db.record import Entry
-from db.requests import Requests
+from db.queue.requests import Requests
+from db.storage.record import Entry
 from db.store import Store
 from evaluator.machine.devices import cpu
 from evaluator.problem.problem import discover

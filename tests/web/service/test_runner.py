@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import update
 
 from db.error import StoreError
-from db.request_models import RequestRow
-from db.requests import Claim, Requests
+from db.queue.requests import Claim, Requests
+from db.schema.queue_models import RequestRow
 from evaluator.engine.local import LocalEngine
 from evaluator.sandbox import SandboxUnavailable
 from tests.web.service.conftest import Desk

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from db.request_models import TokenRow
+from db.schema.queue_models import TokenRow
 from db.store import Store
 from tests.web.service.conftest import GOOD, Desk
 from web.service import tokens as module

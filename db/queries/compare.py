@@ -1,0 +1,123 @@
+"""Two authors, problem by problem: who is faster, by how much, and whether that could be chance.
+
+Compared are the boards on which both have been judged. The faster one wins a board unless the intervals of their speedups overlap; who
+alone has solved it wins too. The ratio of speedups is over the boards that both have solved.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from db.error import StoreError
+from db.queries.boards import Filters, KnownBoard, author_id, newest_boards
+from db.queries.statistics import mean_ratio, sign_test
+from db.schema.models import BoardRow, StandingRow, TallyRow
+from db.store import Store
+from evaluator.results.category import CATEGORIES, Status
+
+_UNCOUNTED = [category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedBoard:
+    """One board; speedups are None where the author has not solved it."""
+
+    problem: str
+    case: str | None
+    device_name: str
+    precision: str | None
+    first: float | None
+    second: float | None
+    ratio: float | None
+    """First's speedup over second's."""
+    outcome: str
+    """`first`, `second` or `tie`; `neither` where none has solved it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The first author against the second."""
+
+    first: str
+    second: str
+    boards: tuple[ComparedBoard, ...]
+    wins: int
+    losses: int
+    ties: int
+    ratio: float | None
+    """Geometric mean over the boards that both have solved."""
+    ratio_low: float | None
+    """Its 95 % interval, by bootstrap over the boards."""
+    ratio_high: float | None
+    p_value: float
+    """Of the two-sided sign test over wins and losses."""
+
+
+def compare(store: Store, first: str, second: str, filters: Filters | None = None) -> Comparison:
+    """Raises StoreError for an author whom the database does not know, and where it can't be read."""
+    with store.read() as connection:
+        ids = [_known(connection, store, name) for name in (first, second)]
+        boards = newest_boards(connection, filters or Filters())
+        tried = [_tried(connection, author, boards) for author in ids]
+        both = [board for board in boards if board.id in tried[0] and board.id in tried[1]]
+        best = [_best(connection, author) for author in ids]
+    compared = tuple(_board(board, *(standings.get(board.id) for standings in best)) for board in both)
+    mean = mean_ratio([board.ratio for board in compared if board.ratio is not None])
+    wins, losses = (sum(board.outcome == name for board in compared) for name in ("first", "second"))
+    return Comparison(
+        first=first,
+        second=second,
+        boards=compared,
+        wins=wins,
+        losses=losses,
+        ties=sum(board.outcome == "tie" for board in compared),
+        ratio=mean and mean[0],
+        ratio_low=mean and mean[1],
+        ratio_high=mean and mean[2],
+        p_value=sign_test(wins, losses),
+    )
+
+
+def _known(connection: Connection, store: Store, name: str) -> int:
+    found = author_id(connection, name)
+    if found is None:
+        raise StoreError(f"There is no author {name!r} in {store.name}. `python -m db leaderboard --overall` lists authors.")
+    return found
+
+
+def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set[int]:
+    """Boards that the author was judged on; what was rejected unread counts for every board of its problem."""
+    query = (
+        select(BoardRow.id, BoardRow.problem, BoardRow.device_name)
+        .join(TallyRow, TallyRow.board_id == BoardRow.id)
+        .where(TallyRow.author_id == author, TallyRow.category.not_in(_UNCOUNTED))
+    )
+    found = connection.execute(query).all()
+    judged = {number for number, _, _ in found}
+    rejected = {problem for _, problem, device in found if device == ""}
+    return {board.id for board in boards if board.id in judged or board.problem in rejected}
+
+
+def _best(connection: Connection, author: int) -> dict[int, Any]:
+    """Where the author stands, by board."""
+    query = select(StandingRow.board_id, StandingRow.speedup, StandingRow.speedup_low, StandingRow.speedup_high)
+    return {row.board_id: row for row in connection.execute(query.where(StandingRow.author_id == author))}
+
+
+def _board(board: KnownBoard, first: Row[Any] | None, second: Row[Any] | None) -> ComparedBoard:
+    if first and second:
+        apart = first.speedup_low > second.speedup_high or second.speedup_low > first.speedup_high
+        outcome = ("first" if first.speedup > second.speedup else "second") if apart else "tie"
+    else:
+        outcome = "first" if first else "second" if second else "neither"
+    return ComparedBoard(
+        problem=board.problem,
+        case=board.case,
+        device_name=board.device_name,
+        precision=board.precision,
+        first=first.speedup if first else None,
+        second=second.speedup if second else None,
+        ratio=first.speedup / second.speedup if first and second else None,
+        outcome=outcome,
+    )

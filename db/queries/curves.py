@@ -1,0 +1,52 @@
+"""The best speedups of each author over all tasks: what fast_p curves and distributions of speedups are drawn from."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from db.queries.boards import Filters, KnownBoard, newest_boards, places
+from db.schema.models import AuthorRow
+from db.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Speedups:
+    """Best speedups on one overall board (`db.queries.overall`)."""
+
+    case: str | None
+    device_name: str
+    tasks: int
+    authors: dict[str | None, tuple[float, ...]]
+    """By author, who solves most first: the best speedup for each task solved, ascending."""
+
+    def curve(self, author: str | None) -> tuple[tuple[float, float], ...]:
+        """fast_p as steps: each p at which it falls, with the share of all tasks that is faster than it; the first is p = 0."""
+        speedups = self.authors[author]
+        solved = len(speedups)
+        return (
+            (0.0, solved / self.tasks),
+            *((speedup, (solved - number) / self.tasks) for number, speedup in enumerate(speedups, 1)),
+        )
+
+
+def best_speedups(store: Store, device: str | None = None, case: str | None = None, precision: str | None = None) -> tuple[Speedups, ...]:
+    """One for each case and device that fits. Raises StoreError where the database can't be read."""
+    with store.read() as connection:
+        boards = newest_boards(connection, Filters(device=device, case=case, precision=precision))
+        ranking = places(connection, boards)
+        names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
+    settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
+    for board in boards:
+        settings[board.case, board.device_name].append(board)
+    found = []
+    for (case_name, device_name), tasks in sorted(settings.items(), key=lambda item: (item[0][1], item[0][0] or "")):
+        best: dict[str | None, dict[int, float]] = defaultdict(dict)
+        for task in tasks:
+            for place in ranking[task.id]:
+                of_author = best[names[place.author_id]]
+                of_author[task.id] = max(of_author.get(task.id, 0.0), place.speedup)
+        authors = {author: tuple(sorted(speedups.values())) for author, speedups in best.items()}
+        ordered = dict(sorted(authors.items(), key=lambda item: (-len(item[1]), -sum(item[1]), item[0] or "")))
+        found.append(Speedups(case_name, device_name, len(tasks), ordered))
+    return tuple(found)

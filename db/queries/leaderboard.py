@@ -1,0 +1,200 @@
+"""Rankings and failures, from what is kept with the evaluations (`db.storage.standing`), so that neither reads them all."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, or_, select
+
+from db.error import StoreError
+from db.queries.boards import Filters, author_id, chunks, newest_boards, places
+from db.schema.evidence_models import BaselineRow, LightRow
+from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
+from db.store import Store
+from evaluator.results.category import CATEGORIES, Category, Status
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardRow:
+    """One place in the ranking of a board: one problem, case, device and precision."""
+
+    rank: int
+    """From 1 within the board, among all authors; those whose speedups can't be told apart share a rank."""
+    problem: str
+    case: str | None
+    device_name: str
+    precision: str | None
+    protocol: str | None
+    """None for the device's default."""
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    runtime_ms: float
+    baseline_ms: float
+    author: str | None
+    submission: str
+    block: int | None
+    evaluation_id: int
+    source_sha256: str
+    evaluator_version: str
+    started_at: datetime
+    speed_of_light: float | None
+    """The share of it that the submission has; None where it is not known."""
+    baseline_speed_of_light: float | None
+    best_baseline: str | None = None
+    """The kind of the fastest baseline, where there are others than the default one."""
+    best_baseline_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryCount:
+    """How many current evaluations ended in one category."""
+
+    status: Status
+    category: Category
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """All that is not `correct/ok`, by cause, and the number of evaluations that it is a part of."""
+
+    evaluations: int
+    counts: tuple[CategoryCount, ...]
+    """Most frequent first."""
+
+
+def leaderboard(
+    store: Store,
+    problem: str | None = None,
+    author: str | None = None,
+    device: str | None = None,
+    case: str | None = None,
+    precision: str | None = None,
+    protocol: str | None = None,
+    *,
+    every: bool = False,
+    top: int | None = None,
+) -> tuple[LeaderboardRow, ...]:
+    """The ranking by problem, case, device and precision, best first: one row an author, or one a submission with `every`.
+
+    Filters are exact names; `device` is that of a device model; without a `protocol` it is the device's default. `top` keeps the ranks
+    up to that number. Ranks do not depend on the filters. Raises StoreError where the database can't be read.
+    """
+    with store.read() as connection:
+        boards = newest_boards(connection, Filters(problem, author, device, case, precision, protocol))
+        ranking = places(connection, boards, every)
+        only = None if author is None else author_id(connection, author)
+        if author is not None and only is None:
+            return ()
+        chosen = [
+            (board, place)
+            for board in boards
+            for place in ranking[board.id]
+            if (only is None or place.author_id == only) and (top is None or place.rank <= top)
+        ]
+        details = _details(connection, [place.evaluation_id for _, place in chosen])
+    return tuple(
+        LeaderboardRow(
+            place.rank,
+            board.problem,
+            board.case,
+            board.device_name,
+            board.precision,
+            board.protocol,
+            place.speedup,
+            place.speedup_low,
+            place.speedup_high,
+            *details[place.evaluation_id],
+        )
+        for board, place in chosen
+    )
+
+
+def failures(
+    store: Store,
+    problem: str | None = None,
+    author: str | None = None,
+    device: str | None = None,
+    case: str | None = None,
+    precision: str | None = None,
+) -> Failures:
+    """Counts of the current evaluations by category.
+
+    The filters are those of `leaderboard`, but evaluations that failed before their device, case or precision was known pass any filter on
+    it: no submission drops out of the count. Raises StoreError where the database can't be read.
+    """
+    board = BoardRow
+    with store.read() as connection:
+        tally: type[TallyRow] | type[TotalRow] = TotalRow if author is None else TallyRow
+        query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
+        if author is not None:
+            # An author whom nobody knows has no evaluation, and no row has this id.
+            query = query.where(TallyRow.author_id == (author_id(connection, author) or 0))
+        given = boards_that_pass(problem, device, case, precision)
+        if given:
+            query = query.where(tally.board_id.in_(select(board.id).where(*given)))
+        return counted({name: int(count) for name, count in connection.execute(query)})
+
+
+def boards_that_pass(problem: str | None, device: str | None, case: str | None, precision: str | None) -> list[Any]:
+    """Conditions on `boards` for counting; what failed before its device, case or precision was known passes any filter on it."""
+    board = BoardRow
+    given: list[Any] = []
+    if problem is not None:
+        given.append(board.problem == problem)
+    if device is not None:
+        given.append(or_(board.device_name == device, board.device_name == ""))
+    if case is not None:
+        given.append(or_(board.case == case, board.case.is_(None)))
+    if precision is not None:
+        given.append(or_(board.precision == precision, board.precision.is_(None)))
+    return given
+
+
+def counted(counts: dict[str, int]) -> Failures:
+    """The failures among evaluations, counted by the names of their categories. Raises StoreError for a category of a newer version."""
+    found = [_count(name, count) for name, count in counts.items()]
+    failed = sorted(
+        (item for item in found if item.category is not Category.OK), key=lambda item: (-item.count, item.status, item.category)
+    )
+    return Failures(evaluations=sum(item.count for item in found), counts=tuple(failed))
+
+
+def _count(name: str, count: int) -> CategoryCount:
+    try:
+        category = Category(name)
+    except ValueError as error:
+        raise StoreError(f"The database holds results of a newer Assay: {error}. Use that version to read it.") from error
+    return CategoryCount(CATEGORIES[category].status, category, count)
+
+
+def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any, ...]]:
+    """The last fields of a LeaderboardRow, by evaluation."""
+    row = EvaluationRow
+    query = (
+        select(row.id, row.runtime_ms, row.baseline_ms, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id)
+        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at, LightRow.share, LightRow.baseline_share)
+        .join(SubmissionRow, SubmissionRow.id == row.submission_id)
+        .join(AuthorRow, AuthorRow.id == row.author_id)
+        .join(SourceRow, SourceRow.id == row.source_id)
+        .outerjoin(LightRow, LightRow.evaluation_id == row.id)
+    )
+    best = _best_baselines(connection, evaluation_ids)
+    nothing = (None, None)
+    return {
+        item[0]: (*item[1:], *best.get(item[0], nothing))
+        for ids in chunks(evaluation_ids)
+        for item in connection.execute(query.where(row.id.in_(ids)))
+    }
+
+
+def _best_baselines(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[str, float]]:
+    """Kind and time of the fastest baseline, of evaluations that have several."""
+    found: dict[int, list[tuple[float, str]]] = {}
+    row = BaselineRow
+    for ids in chunks(evaluation_ids):
+        query = select(row.evaluation_id, row.runtime_ms, row.kind).where(row.evaluation_id.in_(ids))
+        for number, time_ms, kind in connection.execute(query):
+            found.setdefault(number, []).append((time_ms, kind))
+    return {number: (min(times)[1], min(times)[0]) for number, times in found.items() if len(times) > 1}

@@ -1,0 +1,152 @@
+"""Authors over all problems: how many they solve, how fast, how surely, and what goes wrong with the rest.
+
+One board for each case and device model. Its tasks are the newest versions of all problems that anybody was judged on there, each precision
+apart; what an author has not tried is not solved.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from sqlalchemy import Connection, case, func, select
+
+from db.queries.boards import Filters, KnownBoard, Place, chunks, newest_boards, places
+from db.queries.leaderboard import Failures, counted
+from db.queries.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
+from db.schema.models import AuthorRow, BoardRow, TallyRow
+from db.store import Store
+from evaluator.results.category import CATEGORIES, Category, Status
+
+MEDALS = 3
+"""Ranks that earn one: gold, silver, bronze."""
+_UNCOUNTED = {category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED}
+
+
+@dataclass(frozen=True, slots=True)
+class OverallRow:
+    """One author on an overall board."""
+
+    rank: int
+    """By the geometric mean."""
+    author: str | None
+    attempted: int
+    """Tasks with a sample of the author's."""
+    samples: int
+    """Current evaluations, without those that were `not_evaluated`."""
+    solved: int
+    fast: dict[float, float]
+    """fast_p by p, over all tasks."""
+    geometric_mean: float
+    """Of the best speedups over all tasks, an unsolved one counting `FAILURE_SPEEDUP`."""
+    pass_at: dict[int, float]
+    """pass@k by k, over the tasks attempted; only the k for which each of them has so many samples."""
+    medals: tuple[int, int, int]
+    """Boards on which the author's best holds rank 1, 2 and 3."""
+    failures: Failures
+
+
+@dataclass(frozen=True, slots=True)
+class OverallBoard:
+    """All authors on one case and device."""
+
+    case: str | None
+    device_name: str
+    tasks: int
+    rows: tuple[OverallRow, ...]
+
+
+@dataclass(slots=True)
+class _Record:
+    """What is known of one author."""
+
+    samples: Counter[int]
+    right: Counter[int]
+    categories: Counter[str]
+    best: dict[int, float]
+    medals: list[int]
+
+
+def overall(
+    store: Store, device: str | None = None, case: str | None = None, precision: str | None = None, protocol: str | None = None
+) -> tuple[OverallBoard, ...]:
+    """The overall boards that fit, best author first. Raises StoreError where the database can't be read."""
+    with store.read() as connection:
+        boards = newest_boards(connection, Filters(device=device, case=case, precision=precision, protocol=protocol))
+        ranking = places(connection, boards)
+        settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
+        for board in boards:
+            settings[board.case, board.device_name].append(board)
+        rejected = _rejected_boards(connection)
+        names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
+        return tuple(
+            OverallBoard(case_name, device_name, len(tasks), _rows(_records(connection, tasks, rejected, ranking), names, tasks))
+            for (case_name, device_name), tasks in sorted(settings.items(), key=lambda item: (item[0][1], item[0][0] or ""))
+        )
+
+
+def _rejected_boards(connection: Connection) -> dict[int, str]:
+    """Problems of the boards of what failed before its device was known: it belongs to every setting."""
+    query = select(BoardRow.id, BoardRow.problem).where(BoardRow.device_name == "", BoardRow.problem.is_not(None))
+    return {number: problem for number, problem in connection.execute(query) if problem is not None}
+
+
+def _records(
+    connection: Connection, tasks: list[KnownBoard], rejected: dict[int, str], ranking: dict[int, list[Place]]
+) -> dict[int, _Record]:
+    records: dict[int, _Record] = defaultdict(lambda: _Record(Counter(), Counter(), Counter(), {}, [0] * MEDALS))
+    of_problem: dict[str, list[int]] = defaultdict(list)
+    for task in tasks:
+        of_problem[task.problem].append(task.id)
+    counts_for = {task.id: [task.id] for task in tasks}
+    counts_for |= {number: of_problem[problem] for number, problem in rejected.items() if problem in of_problem}
+    tally, ok = TallyRow, Category.OK.value
+    for ids in chunks(counts_for):
+        of_board = tally.board_id.in_(ids)
+        by_category = (
+            select(tally.author_id, tally.category, func.sum(tally.count)).where(of_board).group_by(tally.author_id, tally.category)
+        )
+        for author, category, count in connection.execute(by_category):
+            records[author].categories[category] += int(count)
+        right = func.sum(case((tally.category == ok, tally.count), else_=0))
+        by_board = select(tally.board_id, tally.author_id, func.sum(tally.count), right)
+        judged = by_board.where(of_board, tally.category.not_in(_UNCOUNTED)).group_by(tally.board_id, tally.author_id)
+        for board_id, author, samples, right_ones in connection.execute(judged):
+            for task_id in counts_for[board_id]:
+                records[author].samples[task_id] += int(samples)
+                records[author].right[task_id] += int(right_ones)
+    for task in tasks:
+        earned: set[int] = set()
+        for place in ranking[task.id]:
+            record = records[place.author_id]
+            record.best[task.id] = max(record.best.get(task.id, 0.0), place.speedup)
+            if place.rank <= MEDALS and place.author_id not in earned:
+                record.medals[place.rank - 1] += 1
+                earned.add(place.author_id)
+    return records
+
+
+def _rows(records: dict[int, _Record], names: dict[int, str | None], tasks: list[KnownBoard]) -> tuple[OverallRow, ...]:
+    rows = [_row(record, names[author], tasks) for author, record in records.items()]
+    rows.sort(key=lambda row: (-row.geometric_mean, row.author or ""))
+    means = [row.geometric_mean for row in rows]
+    return tuple(replace(row, rank=means.index(row.geometric_mean) + 1) for row in rows)
+
+
+def _row(record: _Record, author: str | None, tasks: list[KnownBoard]) -> OverallRow:
+    speedups = [record.best.get(task.id) for task in tasks]
+    attempted = [task.id for task in tasks if record.samples[task.id]]
+    fewest = min((record.samples[task_id] for task_id in attempted), default=0)
+    return OverallRow(
+        rank=0,
+        author=author,
+        attempted=len(attempted),
+        samples=sum(count for name, count in record.categories.items() if name not in _UNCOUNTED),
+        solved=sum(speedup is not None for speedup in speedups),
+        fast={p: fast_p(speedups, p) for p in FAST_P},
+        geometric_mean=geometric_mean(speedups) or 0.0,
+        pass_at={
+            k: fmean(pass_at_k(record.samples[task_id], record.right[task_id], k) for task_id in attempted) for k in PASS_AT if k <= fewest
+        },
+        medals=(record.medals[0], record.medals[1], record.medals[2]),
+        failures=counted(dict(record.categories)),
+    )

@@ -1,0 +1,135 @@
+"""Runs, and what has come of them: how a run under way is followed from outside."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
+from db.store import Store
+
+_COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at, RunRow.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One command that stored evaluations."""
+
+    id: int
+    words: tuple[str, ...]
+    """Of the command; passwords in URLs have been left out."""
+    evaluator_version: str
+    started_at: datetime
+    finished_at: datetime | None
+    """None while it runs, and for ever where it was killed."""
+    expected: int | None
+    """How many evaluations it is to come to, as far as it knew when it last said; None where it could not tell."""
+    statuses: dict[str, int]
+    """Its evaluations by status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One evaluation, in short."""
+
+    evaluation_id: int
+    run_id: int | None
+    started_at: datetime
+    submission: str
+    block: int | None
+    author: str | None
+    problem: str | None
+    case: str | None
+    device_name: str
+    status: str
+    category: str
+    speedup: float | None
+
+
+def runs(store: Store, limit: int, *, counted: bool = True) -> tuple[Run, ...]:
+    """The last runs, newest first; without `counted`, which reads all their evaluations, `statuses` is left empty.
+
+    Raises StoreError where the database can't be read.
+    """
+    with store.read() as connection:
+        return _runs(connection, select(*_COLUMNS).order_by(RunRow.id.desc()).limit(limit), counted)
+
+
+def run(store: Store, number: int) -> Run | None:
+    """One run; None where there is no such run."""
+    with store.read() as connection:
+        return next(iter(_runs(connection, select(*_COLUMNS).where(RunRow.id == number), True)), None)
+
+
+def arrivals(store: Store, limit: int, *, after: int = 0, before: int | None = None, run_id: int | None = None) -> tuple[Arrival, ...]:
+    """The last evaluations whose ids lie between `after` and `before` (both excluded), newest first; of one run alone with `run_id`."""
+    row = EvaluationRow
+    query = _arrivals().where(row.id > after)
+    if before is not None:
+        query = query.where(row.id < before)
+    if run_id is not None:
+        query = query.where(row.run_id == run_id)
+    with store.read() as connection:
+        return tuple(Arrival(*item) for item in connection.execute(query.order_by(row.id.desc()).limit(limit)))
+
+
+def of_ids(store: Store, ids: Collection[int]) -> tuple[Arrival, ...]:
+    """The evaluations with these ids, as many as there are, newest first."""
+    row = EvaluationRow
+    with store.read() as connection:
+        return tuple(Arrival(*item) for item in connection.execute(_arrivals().where(row.id.in_(ids)).order_by(row.id.desc())))
+
+
+def came_between(store: Store, after: int, last: int) -> dict[int, Counter[str]]:
+    """How many evaluations of each run ended in each status, of those with ids above `after` and up to `last`."""
+    row = EvaluationRow
+    query = select(row.run_id, row.status, func.count()).where(row.id > after, row.id <= last, row.run_id.is_not(None))
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    with store.read() as connection:
+        for run_id, status, count in connection.execute(query.group_by(row.run_id, row.status)):
+            if run_id is not None:
+                found[run_id][status] += count
+    return found
+
+
+def newest(store: Store) -> int:
+    """Id of the evaluation that was stored last; 0 where there is none."""
+    with store.read() as connection:
+        return connection.execute(select(func.max(EvaluationRow.id))).scalar() or 0
+
+
+def _arrivals() -> Any:
+    row = EvaluationRow
+    return (
+        select(row.id, row.run_id, row.started_at, SubmissionRow.name, SubmissionRow.block, AuthorRow.name)
+        .add_columns(BoardRow.problem, BoardRow.case, BoardRow.device_name, row.status, row.category, row.speedup)
+        .join(SubmissionRow, SubmissionRow.id == row.submission_id)
+        .join(AuthorRow, AuthorRow.id == row.author_id)
+        .join(BoardRow, BoardRow.id == row.board_id)
+    )
+
+
+def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
+    found = connection.execute(query).all()
+    row = EvaluationRow
+    statuses: dict[int, dict[str, int]] = defaultdict(dict)
+    counts = select(row.run_id, row.status, func.count()).where(row.run_id.in_([item.id for item in found if counted]))
+    for run_id, status, count in connection.execute(counts.group_by(row.run_id, row.status)):
+        if run_id is not None:
+            statuses[run_id][status] = count
+    return tuple(
+        Run(
+            item.id,
+            tuple(json.loads(item.command)),
+            item.evaluator_version,
+            item.started_at,
+            item.finished_at,
+            item.expected,
+            statuses[item.id],
+        )
+        for item in found
+    )

@@ -1,0 +1,185 @@
+"""Accepting what is offered to the service's queue: known keys, quotas and the queue's limit, in one transaction for all of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+
+from db.schema.queue_models import ReferenceRow, RequestRow, UsageRow
+from db.storage.dimensions import upsert
+from db.store import LOOKUP
+
+_R: Any = RequestRow.__table__
+_U: Any = UsageRow.__table__
+VIEW = (
+    *(_R.c.public_id, _R.c.author, _R.c.state, _R.c.problem, _R.c.sample_id, _R.c.accepted_at, _R.c.finished_at, _R.c.attempts),
+    *(_R.c.stage, _R.c.evaluation_id),
+)
+"""Columns of a Request, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What there is to be told of a request."""
+
+    public_id: str
+    author: str
+    state: str
+    problem: str
+    sample_id: int | None
+    accepted_at: datetime
+    finished_at: datetime | None
+    attempts: int
+    stage: str | None
+    evaluation_id: int | None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("done", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A submission that wants to be accepted."""
+
+    public_id: str
+    idempotency_key: str | None
+    fingerprint: str
+    problem: str
+    reference: tuple[str, str] | None
+    """SHA-256 and source of a problem that came with it."""
+    sample_id: int | None
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Offers of one author that are accepted together or not at all."""
+
+    author: str
+    per_day: int | None
+    offers: tuple[Offer, ...]
+
+
+class Refusal(StrEnum):
+    """Why an offer is not accepted."""
+
+    CONFLICT = "idempotency_conflict"
+    QUOTA = "quota_exceeded"
+    FULL = "queue_full"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request that there is now, or was before."""
+
+    request: Request
+    replayed: bool
+
+
+Outcome = Accepted | Refusal
+
+
+def accept(connection: Connection, groups: Sequence[Group], limit: int) -> list[list[Outcome]]:
+    """What becomes of each offer of each group. limit: requests that may wait."""
+    waiting = connection.execute(select(func.count()).select_from(_R).where(_R.c.state == "queued")).scalar_one()
+    outcomes: list[list[Outcome]] = [[] for _ in groups]
+    # Always in the same order, so that two processes don't wait for each other's rows of `usage`.
+    for number, group in sorted(enumerate(groups), key=lambda pair: pair[1].author):
+        known = _known(connection, group)
+        fresh = _fresh(group, known)
+        refusal = None
+        if fresh:
+            if waiting + len(fresh) > limit:
+                refusal = Refusal.FULL
+            elif not _use(connection, group, len(fresh)):
+                refusal = Refusal.QUOTA
+            else:
+                known |= _add(connection, group.author, fresh)
+                waiting += len(fresh)
+        outcomes[number] = [_outcome(offer, known, refusal) for offer in group.offers]
+    return outcomes
+
+
+def _known(connection: Connection, group: Group) -> dict[str, tuple[str, Request]]:
+    """Fingerprint and request by key, of those keys of the group that its author has used."""
+    keys = sorted({offer.idempotency_key for offer in group.offers if offer.idempotency_key is not None})
+    found: dict[str, tuple[str, Request]] = {}
+    for start in range(0, len(keys), LOOKUP):
+        used = (_R.c.author == group.author, _R.c.idempotency_key.in_(keys[start : start + LOOKUP]))
+        for key, fingerprint, *view in connection.execute(select(_R.c.idempotency_key, _R.c.fingerprint, *VIEW).where(*used)):
+            found[key] = (fingerprint, Request(*view))
+    return found
+
+
+def _fresh(group: Group, known: Mapping[str, object]) -> list[Offer]:
+    """Those that are not known; of several with one key, the first."""
+    fresh: dict[str, Offer] = {}
+    for offer in group.offers:
+        if _name(offer) not in known:
+            fresh.setdefault(_name(offer), offer)
+    return list(fresh.values())
+
+
+def _name(offer: Offer) -> str:
+    """What it is found by: its key, else the random id, which nobody has as a key."""
+    return offer.idempotency_key or offer.public_id
+
+
+def _use(connection: Connection, group: Group, count: int) -> bool:
+    """Whether that much of the quota was left; if so, it is used now."""
+    day = datetime.now(UTC).date().isoformat()
+    if group.per_day is not None and count > group.per_day:
+        return False
+    within = None if group.per_day is None else _U.c.count + count <= group.per_day
+    insertion = upsert(connection, UsageRow).values(author=group.author, day=day, count=count)
+    change = insertion.on_conflict_do_update(index_elements=["author", "day"], set_={"count": _U.c.count + count}, where=within)
+    return connection.execute(change.returning(_U.c.count)).one_or_none() is not None
+
+
+def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[str, tuple[str, Request]]:
+    """The new requests with their fingerprints, by name."""
+    references = sorted({offer.reference for offer in offers if offer.reference is not None})
+    if references:
+        values = [{"sha256": sha256, "source": source} for sha256, source in references]
+        connection.execute(upsert(connection, ReferenceRow).on_conflict_do_nothing(), values)
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "public_id": offer.public_id,
+            "author": author,
+            "idempotency_key": offer.idempotency_key,
+            "fingerprint": offer.fingerprint,
+            "problem": offer.problem,
+            "reference_sha256": offer.reference and offer.reference[0],
+            "sample_id": offer.sample_id,
+            "state": "queued",
+            "body": offer.body,
+            "due_at": now,
+            "attempts": 0,
+            "accepted_at": now,
+        }
+        for offer in offers
+    ]
+    connection.execute(insert(_R), rows)
+    return {
+        _name(offer): (
+            offer.fingerprint,
+            Request(offer.public_id, author, "queued", offer.problem, offer.sample_id, now, None, 0, None, None),
+        )
+        for offer in offers
+    }
+
+
+def _outcome(offer: Offer, known: Mapping[str, tuple[str, Request]], refusal: Refusal | None) -> Outcome:
+    held = known.get(_name(offer))
+    if held is None:
+        assert refusal is not None
+        return refusal
+    fingerprint, request = held
+    if fingerprint != offer.fingerprint:
+        return Refusal.CONFLICT
+    return Accepted(request, replayed=request.public_id != offer.public_id)

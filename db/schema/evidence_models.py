@@ -1,0 +1,239 @@
+"""The tables of evidence: what was observed of an evaluation, in rows that SQL can ask for.
+
+Every row belongs to an evaluation and goes with it. Columns are fields of the records in `evaluator.results.evidence` under the same names (but for
+`number`, a round's index, and a launch's `grid` and `block`, which have three columns each). What of a record has no column is in
+`more`, as a JSON object, so that nothing is lost. Not a number is stored there too, since SQLite knows none.
+"""
+
+from sqlalchemy import BigInteger, CheckConstraint, Double, ForeignKey, ForeignKeyConstraint, LargeBinary, String
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+
+from db.schema.column_types import AnyText, Samples
+from db.schema.models import MAX_FIGURE, Base
+
+
+class _Part:
+    """The `position`th record of its kind in an evaluation, from 0."""
+
+    @declared_attr
+    @classmethod
+    def evaluation_id(cls) -> Mapped[int]:
+        return mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+
+    more: Mapped[str | None] = mapped_column(AnyText)
+
+
+class RoundRow(_Part, Base):
+    """One correctness round."""
+
+    __tablename__ = "rounds"
+    __table_args__ = (CheckConstraint("passed IN (0, 1)", name="passed"), CheckConstraint("position >= 0", name="position"))
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[int | None]
+    seed: Mapped[int | None] = mapped_column(BigInteger)
+    distribution: Mapped[str | None] = mapped_column(AnyText)
+    passed: Mapped[int]
+    category: Mapped[str | None] = mapped_column(String(64))
+    message: Mapped[str | None] = mapped_column(AnyText)
+
+
+class ErrorRow(_Part, Base):
+    """How far one output was from the oracle in one round."""
+
+    __tablename__ = "errors"
+    __table_args__ = (
+        ForeignKeyConstraint(["evaluation_id", "round"], ["rounds.evaluation_id", "rounds.position"], ondelete="CASCADE"),
+        CheckConstraint("wrong >= 0 AND wrong <= elements", name="wrong"),
+    )
+
+    round: Mapped[int] = mapped_column(primary_key=True)
+    """The round's position."""
+    position: Mapped[int] = mapped_column(primary_key=True)
+    output: Mapped[str | None] = mapped_column(AnyText)
+    elements: Mapped[int | None] = mapped_column(BigInteger)
+    wrong: Mapped[int | None] = mapped_column(BigInteger)
+    max_error: Mapped[float | None] = mapped_column(Double)
+    rms_error: Mapped[float | None] = mapped_column(Double)
+    tolerance: Mapped[float | None] = mapped_column(Double)
+    reference_error: Mapped[float | None] = mapped_column(Double)
+    pattern: Mapped[str | None] = mapped_column(AnyText)
+    nonfinite_mismatch: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class TimingRow(_Part, Base):
+    """The times of one side: `candidate`, `baseline`, `alone`, the baseline without the candidate, or `baseline KIND`, a further one."""
+
+    __tablename__ = "timings"
+
+    side: Mapped[str] = mapped_column(String(32), primary_key=True)
+    median_ms: Mapped[float | None] = mapped_column(Double)
+    lower_quartile_ms: Mapped[float | None] = mapped_column(Double)
+    upper_quartile_ms: Mapped[float | None] = mapped_column(Double)
+
+
+class SampleRow(Base):
+    """Every sample of one clock of one side; `run` as the side is what belongs to neither alone."""
+
+    __tablename__ = "samples"
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    side: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Name of the field, as in `samples_ms`."""
+    data: Mapped[tuple[float, ...]] = mapped_column(Samples)
+
+
+class BaselineRow(Base):
+    """A time of the reference that the evaluation was held against."""
+
+    __tablename__ = "baselines"
+    __table_args__ = (CheckConstraint(f"runtime_ms > 0 AND runtime_ms < {MAX_FIGURE}", name="runtime"),)
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32), primary_key=True)
+    """`eager`: the reference as it stands, which the evaluation's speedup is over; `compile`: by torch.compile."""
+    runtime_ms: Mapped[float] = mapped_column(Double)
+    speedup: Mapped[float] = mapped_column(Double)
+
+
+class LightRow(Base):
+    """What share of the speed of light the submission and its baseline have; what it rests on is in the evidence."""
+
+    __tablename__ = "speeds_of_light"
+    __table_args__ = (
+        CheckConstraint("light_ms > 0 AND share > 0 AND baseline_share > 0", name="positive"),
+        CheckConstraint(f"light_ms < {MAX_FIGURE} AND share < {MAX_FIGURE} AND baseline_share < {MAX_FIGURE}", name="finite"),
+    )
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    light_ms: Mapped[float] = mapped_column(Double)
+    """The time of a call at the speed of light."""
+    bound: Mapped[str] = mapped_column(String(32))
+    """What it is bound by: memory or arithmetic."""
+    share: Mapped[float] = mapped_column(Double)
+    baseline_share: Mapped[float] = mapped_column(Double)
+
+
+class BuildRow(_Part, Base):
+    """One build that a worker asked for; what the compilers said is the log `build N`."""
+
+    __tablename__ = "builds"
+    __table_args__ = (CheckConstraint("ok IN (0, 1)", name="ok"), CheckConstraint("ok = 0 OR category IS NULL", name="failed"))
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str | None] = mapped_column(AnyText)
+    key: Mapped[str | None] = mapped_column(AnyText)
+    ok: Mapped[int]
+    category: Mapped[str | None] = mapped_column(String(64))
+    cached: Mapped[int | None]
+    uses_cuda: Mapped[int | None]
+    duration_s: Mapped[float | None] = mapped_column(Double)
+
+
+class BuildAttemptRow(_Part, Base):
+    """One command of a build."""
+
+    __tablename__ = "build_attempts"
+    __table_args__ = (
+        ForeignKeyConstraint(["evaluation_id", "build"], ["builds.evaluation_id", "builds.position"], ondelete="CASCADE"),
+        CheckConstraint("ok IN (0, 1)", name="ok"),
+    )
+
+    build: Mapped[int] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    output: Mapped[str | None] = mapped_column(AnyText)
+    way: Mapped[str | None] = mapped_column(AnyText)
+    ok: Mapped[int]
+    duration_s: Mapped[float | None] = mapped_column(Double)
+
+
+class DiagnosticRow(_Part, Base):
+    """One message of a compiler or linker."""
+
+    __tablename__ = "diagnostics"
+    __table_args__ = (ForeignKeyConstraint(["evaluation_id", "build"], ["builds.evaluation_id", "builds.position"], ondelete="CASCADE"),)
+
+    build: Mapped[int] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    file: Mapped[str | None] = mapped_column(AnyText)
+    line: Mapped[int | None] = mapped_column(BigInteger)
+    column: Mapped[int | None] = mapped_column(BigInteger)
+    severity: Mapped[str | None] = mapped_column(AnyText)
+    message: Mapped[str | None] = mapped_column(AnyText)
+
+
+class LaunchRow(_Part, Base):
+    """All launches of one kernel from one shared object."""
+
+    __tablename__ = "launches"
+    __table_args__ = (CheckConstraint("own IN (0, 1)", name="own"),)
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    api: Mapped[str | None] = mapped_column(AnyText)
+    kernel: Mapped[str | None] = mapped_column(AnyText)
+    object: Mapped[str | None] = mapped_column(AnyText)
+    own: Mapped[int]
+    count: Mapped[int | None] = mapped_column(BigInteger)
+    grid_x: Mapped[int | None] = mapped_column(BigInteger)
+    grid_y: Mapped[int | None] = mapped_column(BigInteger)
+    grid_z: Mapped[int | None] = mapped_column(BigInteger)
+    block_x: Mapped[int | None] = mapped_column(BigInteger)
+    block_y: Mapped[int | None] = mapped_column(BigInteger)
+    block_z: Mapped[int | None] = mapped_column(BigInteger)
+    shared_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    code: Mapped[int | None] = mapped_column(BigInteger)
+    first: Mapped[int | None] = mapped_column(BigInteger)
+    side_stream: Mapped[int | None]
+
+
+class FindingRow(_Part, Base):
+    """Reports of compute-sanitizer that say the same of the same place."""
+
+    __tablename__ = "findings"
+    __table_args__ = (CheckConstraint("own IN (0, 1)", name="own"),)
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    tool: Mapped[str | None] = mapped_column(AnyText)
+    severity: Mapped[str | None] = mapped_column(AnyText)
+    message: Mapped[str | None] = mapped_column(AnyText)
+    count: Mapped[int | None] = mapped_column(BigInteger)
+    kernel: Mapped[str | None] = mapped_column(AnyText)
+    own: Mapped[int]
+    file: Mapped[str | None] = mapped_column(AnyText)
+    line: Mapped[int | None] = mapped_column(BigInteger)
+    """Of the file that was compiled."""
+    source_line: Mapped[int | None] = mapped_column(BigInteger)
+    """Of what was handed in."""
+
+
+class LogRow(Base):
+    """A text that was printed: `stdout` and `stderr` of the submission, `detail` of the judge, `build N` of the compilers."""
+
+    __tablename__ = "logs"
+    __table_args__ = (CheckConstraint("characters > 0", name="characters"),)
+
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(32), primary_key=True)
+    characters: Mapped[int]
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    """UTF-8, compressed with zlib."""
+
+
+class DeviceStateRow(_Part, Base):
+    """What the device said of itself at one moment of an evaluation."""
+
+    __tablename__ = "device_states"
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    stage: Mapped[str | None] = mapped_column(AnyText)
+    sm_clock_mhz: Mapped[float | None] = mapped_column(Double)
+    memory_clock_mhz: Mapped[float | None] = mapped_column(Double)
+    temperature_c: Mapped[float | None] = mapped_column(Double)
+    power_w: Mapped[float | None] = mapped_column(Double)
+    throttled: Mapped[str | None] = mapped_column(AnyText)
+    """Reasons, as the driver names them, separated by commas; empty where it ran freely, null where that is not known."""
+    other_processes: Mapped[int | None]
+    """Processes of others on the device."""
+    at_s: Mapped[float | None] = mapped_column(Double)
+    """Seconds since the timing began."""

@@ -1,0 +1,388 @@
+"""The tables, as SQLAlchemy models: what was handed in, what it was judged on, and the verdicts. `db.schema.evidence_models` has the evidence.
+
+What many evaluations share is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints repeat
+the rules of `evaluator.results.result.Result`: a row that could not be a result can't be written, by whichever program.
+
+Some things follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
+`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.storage.standing` keeps them, and `python -m db check`
+compares.
+
+A change here needs a revision in `db/migrations/versions`.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from db.schema.column_types import AnyText, UtcText
+from evaluator.results.category import Status
+
+MAX_SOURCE_BYTES = 1 << 20
+"""Longest text kept of a submission's source, in bytes of UTF-8."""
+MAX_FIGURE = "1e300"
+"""No time and no speedup reaches it: what is larger is infinite."""
+
+_STATUSES = ", ".join(f"'{status}'" for status in Status)
+_TIMES = ("baseline_ms", "speedup", "speedup_low", "speedup_high")
+
+
+class Base(DeclarativeBase):
+    """Names every constraint, because a migration can only change what has a name."""
+
+    metadata = MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+        }
+    )
+
+
+class SourceRow(Base):
+    """One source text, under the hash that results name it by."""
+
+    __tablename__ = "sources"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        CheckConstraint(f"length(CAST(text AS BLOB)) <= {MAX_SOURCE_BYTES}", name="size").ddl_if(dialect="sqlite"),
+        CheckConstraint(f"octet_length(text) <= 4 * {MAX_SOURCE_BYTES}", name="size").ddl_if(dialect="postgresql"),
+        CheckConstraint("exact IN (0, 1)", name="exact"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    exact: Mapped[int]
+    """1 where the text hashes to sha256; 0 where it was cut at MAX_SOURCE_BYTES or is not UTF-8."""
+    text: Mapped[str] = mapped_column(AnyText)
+
+
+class ProblemRow(Base):
+    """One version of one problem."""
+
+    __tablename__ = "problems"
+    __table_args__ = (CheckConstraint("length(sha256) = 64", name="sha256"),)
+
+    name: Mapped[str] = mapped_column(AnyText, primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    source: Mapped[str | None] = mapped_column(AnyText)
+    """None where the evaluation came without the problem's text."""
+
+
+class CaseRow(Base):
+    """One set of shapes of one version of a problem."""
+
+    __tablename__ = "cases"
+    __table_args__ = (ForeignKeyConstraint(["problem", "problem_sha256"], ["problems.name", "problems.sha256"]),)
+
+    problem: Mapped[str] = mapped_column(AnyText, primary_key=True)
+    problem_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(AnyText, primary_key=True)
+
+
+class BoardRow(Base):
+    """What evaluations are compared on: a version of a problem, a case, a device model, a precision and a way of timing, as far as they are
+    known."""
+
+    __tablename__ = "boards"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        ForeignKeyConstraint(["problem", "problem_sha256"], ["problems.name", "problems.sha256"]),
+        ForeignKeyConstraint(["problem", "problem_sha256", "case"], ["cases.problem", "cases.problem_sha256", "cases.name"]),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        CheckConstraint("problem_sha256 IS NULL OR problem IS NOT NULL", name="problem_named"),
+        Index("ix_boards_problem", "problem", postgresql_using="hash"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of all that follows, which makes it unique."""
+    problem: Mapped[str | None] = mapped_column(AnyText)
+    problem_sha256: Mapped[str | None] = mapped_column(String(64))
+    case: Mapped[str | None] = mapped_column(AnyText)
+    device_name: Mapped[str] = mapped_column(AnyText)
+    """Of the environment; empty where there is none."""
+    precision: Mapped[str | None] = mapped_column(AnyText)
+    protocol: Mapped[str | None] = mapped_column(AnyText)
+    """None for the device's default."""
+
+
+class EnvironmentRow(Base):
+    """One machine with its software."""
+
+    __tablename__ = "environments"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    device_name: Mapped[str] = mapped_column(AnyText)
+    json: Mapped[str] = mapped_column(AnyText)
+    """The `evaluator.results.result.Environment`, keys sorted; sha256 is this text's."""
+
+
+class AuthorRow(Base):
+    """Who hands in; one row stands for all that came without an author."""
+
+    __tablename__ = "authors"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of the name, which makes it unique."""
+    name: Mapped[str | None] = mapped_column(AnyText)
+
+
+class SubmissionRow(Base):
+    """What was handed in: where from, by whom, and which sample of the author's it is."""
+
+    __tablename__ = "submissions"
+    __table_args__ = (
+        UniqueConstraint("id", "author_id"),
+        CheckConstraint("block IS NULL OR block >= 1", name="block"),
+        Index("ix_submissions_name", "name", postgresql_using="hash"),
+        Index("ix_submissions_author", "author_id"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(AnyText)
+    block: Mapped[int | None]
+    author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"))
+    sample_id: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class RunRow(Base):
+    """One command that stored evaluations."""
+
+    __tablename__ = "runs"
+    __table_args__ = (CheckConstraint("finished_at IS NULL OR finished_at >= started_at", name="order"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    command: Mapped[str] = mapped_column(AnyText)
+    """The words of the command as a JSON array."""
+    evaluator_version: Mapped[str] = mapped_column(Text)
+    started_at: Mapped[datetime] = mapped_column(UtcText)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcText)
+    """None while it runs, and for ever where it was killed."""
+    expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
+    """How many evaluations it is to come to, as far as it knows yet; None where it can't tell."""
+
+
+class CategoryRow(Base):
+    """The categories that this database knows; `evaluator.results.category.CATEGORIES` is where they come from."""
+
+    __tablename__ = "categories"
+    __table_args__ = (
+        UniqueConstraint("name", "status"),
+        CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+    )
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    status: Mapped[str] = mapped_column(String(32))
+
+
+class EvaluationRow(Base):
+    """One evaluation. The order of ids is the order in which evaluations were stored; an id is never used twice."""
+
+    __tablename__ = "evaluations"
+    __table_args__ = (
+        ForeignKeyConstraint(["category", "status"], ["categories.name", "categories.status"]),
+        ForeignKeyConstraint(["submission_id", "author_id"], ["submissions.id", "submissions.author_id"]),
+        CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+        CheckConstraint(" AND ".join(f"(runtime_ms IS NULL) = ({name} IS NULL)" for name in _TIMES), name="times_together"),
+        CheckConstraint("runtime_ms IS NULL OR status = 'correct'", name="times_only_when_correct"),
+        CheckConstraint("runtime_ms IS NOT NULL OR category <> 'ok'", name="ok_has_times"),
+        CheckConstraint(
+            f"runtime_ms IS NULL OR (runtime_ms > 0 AND runtime_ms < {MAX_FIGURE} AND baseline_ms > 0 AND baseline_ms < {MAX_FIGURE}"
+            f" AND speedup > 0 AND speedup < {MAX_FIGURE})",
+            name="times_finite",
+        ),
+        CheckConstraint(
+            f"speedup IS NULL OR (speedup_low > 0 AND speedup_low <= speedup AND speedup <= speedup_high AND speedup_high < {MAX_FIGURE})",
+            name="interval",
+        ),
+        CheckConstraint("duration_s >= 0", name="duration"),
+        CheckConstraint("length(digest) = 16", name="digest"),
+        CheckConstraint("is_current IN (0, 1)", name="is_current").ddl_if(dialect="sqlite"),
+        CheckConstraint("is_ranked IN (0, 1)", name="is_ranked").ddl_if(dialect="sqlite"),
+        CheckConstraint("NOT is_ranked OR (is_current AND category = 'ok')", name="ranked"),
+        Index("ix_evaluations_submission", "submission_id", "id"),
+        Index("ix_evaluations_board", "board_id", "id"),
+        Index(
+            "ix_evaluations_ranked",
+            "board_id",
+            "author_id",
+            "speedup",
+            sqlite_where=text("is_ranked = 1"),
+            postgresql_where=text("is_ranked"),
+        ),
+        Index("ix_evaluations_source", "source_id", "board_id", "author_id"),
+        Index("ix_evaluations_environment", "environment_id"),
+        Index("ix_evaluations_run", "run_id"),
+        Index("ix_evaluations_digest", "digest"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    submission_id: Mapped[int]
+    author_id: Mapped[int]
+    """The submission's, so that an index can have it."""
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"))
+    source_id: Mapped[int] = mapped_column(ForeignKey("sources.id"))
+    environment_id: Mapped[int | None] = mapped_column(ForeignKey("environments.id"))
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
+    is_current: Mapped[bool] = mapped_column(Boolean)
+    """Whether it speaks for its submission today (`db.storage.current`)."""
+    is_ranked: Mapped[bool] = mapped_column(Boolean)
+    """Whether it is `ok`, current, and the latest of its author's with this source on its board."""
+    status: Mapped[str] = mapped_column(String(32))
+    category: Mapped[str] = mapped_column(String(64))
+    runtime_ms: Mapped[float | None] = mapped_column(Double)
+    baseline_ms: Mapped[float | None] = mapped_column(Double)
+    speedup: Mapped[float | None] = mapped_column(Double)
+    speedup_low: Mapped[float | None] = mapped_column(Double)
+    """Lower end of the interval that holds the speedup with 95 % confidence (`db.storage.interval`)."""
+    speedup_high: Mapped[float | None] = mapped_column(Double)
+    device: Mapped[str | None] = mapped_column(AnyText)
+    started_at: Mapped[datetime] = mapped_column(UtcText)
+    duration_s: Mapped[float] = mapped_column(Double)
+    evaluator_version: Mapped[str] = mapped_column(Text)
+    sandbox: Mapped[str | None] = mapped_column(Text)
+    message: Mapped[str] = mapped_column(AnyText)
+    hint: Mapped[str] = mapped_column(AnyText)
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    """First half of the SHA-256 of the whole result: two evaluations with the same one are the same."""
+    evidence: Mapped[bytes] = mapped_column(LargeBinary)
+    """What of the `evaluator.results.evidence.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
+
+
+class StandingRow(Base):
+    """The best ranked evaluation of an author on a board."""
+
+    __tablename__ = "standings"
+    __table_args__ = (Index("ix_standings_author", "author_id"), Index("ix_standings_evaluation", "evaluation_id"))
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"), primary_key=True)
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id"))
+    speedup: Mapped[float] = mapped_column(Double)
+    speedup_low: Mapped[float] = mapped_column(Double)
+    speedup_high: Mapped[float] = mapped_column(Double)
+
+
+class TotalRow(Base):
+    """How many current evaluations on a board ended in a category: `tallies` without the author, so that it stays small."""
+
+    __tablename__ = "totals"
+    __table_args__ = (CheckConstraint("count >= 0", name="count"),)
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
+    count: Mapped[int]
+
+
+class TallyRow(Base):
+    """How many of an author's current evaluations on a board ended in a category."""
+
+    __tablename__ = "tallies"
+    __table_args__ = (
+        CheckConstraint("count >= 0", name="count"),
+        Index("ix_tallies_author", "author_id", "category", "board_id", "count"),
+    )
+
+    board_id: Mapped[int] = mapped_column(ForeignKey("boards.id"), primary_key=True)
+    author_id: Mapped[int] = mapped_column(ForeignKey("authors.id"), primary_key=True)
+    category: Mapped[str] = mapped_column(ForeignKey("categories.name"), primary_key=True)
+    count: Mapped[int]
+
+
+class ForeignRow(Base):
+    """What another harness said of a submission (`db.foreign`)."""
+
+    __tablename__ = "foreign_verdicts"
+    __table_args__ = (
+        UniqueConstraint("digest"),
+        CheckConstraint("compiled IN (0, 1)", name="compiled"),
+        CheckConstraint("correct IN (0, 1) AND correct <= compiled", name="correct"),
+        CheckConstraint(f"runtime_ms IS NULL OR (runtime_ms > 0 AND runtime_ms < {MAX_FIGURE})", name="runtime"),
+        Index("ix_foreign_verdicts_submission", "submission", postgresql_using="hash"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    harness: Mapped[str] = mapped_column(String(32))
+    submission: Mapped[str] = mapped_column(AnyText)
+    """The name that it has as a submission here."""
+    author: Mapped[str | None] = mapped_column(AnyText)
+    level: Mapped[int]
+    problem_number: Mapped[int]
+    sample_id: Mapped[int] = mapped_column(BigInteger)
+    compiled: Mapped[int]
+    correct: Mapped[int]
+    runtime_ms: Mapped[float | None] = mapped_column(Double)
+    source_sha256: Mapped[str | None] = mapped_column(String(64))
+    """Of the file as it was when this was imported; None where it was not there."""
+    details: Mapped[str] = mapped_column(AnyText)
+    """What else it said, as JSON."""
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    """First half of the SHA-256 of all above."""
+    imported_at: Mapped[datetime] = mapped_column(UtcText)
+
+
+class CalibrationRow(Base):
+    """What one device was measured to reach under one driver and one PyTorch (`evaluator.results.calibration`)."""
+
+    __tablename__ = "calibrations"
+    __table_args__ = (
+        CheckConstraint("repetitions >= 1", name="repetitions"),
+        Index("ix_calibrations_device", "device_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    device_id: Mapped[str] = mapped_column(String(64))
+    """A GPU's UUID, or `cpu`."""
+    device_name: Mapped[str] = mapped_column(AnyText)
+    driver: Mapped[str | None] = mapped_column(AnyText)
+    torch: Mapped[str] = mapped_column(Text)
+    measured_at: Mapped[datetime] = mapped_column(UtcText)
+    repetitions: Mapped[int]
+
+
+class CeilingRow(Base):
+    """One ceiling of a calibration: bytes in a second (`copy`), or operations in one format of numbers."""
+
+    __tablename__ = "ceilings"
+    __table_args__ = (
+        CheckConstraint(f"per_s > 0 AND per_s < {MAX_FIGURE}", name="rate"),
+        CheckConstraint("uncertainty >= 0 AND uncertainty < 1", name="uncertainty"),
+    )
+
+    calibration_id: Mapped[int] = mapped_column(ForeignKey("calibrations.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(32), primary_key=True)
+    per_s: Mapped[float] = mapped_column(Double)
+    uncertainty: Mapped[float] = mapped_column(Double)
+    """How far the worst repetition fell behind the best, as a share."""

@@ -1,0 +1,106 @@
+"""The tables of the service: who may call it, what was accepted, and how much of whose quota is used."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, Text, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from db.schema.column_types import AnyText, UtcText
+from db.schema.models import Base
+
+_OPEN = "state IN ('queued', 'claimed')"
+
+
+class RequestRow(Base):
+    """One accepted submission. The order of ids is the order in which requests are judged."""
+
+    __tablename__ = "requests"
+    __table_args__ = (
+        UniqueConstraint("public_id"),
+        UniqueConstraint("author", "idempotency_key"),
+        UniqueConstraint("evaluation_id"),
+        CheckConstraint("state IN ('queued', 'claimed', 'done', 'cancelled')", name="state"),
+        CheckConstraint("(state = 'claimed') = (owner IS NOT NULL)", name="owned"),
+        CheckConstraint("(state = 'done') = (evaluation_id IS NOT NULL)", name="one_result"),
+        CheckConstraint(f"({_OPEN}) = (body IS NOT NULL)", name="body"),
+        CheckConstraint(f"({_OPEN}) = (due_at IS NOT NULL)", name="due"),
+        CheckConstraint(f"({_OPEN}) = (finished_at IS NULL)", name="finished"),
+        CheckConstraint("attempts >= 0", name="attempts"),
+        Index("ix_requests_open", "state", "id", sqlite_where=text(_OPEN), postgresql_where=text(_OPEN)),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    public_id: Mapped[str] = mapped_column(String(32))
+    """What it is called outside: 128 random bits, in hexadecimal."""
+    author: Mapped[str] = mapped_column(AnyText)
+    idempotency_key: Mapped[str | None] = mapped_column(String(200))
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of what was asked for: the same key is the same request, or a mistake."""
+    problem: Mapped[str] = mapped_column(AnyText)
+    reference_sha256: Mapped[str | None] = mapped_column(ForeignKey("inline_references.sha256"))
+    """Where the problem came with the submission."""
+    sample_id: Mapped[int | None] = mapped_column(BigInteger)
+    state: Mapped[str] = mapped_column(String(16))
+    body: Mapped[str | None] = mapped_column(Text)
+    """What is to be judged, as JSON in ASCII, until it is."""
+    due_at: Mapped[datetime | None] = mapped_column(UtcText)
+    """When it may be claimed: at once, after a pause, or when the claim that holds it has run out."""
+    owner: Mapped[str | None] = mapped_column(String(80))
+    """The service process that has it."""
+    stage: Mapped[str | None] = mapped_column(String(32))
+    attempts: Mapped[int]
+    """How often it has been claimed and not given back."""
+    accepted_at: Mapped[datetime] = mapped_column(UtcText)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcText)
+    evaluation_id: Mapped[int | None] = mapped_column(ForeignKey("evaluations.id"))
+
+
+class ReferenceRow(Base):
+    """A problem that came with a submission."""
+
+    __tablename__ = "inline_references"
+    __table_args__ = (CheckConstraint("length(sha256) = 64", name="sha256"),)
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    source: Mapped[str] = mapped_column(AnyText)
+
+
+class TokenRow(Base):
+    """Who may call the service."""
+
+    __tablename__ = "tokens"
+    __table_args__ = (
+        UniqueConstraint("public_id"),
+        CheckConstraint("length(secret_sha256) = 64", name="secret"),
+        CheckConstraint("per_day >= 0", name="quota"),
+        CheckConstraint("per_minute >= 1", name="rate"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    public_id: Mapped[str] = mapped_column(String(16))
+    """The first half of the token, by which it is found; no secret."""
+    secret_sha256: Mapped[str] = mapped_column(String(64))
+    """Of the second half: 256 random bits, which need no slow hash."""
+    author: Mapped[str] = mapped_column(AnyText)
+    scopes: Mapped[str] = mapped_column(String(80))
+    """Words with commas between them."""
+    per_day: Mapped[int | None] = mapped_column(BigInteger)
+    """Submissions that its author may hand in on one day (UTC); None for any number."""
+    per_minute: Mapped[int | None]
+    """Calls; None for any number."""
+    created_at: Mapped[datetime] = mapped_column(UtcText)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcText)
+
+
+class UsageRow(Base):
+    """Submissions that an author has handed in on one day."""
+
+    __tablename__ = "usage"
+    __table_args__ = (CheckConstraint("count >= 0", name="count"),)
+
+    author: Mapped[str] = mapped_column(AnyText, primary_key=True)
+    day: Mapped[str] = mapped_column(String(10), primary_key=True)
+    """In UTC, as in 2026-01-31."""
+    count: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,98 @@
+"""One evaluation on its way in, and the form that it travels in: a JSON object on one line."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from db.error import StoreError
+from db.storage.rows import storable_result
+from evaluator.results.result import Result
+
+
+@dataclass(frozen=True)
+class Command:
+    """The run that an evaluation came from."""
+
+    words: tuple[str, ...]
+    evaluator_version: str
+    started_at: datetime
+    finished_at: datetime | None = None
+    expected: int | None = None
+    """How many evaluations it is to come to, as far as is known."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An evaluation that is to be stored."""
+
+    result: Result
+    source: str
+    problem_source: str | None = None
+    command: Command | None = None
+    """Where it is not the store's own run."""
+
+    @classmethod
+    def of(cls, result: Result, source: str, first_line: int, problem_source: str | None) -> Self:
+        """What is to be stored of a result of `source`, which begins on that line of what was handed in."""
+        if first_line != 1:
+            evidence = result.evidence.model_copy(update={"first_line": first_line})
+            result = result.model_copy(update={"evidence": evidence})
+        return cls(storable_result(result), source, problem_source)
+
+    def to_line(self) -> str:
+        """The fields of the result, and `source`, `problem_source` and `run`; without a newline."""
+        record = json.loads(self.result.model_dump_json())
+        record |= {"source": self.source, "problem_source": self.problem_source, "run": _run(self.command)}
+        return json.dumps(record, allow_nan=False)
+
+    @classmethod
+    def from_line(cls, line: str, where: str) -> Self:
+        """What `to_line` made, with or without an `id`. Raises StoreError, which names `where`, for anything else."""
+        try:
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise TypeError("not a JSON object")
+            record.pop("id", None)
+            source, problem_source = record.pop("source"), record.pop("problem_source", None)
+            command = _command(record.pop("run", None))
+            if not isinstance(source, str) or not isinstance(problem_source, str | None):
+                raise TypeError("source and problem_source are texts")
+            return cls(Result.model_validate(record), source, problem_source, command)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "record"
+            raise StoreError(f"{where} is no evaluation that this version can read: {place}: {first['msg']}") from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise StoreError(f"{where} is no exported evaluation: {cause}") from error
+
+
+def _run(command: Command | None) -> dict[str, Any] | None:
+    if command is None:
+        return None
+    return {
+        "command": list(command.words),
+        "evaluator_version": command.evaluator_version,
+        "started_at": command.started_at.isoformat(),
+        "finished_at": command.finished_at and command.finished_at.isoformat(),
+        "expected": command.expected,
+    }
+
+
+def _command(run: Mapping[str, Any] | None) -> Command | None:
+    if run is None:
+        return None
+    finished_at, expected = run["finished_at"], run.get("expected")
+    if expected is not None and (not isinstance(expected, int) or not 0 <= expected < 1 << 63):
+        raise ValueError("what a run expects is a count")
+    return Command(
+        words=tuple(str(word) for word in run["command"]),
+        evaluator_version=str(run["evaluator_version"]),
+        started_at=datetime.fromisoformat(run["started_at"]),
+        finished_at=None if finished_at is None else datetime.fromisoformat(finished_at),
+        expected=expected,
+    )

@@ -1,0 +1,202 @@
+"""How evaluations are written: everything of a batch in one transaction, and as little as possible of the work within it."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from db.schema.models import BoardRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
+from db.storage import evidence_rows, rows
+from db.storage.dimensions import Dimensions, describe
+from db.storage.evidence_rows import Parts
+from db.storage.record import Command, Entry
+from db.storage.standing import TallyKey, count, demote, refresh, stand
+from evaluator.results.category import Category, Status
+from evaluator.results.result import Result
+
+BATCH = 200
+"""Most evaluations that are written together; well below the number of variables that SQLite takes in a statement."""
+
+_EVALUATIONS: Any = EvaluationRow.__table__
+_SOURCES: Any = SourceRow.__table__
+_SUBMISSIONS: Any = SubmissionRow.__table__
+_INSERT = insert(_EVALUATIONS).returning(_EVALUATIONS.c.id, sort_by_parameter_order=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An evaluation with all of its rows that don't depend on what is stored: made before the database is locked."""
+
+    item: Entry
+    evaluation: dict[str, Any]
+    evidence: evidence_rows.Rows
+    source: dict[str, Any]
+    environment: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, item: Entry, environments: dict[str, dict[str, Any]]) -> Self:
+        """`environments` is kept between calls."""
+        evidence, rest = evidence_rows.split(item.result)
+        source = rows.source_values(item.result.source_sha256, item.source)
+        return cls(item, rows.evaluation_values(item.result, rest), evidence, source, describe(item.result.environment, environments))
+
+    @property
+    def result(self) -> Result:
+        return self.item.result
+
+
+def write(connection: Connection, items: Sequence[Prepared], run_id: int | None, dimensions: Dimensions) -> list[int]:
+    """Stores evaluations in the order given and returns their ids. A later one may take the place of an earlier one of the same call."""
+    return [number for batch in _batches(items) for number in _write_batch(connection, batch, run_id, dimensions)]
+
+
+def _batches(items: Sequence[Prepared]) -> Iterator[list[Prepared]]:
+    """Runs of evaluations in which each is of another submission, so that none bears on another."""
+    batch: list[Prepared] = []
+    names: set[str] = set()
+    for item in items:
+        if item.result.submission in names or len(batch) == BATCH:
+            yield batch
+            batch, names = [], set()
+        batch.append(item)
+        names.add(item.result.submission)
+    if batch:
+        yield batch
+
+
+def _write_batch(connection: Connection, items: Sequence[Prepared], run_id: int | None, dimensions: Dimensions) -> list[int]:
+    results = [item.result for item in items]
+    sources, known_sources = _save_sources(connection, items)
+    authors = dimensions.authors(connection, [result.author for result in results])
+    boards = dimensions.boards(connection, results, [item.item.problem_source for item in items])
+    environments = dimensions.environments(connection, [item.environment for item in items])
+    submissions, earlier = _save_submissions(connection, results, authors)
+    tallies: dict[TallyKey, int] = defaultdict(int)
+    judged_before = _remove_replaced(connection, results, sources, earlier, tallies)
+    values = [
+        {
+            **item.evaluation,
+            "submission_id": submission,
+            "author_id": author,
+            "board_id": board,
+            "source_id": sources[item.result.source_sha256],
+            "environment_id": environment,
+            "run_id": run_id if item.item.command is None else save_run(connection, item.item.command),
+            "is_current": item.result.submission not in judged_before,
+            "is_ranked": False,
+        }
+        for item, author, board, environment, submission in zip(items, authors, boards, environments, submissions, strict=True)
+    ]
+    # What is of a submission that nothing is known of is current, and the latest of its copies; the rest is derived.
+    best = {_group(value): value for value in values if value["is_current"] and value["category"] == Category.OK.value}
+    for value in best.values():
+        value["is_ranked"] = True
+    demote(connection, [group for group in best if group[0] in known_sources])
+    numbers = list(connection.execute(_INSERT, values).scalars())
+    evidence = Parts()
+    for number, item in zip(numbers, items, strict=True):
+        evidence.add(item.evidence, number)
+    evidence.write(connection)
+    for value in values:
+        if value["is_current"]:
+            tallies[value["board_id"], value["author_id"], value["category"]] += 1
+    stands = {(board, author) for _, board, author in best}
+    if judged_before:
+        stands |= refresh(connection, judged_before, tallies)
+    count(connection, tallies)
+    stand(connection, stands)
+    return numbers
+
+
+def save_run(connection: Connection, command: Command) -> int:
+    """The id of a run, stored if it is not there yet."""
+    values = {
+        "command": json.dumps(command.words, ensure_ascii=False),
+        "evaluator_version": command.evaluator_version,
+        "started_at": command.started_at,
+    }
+    found = connection.execute(select(RunRow.id).filter_by(**values)).scalars().first()
+    if found is not None:
+        return found
+    return connection.execute(
+        insert(RunRow).values(**values, finished_at=command.finished_at, expected=command.expected).returning(RunRow.id)
+    ).scalar_one()
+
+
+def _group(value: dict[str, Any]) -> tuple[int, int, int]:
+    return value["source_id"], value["board_id"], value["author_id"]
+
+
+def _save_sources(connection: Connection, items: Sequence[Prepared]) -> tuple[dict[str, int], set[int]]:
+    """Ids by hash, and those that were there before."""
+    texts: dict[str, dict[str, Any]] = {}
+    for item in items:
+        if item.source["exact"] or item.source["sha256"] not in texts:
+            texts[item.source["sha256"]] = item.source
+    query = select(_SOURCES.c.sha256, _SOURCES.c.id, _SOURCES.c.exact).where(_SOURCES.c.sha256.in_(texts))
+    found = {sha256: (number, exact) for sha256, number, exact in connection.execute(query)}
+    for sha256, (number, exact) in found.items():
+        if texts[sha256]["exact"] > exact:
+            connection.execute(update(_SOURCES).where(_SOURCES.c.id == number).values(texts[sha256]))
+    missing = [values for sha256, values in texts.items() if sha256 not in found]
+    ids = {sha256: number for sha256, (number, _) in found.items()}
+    known = set(ids.values())
+    if missing:
+        insertion = insert(_SOURCES).returning(_SOURCES.c.id, sort_by_parameter_order=True)
+        ids |= dict(zip((values["sha256"] for values in missing), connection.execute(insertion, missing).scalars(), strict=True))
+    return ids, known
+
+
+def _save_submissions(connection: Connection, results: Sequence[Result], authors: Sequence[int]) -> tuple[list[int], list[Any]]:
+    """Ids of the submissions, and the evaluations that they have already."""
+    row, old, board = _SUBMISSIONS.c, _EVALUATIONS.c, BoardRow.__table__.c
+    query = (
+        select(row.id, row.name, row.block, row.author_id, row.sample_id)
+        .add_columns(old.id.label("evaluation_id"), old.status, old.is_current, old.board_id, old.category, old.source_id)
+        .add_columns(board.problem, board.case, board.device_name, board.precision, board.protocol)
+        .join_from(_SUBMISSIONS, _EVALUATIONS, old.submission_id == row.id, isouter=True)
+        .outerjoin(BoardRow.__table__, board.id == old.board_id)
+        .where(row.name.in_({result.submission for result in results}))
+    )
+    found = connection.execute(query).all()
+    known = {(item.name, item.block, item.author_id, item.sample_id): item.id for item in found}
+    wanted = [(result.submission, result.block, author, result.sample_id) for result, author in zip(results, authors, strict=True)]
+    missing = [key for key in dict.fromkeys(wanted) if key not in known]
+    if missing:
+        insertion = insert(_SUBMISSIONS).returning(row.id, sort_by_parameter_order=True)
+        values = [dict(zip(("name", "block", "author_id", "sample_id"), key, strict=True)) for key in missing]
+        known |= dict(zip(missing, connection.execute(insertion, values).scalars(), strict=True))
+    return [known[key] for key in wanted], [item for item in found if item.evaluation_id is not None]
+
+
+def _remove_replaced(
+    connection: Connection, results: Sequence[Result], sources: dict[str, int], earlier: Sequence[Any], tallies: dict[TallyKey, int]
+) -> set[str]:
+    """Deletes the `not_evaluated` rows whose place the results take; what such a row leaves open matches anything.
+
+    Returns the names of submissions that have other evaluations.
+    """
+    by_name = {result.submission: result for result in results}
+
+    def is_replaced(old: Any) -> bool:
+        new = by_name[old.name]
+        return (
+            old.status == Status.NOT_EVALUATED.value
+            and old.block == new.block
+            and old.source_id == sources[new.source_sha256]
+            and old.problem in (None, new.problem)
+            and old.case in (None, new.case)
+            and old.precision in (None, new.precision)
+            and old.device_name in ("", rows.device_name(new))
+            and (old.device_name == "" or old.protocol == new.protocol)
+        )
+
+    replaced = [old for old in earlier if is_replaced(old)]
+    if replaced:
+        connection.execute(delete(_EVALUATIONS).where(_EVALUATIONS.c.id.in_([old.evaluation_id for old in replaced])))
+    for old in replaced:
+        tallies[old.board_id, old.author_id, old.category] -= int(old.is_current)
+    return {old.name for old in earlier if not is_replaced(old)}

@@ -1,0 +1,78 @@
+"""The page: everything is there, and nothing of it can do anything."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+from db.output.page import page
+from db.store import Store
+from evaluator.results.category import Category
+from tests.db.samples import environment, result
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"' onload='z' &amp; \u202e {{7*7}}"
+
+
+class Seen(HTMLParser):
+    """Tags, attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_has_boards_authors_and_failures(store: Store) -> None:
+    store.save(result(submission="quick.py", speedup=3.25), "class ModelNew: ...\n")
+    store.save(result(Category.TIMEOUT, submission="late.py", author="bob"), "class ModelNew: ...\n")
+    seen = Seen(page(store))
+    for text in (
+        "softmax · full · NVIDIA H200",
+        "quick.py",
+        "3.250",
+        "ada",
+        "bob",
+        "timeout",
+        "50.0%",
+        "fast_1.5",
+        "pass@1",
+        "2 evaluations",
+        "timeout 1",
+    ):
+        assert text in seen.text, text
+
+
+def test_an_empty_database_has_a_page(store: Store) -> None:
+    assert "Nothing is ranked yet." in page(store)
+
+
+def test_names_of_strangers_are_text(store: Store) -> None:
+    hostile = result(submission=HOSTILE, author=HOSTILE, problem=HOSTILE, case=HOSTILE, precision=HOSTILE, environment=environment(HOSTILE))
+    store.save(hostile, HOSTILE)
+    text = page(store)
+    seen = Seen(text)
+    assert seen.tags <= {
+        *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "nav", "section", "a", "p", "h1", "h2", "div"),
+        *("table", "thead", "tbody", "tr", "th", "td"),
+    }
+    assert seen.attributes <= {
+        *("lang", "charset", "http-equiv", "content", "name", "href", "id", "aria-label", "role", "tabindex", "class", "scope"),
+    }
+    assert "<script>alert(1)</script>" in seen.text and "\u202e" not in text
+
+
+def test_the_page_forbids_all_but_its_own_style(store: Store) -> None:
+    text = page(store)
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'" in text
+    assert not re.search(r"https?:|src=|url\(", text)

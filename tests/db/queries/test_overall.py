@@ -1,0 +1,232 @@
+"""Authors over all problems, two authors against each other, and a submission's past: examples worked out by hand."""
+
+import itertools
+import math
+import random
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from db.error import StoreError
+from db.queries.compare import compare
+from db.queries.history import history
+from db.queries.leaderboard import CategoryCount
+from db.queries.overall import OverallRow, overall
+from db.queries.statistics import FAILURE_SPEEDUP
+from db.store import Store
+from evaluator.results.category import Category, Status
+from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
+from tests.db.samples import environment, result, sha256
+
+
+def save(store: Store, author: str | None, problem: str, name: str, category: Category = Category.OK, **changes: Any) -> int:
+    source = f"{author} {problem} {name}"
+    saved = result(category, source, submission=f"{author}/{problem}/{name}", author=author, problem=problem, **changes)
+    return store.save(saved, source)
+
+
+def example(store: Store) -> None:
+    """Three problems. Ada solves two and fails one; Bob solves two, with two samples each; Cy only has text without code."""
+    save(store, "ada", "p1", "1", speedup=2.0)
+    save(store, "ada", "p2", "1", speedup=0.75)
+    save(store, "ada", "p3", "1", Category.WRONG_VALUES)
+    save(store, "bob", "p1", "1", speedup=4.0)
+    save(store, "bob", "p1", "2", Category.CONST_POINTER)
+    save(store, "bob", "p2", "1", Category.NO_CODE_BLOCK)
+    save(store, "bob", "p2", "2", speedup=0.5)
+    save(store, "bob", "p2", "3", Category.INFRASTRUCTURE_ERROR)
+    save(store, "cy", "p1", "1", Category.NO_CODE_BLOCK)
+
+
+def rows(store: Store, **filters: str) -> dict[str | None, OverallRow]:
+    (board,) = overall(store, **filters)
+    return {row.author: row for row in board.rows}
+
+
+def test_a_worked_example(store: Store) -> None:
+    example(store)
+    (board,) = overall(store)
+    assert (board.case, board.device_name, board.tasks) == ("full", "NVIDIA H200", 3)
+    found = rows(store)
+    ada, bob, cy = found["ada"], found["bob"], found["cy"]
+
+    assert (ada.attempted, ada.samples, ada.solved) == (3, 3, 2)
+    assert ada.fast == pytest.approx({0.0: 2 / 3, 0.5: 2 / 3, 0.8: 1 / 3, 1.0: 1 / 3, 1.5: 1 / 3, 2.0: 0})
+    assert ada.geometric_mean == pytest.approx((2.0 * 0.75 * FAILURE_SPEEDUP) ** (1 / 3))
+    assert ada.pass_at == pytest.approx({1: 2 / 3})
+    assert ada.medals == (1, 1, 0)
+
+    # One of two samples is right for p1 and for p2; p3 was not tried. What was not evaluated is no sample.
+    assert (bob.attempted, bob.samples, bob.solved) == (2, 4, 2)
+    assert bob.fast == pytest.approx({0.0: 2 / 3, 0.5: 1 / 3, 0.8: 1 / 3, 1.0: 1 / 3, 1.5: 1 / 3, 2.0: 1 / 3})
+    assert bob.geometric_mean == pytest.approx((4.0 * 0.5 * FAILURE_SPEEDUP) ** (1 / 3))
+    assert bob.pass_at == pytest.approx({1: 0.5})
+    assert bob.medals == (1, 1, 0)
+    assert bob.failures.counts == (
+        CategoryCount(Status.BUILD_FAILED, Category.CONST_POINTER, 1),
+        CategoryCount(Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR, 1),
+        CategoryCount(Status.REJECTED, Category.NO_CODE_BLOCK, 1),
+    )
+
+    assert (cy.attempted, cy.samples, cy.solved, cy.medals) == (1, 1, 0, (0, 0, 0))
+    assert cy.geometric_mean == pytest.approx(FAILURE_SPEEDUP)
+    assert [(row.rank, row.author) for row in board.rows] == [(1, "bob"), (2, "ada"), (3, "cy")]
+
+
+def spread(speedup: float, share: float) -> Evidence:
+    """Samples of which the interval of the speedup is that share to each side of it."""
+    candidate = TimingSide(median_ms=2.0, lower_quartile_ms=2.0, upper_quartile_ms=2.0, samples_ms=(2.0,) * 6)
+    times = tuple(2.0 * speedup * factor for factor in (1 - share, 1.0, 1.0, 1.0, 1.0, 1 + share))
+    baseline = TimingSide(median_ms=2.0 * speedup, lower_quartile_ms=1.0, upper_quartile_ms=1.0, samples_ms=times)
+    return Evidence(timing=TimingEvidence(clock="judge_wall", calls=6, candidate=candidate, baseline=baseline))
+
+
+def test_medals(store: Store) -> None:
+    # Of p1: 4.0 ± 10 % and 3.5 ± 10 % can't be told apart, 2.0 is third, 1.0 and 0.5 come after. Of p2: four places apart.
+    for author, first, second in (("ada", 4.0, 1.0), ("bob", 3.5, 8.0), ("cy", 2.0, 4.0), ("dan", 1.0, 2.0), ("eve", 0.5, None)):
+        save(store, author, "p1", "1", speedup=first, evidence=spread(first, 0.1 if first > 3 else 0.01))
+        if second is not None:
+            save(store, author, "p2", "1", speedup=second, evidence=spread(second, 0.01))
+    # A second submission of the same author, close to the best, earns no second medal.
+    save(store, "bob", "p2", "2", speedup=7.9, evidence=spread(7.9, 0.01))
+    medals = {author: row.medals for author, row in rows(store).items()}
+    assert medals == {"ada": (1, 0, 0), "bob": (2, 0, 0), "cy": (0, 1, 1), "dan": (0, 0, 1), "eve": (0, 0, 0)}
+
+
+def test_all_figures_agree_with_their_definitions(store: Store) -> None:
+    """Random results of 4 authors for 7 problems, several samples each, against the definitions carried out sample by sample."""
+    draw = random.Random(11)
+    samples: dict[tuple[str, str], list[float | None]] = {}
+    for author, problem in itertools.product(("ada", "bob", "cy", "dan"), (f"p{number}" for number in range(7))):
+        outcomes = [draw.lognormvariate(0.2, 0.8) if draw.random() < 0.5 else None for _ in range(draw.choice((0, 5, 6, 11)))]
+        if outcomes:
+            samples[author, problem] = outcomes
+        for number, speedup in enumerate(outcomes):
+            category = Category.OK if speedup else draw.choice((Category.WRONG_VALUES, Category.TIMEOUT, Category.SYNTAX_ERROR))
+            save(store, author, problem, str(number), category, **({"speedup": speedup} if speedup else {}))
+    problems = sorted({problem for (_, problem), outcomes in samples.items() if any(outcomes)})
+    found = rows(store)
+    for author in {author for author, _ in samples}:
+        row = found[author]
+        best = [max((s for s in samples.get((author, problem), ()) if s), default=None) for problem in problems]
+        assert row.solved == sum(speedup is not None for speedup in best)
+        # KernelBench: 1/N * sum over all N problems of [correct and speedup > p].
+        assert row.fast == pytest.approx({p: sum(bool(s and s > p) for s in best) / len(problems) for p in (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)})
+        counted = [max(s or FAILURE_SPEEDUP, FAILURE_SPEEDUP) for s in best]
+        assert row.geometric_mean == pytest.approx(math.prod(counted) ** (1 / len(problems)))
+        tried = [[bool(s) for s in samples[author, problem]] for problem in problems if (author, problem) in samples]
+        assert (row.attempted, row.samples) == (len(tried), sum(map(len, tried)))
+        # pass@k: the share of all draws of k samples without replacement that hold a right one, mean over problems.
+        expected = {k: fmean(fmean(map(any, itertools.combinations(t, k))) for t in tried) for k in (1, 5, 10) if k <= min(map(len, tried))}
+        assert row.pass_at == pytest.approx(expected) and {1, 5} <= set(expected)
+    assert [row.geometric_mean for row in found.values()] == sorted((row.geometric_mean for row in found.values()), reverse=True)
+
+
+def test_pass_at_five_needs_five_samples_of_every_task(store: Store) -> None:
+    for number in range(5):
+        save(store, "ada", "p1", str(number), Category.OK if number < 2 else Category.TIMEOUT)
+    assert rows(store)["ada"].pass_at == pytest.approx({1: 0.4, 5: 1.0})
+    save(store, "ada", "p2", "1")
+    assert set(rows(store)["ada"].pass_at) == {1}
+
+
+def test_right_without_a_kernel_of_its_own_is_not_solved(store: Store) -> None:
+    save(store, "ada", "p1", "1", Category.NO_CUSTOM_KERNEL, speedup=3.0)
+    row = rows(store)["ada"]
+    assert (row.solved, row.fast[0.0], row.pass_at[1]) == (0, 0.0, 0.0)
+
+
+def test_only_the_newest_version_of_a_problem_is_a_task(store: Store) -> None:
+    save(store, "ada", "p1", "1", problem_sha256=sha256("old"), speedup=3.0)
+    save(store, "bob", "p1", "1", problem_sha256=sha256("new"), speedup=2.0)
+    (board,) = overall(store)
+    assert (board.tasks, [row.author for row in board.rows]) == (1, ["bob"])
+
+
+def test_cases_and_devices_have_boards_of_their_own(store: Store) -> None:
+    save(store, "ada", "p1", "1")
+    save(store, "ada", "p1", "2", case="small")
+    save(store, "ada", "p1", "3", environment=environment("NVIDIA A100"))
+    found = [(board.case, board.device_name) for board in overall(store)]
+    assert found == [("full", "NVIDIA A100"), ("full", "NVIDIA H200"), ("small", "NVIDIA H200")]
+    assert [board.case for board in overall(store, case="small")] == ["small"]
+    assert overall(store, device="none") == ()
+
+
+def test_precisions_are_tasks_of_their_own(store: Store) -> None:
+    save(store, "ada", "p1", "1", precision="float16", speedup=2.0)
+    save(store, "ada", "p1", "2", precision="float32", speedup=8.0)
+    (board,) = overall(store)
+    assert board.tasks == 2 and board.rows[0].geometric_mean == pytest.approx(4.0)
+
+
+def test_compare(store: Store) -> None:
+    example(store)
+    found = compare(store, "ada", "bob")
+    assert [(board.problem, board.first, board.second, board.outcome) for board in found.boards] == [
+        ("p1", 2.0, 4.0, "second"),
+        ("p2", 0.75, 0.5, "first"),
+    ]
+    assert (found.wins, found.losses, found.ties, found.p_value) == (1, 1, 0, 1.0)
+    assert found.ratio == pytest.approx(math.sqrt(0.5 * 1.5))
+    assert found.ratio_low == pytest.approx(0.5) and found.ratio_high == pytest.approx(1.5)
+
+
+def test_who_alone_has_solved_a_problem_wins_it(store: Store) -> None:
+    example(store)
+    found = compare(store, "ada", "cy")
+    assert [(board.problem, board.second, board.ratio, board.outcome) for board in found.boards] == [("p1", None, None, "first")]
+    assert (found.wins, found.losses, found.ratio, found.ratio_low) == (1, 0, None, None)
+
+
+def test_six_wins_of_six_are_significant(store: Store) -> None:
+    for number in range(6):
+        save(store, "ada", f"p{number}", "1", speedup=2.0)
+        save(store, "bob", f"p{number}", "1", speedup=1.0)
+    found = compare(store, "ada", "bob")
+    assert (found.wins, found.p_value) == (6, 2 / 64) and found.ratio == pytest.approx(2.0)
+
+
+def test_boards_that_can_not_be_told_apart_are_left_out_of_the_sign_test(store: Store) -> None:
+    # Seven won, one lost, three tied because the intervals overlap, one that none has solved, one that bob alone has tried.
+    for number in range(7):
+        save(store, "ada", f"won{number}", "1", speedup=2.0)
+        save(store, "bob", f"won{number}", "1", speedup=1.0)
+    save(store, "ada", "lost", "1", Category.TIMEOUT)
+    save(store, "bob", "lost", "1", speedup=1.0)
+    for number in range(3):
+        save(store, "ada", f"tied{number}", "1", speedup=2.0, evidence=spread(2.0, 0.1))
+        save(store, "bob", f"tied{number}", "1", speedup=1.9, evidence=spread(1.9, 0.1))
+    save(store, "ada", "neither", "1", Category.TIMEOUT)
+    save(store, "bob", "neither", "1", Category.TIMEOUT)
+    save(store, "bob", "alone", "1", speedup=9.0)
+    found = compare(store, "ada", "bob")
+    assert (found.wins, found.losses, found.ties, len(found.boards)) == (7, 1, 3, 12)
+    # 2 * (C(8, 0) + C(8, 1)) / 2**8
+    assert found.p_value == pytest.approx(18 / 256)
+    assert found.ratio == pytest.approx((2.0**7 * (2.0 / 1.9) ** 3) ** (1 / 10))
+    # How many of ten boards drawn anew are ties is binomial, with 0.3: 6 or more in 4.7 %, 7 or more in 1.1 %, none in 2.8 % of draws.
+    assert (found.ratio_low, found.ratio_high) == pytest.approx(((2.0**4 * (2.0 / 1.9) ** 6) ** (1 / 10), 2.0))
+    turned = compare(store, "bob", "ada")
+    assert (turned.wins, turned.losses, turned.p_value) == (1, 7, found.p_value)
+    assert found.ratio is not None and turned.ratio == pytest.approx(1 / found.ratio)
+
+
+def test_an_unknown_author_is_named(store: Store) -> None:
+    example(store)
+    with pytest.raises(StoreError, match="no author 'dan'"):
+        compare(store, "ada", "dan")
+
+
+def test_history(store: Store) -> None:
+    first = store.save(result(source="one", submission="a.py", speedup=2.0), "one")
+    store.save(result(source="x", submission="other.py"), "x")
+    second = store.save(result(Category.TIMEOUT, source="two", submission="a.py"), "two")
+    found = history(store, "a.py")
+    assert [(row.evaluation_id, row.category, row.speedup, row.is_current, row.is_ranked) for row in found] == [
+        (first, "ok", 2.0, False, False),
+        (second, "timeout", None, True, False),
+    ]
+    with pytest.raises(StoreError, match=r"no submission 'b\.py'"):
+        history(store, "b.py")

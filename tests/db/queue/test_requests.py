@@ -1,0 +1,300 @@
+"""The queue: accepted once, claimed by one, ended with one result, whoever dies meanwhile."""
+
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from db.error import StoreError
+from db.queue.acceptance import Accepted, Group, Offer, Outcome, Refusal
+from db.queue.requests import Claim, LostClaimsError, Requests
+from db.schema.queue_models import RequestRow, UsageRow
+from db.storage.record import Entry
+from db.store import Store
+from evaluator.results.category import Category
+from tests.db.samples import result
+
+NO_LIMIT = 1_000_000
+
+
+def offer(key: str | None = None, fingerprint: str = "f", reference: tuple[str, str] | None = None) -> Offer:
+    return Offer(uuid.uuid4().hex, key, fingerprint, "softmax", reference, None, '{"source": "x"}')
+
+
+def accept(requests: Requests, *offers: Offer, author: str = "ada", per_day: int | None = None, limit: int = NO_LIMIT) -> list[Outcome]:
+    return requests.accept([Group(author, per_day, offers)], limit)[0]
+
+
+def entry(claim: Claim, source: str = "x", category: Category = Category.WRONG_VALUES) -> Entry:
+    return Entry.of(result(category, submission=f"service/{claim.public_id}", source=source), source, 1, None)
+
+
+@pytest.fixture
+def requests(store: Store) -> Requests:
+    return Requests(store)
+
+
+def lapse(store: Store) -> None:
+    """All leases have run out."""
+    with store.change(beside=True) as connection:
+        past = datetime.now(UTC) - timedelta(seconds=1)
+        connection.execute(update(RequestRow).where(RequestRow.state == "claimed").values(due_at=past))
+
+
+def test_what_is_accepted_waits_in_order_and_is_claimed_once(requests: Requests) -> None:
+    offers = [offer() for _ in range(5)]
+    outcomes = accept(requests, *offers)
+    assert [isinstance(each, Accepted) and each.request.state for each in outcomes] == ["queued"] * 5
+    assert requests.depth() == {"queued": 5, "claimed": 0}
+    first = requests.claim("one", 2, 30.0)
+    second = requests.claim("two", 9, 30.0)
+    assert [claim.public_id for claim in first + second] == [each.public_id for each in offers]
+    assert [claim.attempts for claim in first + second] == [1] * 5
+    assert requests.claim("three", 9, 30.0) == []
+    assert requests.depth() == {"queued": 0, "claimed": 5}
+
+
+def test_a_result_and_the_end_of_its_request_are_stored_together(store: Store, requests: Requests) -> None:
+    wanted = offer()
+    accept(requests, wanted)
+    claims = requests.claim("one", 1, 30.0)
+    numbers = store.save_all([entry(claims[0])], also=requests.settle("one", claims))
+    found = requests.find([wanted.public_id])[wanted.public_id]
+    assert (found.state, found.evaluation_id, found.ended) == ("done", numbers[0], True)
+    assert found.finished_at is not None and found.finished_at >= found.accepted_at
+    with store.read() as connection:
+        assert connection.execute(select(RequestRow.body)).scalar_one() is None
+
+
+def test_who_has_lost_a_claim_stores_nothing(store: Store, requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    claims = requests.claim("one", 2, 30.0)
+    lapse(store)
+    (taken, _) = requests.claim("two", 2, 30.0)
+    assert taken.attempts == 2
+    with pytest.raises(LostClaimsError) as error:
+        store.save_all([entry(claim) for claim in claims], also=requests.settle("one", claims))
+    assert error.value.ids == {claim.id for claim in claims}
+    assert store.count() == 0
+    store.save_all([entry(taken)], also=requests.settle("two", [taken]))
+    with pytest.raises(LostClaimsError):
+        store.save_all([entry(taken)], also=requests.settle("two", [taken]))
+    assert store.count() == 1
+
+
+def test_an_owner_that_claims_again_what_it_had_can_not_end_the_older_claim(store: Store, requests: Requests) -> None:
+    accept(requests, offer())
+    old = requests.claim("one", 1, 30.0)
+    lapse(store)
+    new = requests.claim("one", 1, 30.0)
+    with pytest.raises(LostClaimsError):
+        store.save_all([entry(old[0])], also=requests.settle("one", old))
+    assert len(store.save_all([entry(new[0])], also=requests.settle("one", new))) == 1
+
+
+def test_what_an_owner_still_judges_is_not_claimed_by_it_again(store: Store, requests: Requests) -> None:
+    accept(requests, offer())
+    (mine,) = requests.claim("one", 1, 30.0)
+    lapse(store)
+    assert requests.claim("one", 1, 30.0, [mine.public_id]) == []
+    requests.renew("one", 30.0, {mine.public_id: "build"})
+    assert requests.claim("two", 1, 30.0) == []
+    store.save_all([entry(mine)], also=requests.settle("one", [mine]))
+    assert store.count() == 1
+
+
+def test_one_lost_claim_takes_the_others_results_back_too_and_they_can_be_stored_again(store: Store, requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    first, second = requests.claim("one", 2, 30.0)
+    assert requests.cancel(first.public_id)
+    with pytest.raises(LostClaimsError) as error:
+        store.save_all([entry(first, "new source"), entry(second, "another")], also=requests.settle("one", [first, second]))
+    assert error.value.ids == {first.id}
+    assert store.count() == 0
+    store.save_all([entry(second, "new source")], also=requests.settle("one", [second]))
+    assert store.count() == 1 and requests.depth() == {"queued": 0, "claimed": 0}
+
+
+def test_a_renewed_lease_holds_and_its_stage_is_known_to_others(store: Store, requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    mine, other = requests.claim("one", 1, 30.0), requests.claim("two", 1, 30.0)
+    lapse(store)
+    requests.renew("one", 30.0, {mine[0].public_id: "build"})
+    assert [claim.id for claim in requests.claim("three", 5, 30.0)] == [other[0].id]
+    assert requests.find([mine[0].public_id])[mine[0].public_id].stage == "build"
+
+
+def test_a_claim_that_its_owner_no_longer_knows_is_not_renewed(store: Store, requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    known, forgotten = requests.claim("one", 2, 30.0)
+    lapse(store)
+    requests.renew("one", 30.0, {known.public_id: None, "f" * 32: "load"})
+    assert [claim.id for claim in requests.claim("two", 5, 30.0)] == [forgotten.id]
+
+
+def test_what_is_given_back_is_claimed_again_and_counts_only_if_it_was_begun(requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    requests.claim("one", 2, 30.0)
+    assert requests.give_back("one") == 2
+    again = requests.claim("two", 2, 30.0)
+    assert [claim.attempts for claim in again] == [1, 1]
+    assert requests.give_back("two", again[:1], begun=True) == 1
+    assert [claim.attempts for claim in requests.claim("three", 2, 30.0)] == [2]
+    assert requests.give_back("two", again[:1]) == 0
+
+
+def test_what_is_given_back_with_a_pause_is_not_claimed_before_it_is_over(requests: Requests) -> None:
+    accept(requests, offer())
+    requests.give_back("one", requests.claim("one", 1, 30.0), begun=True, pause_s=60.0)
+    assert requests.claim("one", 1, 30.0) == []
+
+
+def test_cancelling(store: Store, requests: Requests) -> None:
+    queued, claimed, done = offer(), offer(), offer()
+    accept(requests, done)
+    claims = requests.claim("one", 1, 30.0)
+    store.save_all([entry(claims[0])], also=requests.settle("one", claims))
+    accept(requests, claimed)
+    requests.claim("one", 1, 30.0)
+    accept(requests, queued)
+    assert [requests.cancel(each.public_id) for each in (queued, queued, claimed, done)] == [True, True, True, False]
+    assert not requests.cancel("0" * 32)
+    states = {each.public_id: each.state for each in requests.find([queued.public_id, claimed.public_id, done.public_id]).values()}
+    assert states == {queued.public_id: "cancelled", claimed.public_id: "cancelled", done.public_id: "done"}
+    assert requests.claim("one", 5, 30.0) == []
+
+
+def test_the_same_key_is_the_same_request(requests: Requests) -> None:
+    (first,) = accept(requests, offer("k"))
+    again, other, mistaken, elses = (
+        accept(requests, offer("k"))[0],
+        accept(requests, offer("l"))[0],
+        accept(requests, offer("k", "another"))[0],
+        accept(requests, offer("k"), author="bob")[0],
+    )
+    assert isinstance(first, Accepted) and isinstance(again, Accepted) and isinstance(other, Accepted) and isinstance(elses, Accepted)
+    assert (first.replayed, again.replayed, other.replayed, elses.replayed) == (False, True, False, False)
+    assert again.request.public_id == first.request.public_id
+    assert len({each.request.public_id for each in (first, other, elses)}) == 3
+    assert mistaken is Refusal.CONFLICT
+
+
+def test_the_same_key_within_a_batch_is_accepted_once(requests: Requests) -> None:
+    one, two, three = accept(requests, offer("k"), offer("k"), offer("k", "another"))
+    assert isinstance(one, Accepted) and isinstance(two, Accepted)
+    assert one.request.public_id == two.request.public_id and two.replayed
+    assert three is Refusal.CONFLICT
+    assert requests.depth()["queued"] == 1
+
+
+def test_the_same_key_from_many_threads_is_accepted_once(url: str, store: Store, requests: Requests) -> None:
+    start = threading.Barrier(8)
+
+    def one(number: int) -> Outcome:
+        with Store.open(url) as own:
+            start.wait(30)
+            return accept(Requests(own), offer(f"k{number % 2}"))[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(one, range(8)))
+    assert all(isinstance(each, Accepted) for each in outcomes)
+    assert len({each.request.public_id for each in outcomes if isinstance(each, Accepted)}) == 2
+    assert requests.depth()["queued"] == 2
+
+
+def test_a_quota_is_the_authors_and_a_batch_beyond_it_is_refused_whole(store: Store, requests: Requests) -> None:
+    assert all(isinstance(each, Accepted) for each in accept(requests, offer(), offer(), per_day=3))
+    assert accept(requests, offer(), offer(), per_day=3) == [Refusal.QUOTA] * 2
+    (kept,) = accept(requests, offer("k"), per_day=3)
+    assert isinstance(kept, Accepted)
+    assert isinstance(accept(requests, offer("k"), per_day=3)[0], Accepted)  # it is not used up by what is known
+    assert accept(requests, offer(), per_day=3) == [Refusal.QUOTA]
+    assert accept(requests, offer(), per_day=0, author="none") == [Refusal.QUOTA]
+    assert isinstance(accept(requests, offer(), per_day=3, author="bob")[0], Accepted)
+    with store.read() as connection:
+        used = connection.execute(select(UsageRow.author, UsageRow.count).order_by(UsageRow.author)).all()
+    assert [tuple(row) for row in used] == [("ada", 3), ("bob", 1)]
+
+
+def test_a_full_queue_takes_no_more_but_knows_what_it_has(requests: Requests) -> None:
+    known = offer("k")
+    accept(requests, known, offer(), limit=2)
+    refused = accept(requests, offer("k"), offer(), limit=2)
+    assert isinstance(refused[0], Accepted) and refused[1] is Refusal.FULL
+    requests.claim("one", 1, 30.0)
+    assert isinstance(accept(requests, offer(), limit=2)[0], Accepted)
+
+
+def test_several_groups_are_accepted_apart(requests: Requests) -> None:
+    groups = [Group("bob", 0, (offer(),)), Group("ada", None, (offer(), offer())), Group("bob", None, (offer(),))]
+    found = requests.accept(groups, NO_LIMIT)
+    assert found[0] == [Refusal.QUOTA]
+    assert [[isinstance(each, Accepted) and each.request.author for each in outcomes] for outcomes in found[1:]] == [["ada"] * 2, ["bob"]]
+
+
+def test_a_problem_that_comes_with_submissions_is_kept_once(requests: Requests) -> None:
+    reference = ("a" * 64, "class Model: ...\0")
+    accept(requests, offer(reference=reference), offer(reference=reference))
+    assert {claim.reference_sha256 for claim in requests.claim("one", 2, 30.0)} == {"a" * 64}
+    assert requests.reference("a" * 64) == reference[1]
+
+
+def test_many_claimers_share_the_queue_without_claiming_twice(url: str, store: Store, requests: Requests) -> None:
+    accept(requests, *(offer() for _ in range(60)))
+    start = threading.Barrier(4)
+
+    def drain(number: int) -> list[str]:
+        found: list[str] = []
+        with Store.open(url) as own:
+            start.wait(30)
+            while claims := Requests(own).claim(f"owner {number}", 3, 30.0):
+                own.save_all([entry(claim) for claim in claims], also=Requests(own).settle(f"owner {number}", claims))
+                found += [claim.public_id for claim in claims]
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        shares = list(pool.map(drain, range(4)))
+    assert sum(map(len, shares)) == len({each for share in shares for each in share}) == 60
+    assert store.count() == 60 and requests.depth() == {"queued": 0, "claimed": 0}
+
+
+def test_accepting_does_not_wait_for_who_stores_results(url: str, requests: Requests) -> None:
+    if url.startswith("sqlite"):
+        return  # one writer at a time is all that SQLite has
+    with Store.open(url) as other, other.change():
+        assert isinstance(accept(requests, offer())[0], Accepted)
+        assert len(requests.claim("one", 1, 30.0)) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"state": "wonderful"},
+        {"state": "claimed"},
+        {"owner": "somebody"},
+        {"state": "done", "body": None, "due_at": None, "finished_at": datetime.now(UTC)},
+        {"body": None},
+        {"due_at": None},
+        {"finished_at": datetime.now(UTC)},
+        {"attempts": -1},
+    ],
+)
+def test_rows_that_contradict_themselves_are_refused(store: Store, requests: Requests, values: dict[str, object]) -> None:
+    accept(requests, offer())
+    with pytest.raises(StoreError) as error, store.change() as connection:
+        connection.execute(update(RequestRow).values(**values))
+    assert isinstance(error.value.__cause__, IntegrityError)
+
+
+def test_two_requests_can_not_have_one_result(store: Store, requests: Requests) -> None:
+    accept(requests, offer(), offer())
+    one, two = requests.claim("one", 2, 30.0)
+    number = store.save_all([entry(one)], also=requests.settle("one", [one]))[0]
+    with pytest.raises(StoreError), store.change() as connection:
+        requests.settle("one", [two])(connection, [number])
+    with store.read() as connection:
+        assert connection.execute(select(func.count()).where(RequestRow.state == "done")).scalar_one() == 1
