@@ -29,7 +29,7 @@ from evaluator.submission.source import examine
 from tests.command_line import PROJECT
 from tests.db.samples import result
 from web.app import PARTS
-from web.service import calls, draining, tables
+from web.service.http import calls, draining, queries
 
 README = PROJECT / "README.md"
 DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -86,7 +86,7 @@ def test_every_option_of_the_service_is_documented_and_no_other() -> None:
 
 
 def test_every_call_of_the_service_is_documented_and_no_other() -> None:
-    routes = [route for part in (calls, draining, tables) for route in part.router.routes if isinstance(route, APIRoute)]
+    routes = [route for part in (calls, draining, queries) for route in part.router.routes if isinstance(route, APIRoute)]
     existing = {f"{method} {re.sub('public_id', 'id', route.path)}" for route in routes for method in route.methods or ()}
     rows = re.findall(r"^\| (`(?:GET|POST|DELETE) .*?) \|", document("service.md"), re.MULTILINE)
     documented = {re.sub(r"\?.*", "", call) for row in rows for call in re.findall(r"`(.*?)`", row)}

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import uvicorn
 
         from web.app import create_app
-        from web.imports import TokenError, read_token
+        from web.pages.imports import TokenError, read_token
     except ImportError as error:
         return _refuse(f"The page needs {error.name}: pip install -c constraints.txt -e '.[web]'.")
     try:

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from db.error import StoreError
 from db.output.report import dump
 from db.store import Store
-from web import authors, boards, evaluations, failures, imports, live, pictures, problems
 from web.highlight import style_sheet
+from web.pages import authors, boards, evaluations, failures, imports, live, pictures, problems
 from web.site import FOLDER, JSON, NotFoundError, Site, render
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ HEADERS = {
 def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | None = None) -> FastAPI:
     """The pages of one database.
 
-    token: whoever names it may store results (`web.imports`), for which the store has to be open for writing. Without one nothing can be
+    token: whoever names it may store results (`web.pages.imports`), for which the store has to be open for writing. Without one nothing can be
     written.
 
     hosts: names that a request may be for; others are refused, so that no website can point a name of its own at this machine and read

@@ -27,8 +27,8 @@ from db.store import Store
 from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text
 from evaluator.results.text import plain_block
+from web.answer_cache import Memory
 from web.highlight import Highlighter
-from web.memory import Memory
 
 FOLDER = Path(__file__).parent
 JSON = "application/json"

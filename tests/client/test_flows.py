@@ -24,7 +24,7 @@ from assay_client.flow import Answer, Call, Flow, Lost, Pause
 
 from evaluator.results.category import Category
 from tests.web.service.conftest import GOOD, Desk
-from web.service.state import Bounds
+from web.service.http.state import Bounds
 from web.service.tokens import Scope
 
 T = TypeVar("T")

@@ -236,7 +236,7 @@ def test_a_problem_has_its_older_versions(client: TestClient, store: Store) -> N
 
 
 def test_a_new_result_is_on_the_page_at_once(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.memory.SHARE", 1e9)  # of a large database it would be some moments later
+    monkeypatch.setattr("web.answer_cache.SHARE", 1e9)  # of a large database it would be some moments later
     assert "fast.py" not in seen(client, "/leaderboard").text
     assert "timeout" not in seen(client, "/failures").text
     put(store, result(submission="fast.py"))

@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from db.queue.acceptance import Accepted, Group, Offer, Outcome, Refusal
 from db.queue.requests import Requests
-from web.service.errors import RefusedError, invalid, retry_after
-from web.service.models import Options, Submit
+from web.service.http.errors import RefusedError, invalid, retry_after
+from web.service.http.models import Options, Submit
 from web.service.problems import Inline, Problems
 from web.service.tokens import Grant, Scope
 

@@ -26,8 +26,8 @@ from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import SandboxUnavailable
+from web.service.http.models import Options
 from web.service.metrics import Metrics
-from web.service.models import Options
 from web.service.priority import start
 from web.service.problems import Inline, Problems
 from web.service.progress import Progress

@@ -18,14 +18,14 @@ from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import of_this_machine
 from evaluator.machine.devices import choose_all
 from evaluator.problem.problem import discover
-from web.service.app import create_app
+from web.service.http.app import create_app
+from web.service.http.state import Bounds, Service
 from web.service.metrics import Metrics
 from web.service.options import level_of
 from web.service.priority import yielding
 from web.service.problems import Problems
 from web.service.progress import Progress
 from web.service.runner import Runner
-from web.service.state import Bounds, Service
 
 CLOSE_WITHIN_S = 5
 

@@ -18,11 +18,11 @@ from evaluator.results.category import Category
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result
 from tests.web.service.process import Process
-from web.service.app import create_app
+from web.service.http.app import create_app
+from web.service.http.state import Bounds, Service
 from web.service.metrics import Metrics
 from web.service.problems import Problems
 from web.service.progress import Progress
-from web.service.state import Bounds, Service
 from web.service.tokens import Scope, make
 
 GOOD = "from torch import nn\n\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        return x + x\n"

@@ -20,9 +20,9 @@ from evaluator.results.category import Category
 from tests.command_line import PROJECT
 from tests.db.samples import full_evidence, result
 from tests.web.conftest import ADDRESS, fill
-from web import imports
 from web.app import HEADERS, create_app
-from web.imports import TokenError, read_token
+from web.pages import imports
+from web.pages.imports import TokenError, read_token
 
 TOKEN = "0123456789abcdefghij"
 MINE = {"Authorization": f"Bearer {TOKEN}"}

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query, Response
 
 from db.error import StoreError
 from db.queries.leaderboard import leaderboard
-from web.service.calls import answers
-from web.service.errors import RefusedError, retry_after
-from web.service.models import Health, Leaderboard, Name, Problem, Problems, Ranked
-from web.service.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
+from web.service.http.calls import answers
+from web.service.http.errors import RefusedError, retry_after
+from web.service.http.models import Health, Leaderboard, Name, Problem, Problems, Ranked
+from web.service.http.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
 from web.service.tokens import Scope
 
 router = APIRouter()

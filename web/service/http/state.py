@@ -13,11 +13,11 @@ from fastapi.security import HTTPBearer
 
 from db.queue.requests import Requests
 from db.store import Store
-from web.service.errors import RefusedError, retry_after
+from web.service.http.errors import RefusedError, retry_after
+from web.service.http.limits import Rates
+from web.service.http.models import DEFAULT_MAX_TIMEOUT_S, Backlog
 from web.service.intake import Intake
-from web.service.limits import Rates
 from web.service.metrics import Metrics
-from web.service.models import DEFAULT_MAX_TIMEOUT_S, Backlog
 from web.service.problems import Problems
 from web.service.progress import Progress, Watch
 from web.service.runner import Runner

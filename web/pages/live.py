@@ -20,7 +20,7 @@ from db.output.report import dump
 from db.queries.runs import Arrival, Run, arrivals, came_between, newest, run, runs
 from db.store import Store
 from evaluator.results.text import plain_line
-from web.evaluations import MAX_ID, Number
+from web.pages.evaluations import MAX_ID, Number
 from web.site import Answer, NotFoundError, SiteOf, of_request, page
 from web.tables import PAGE_ROWS
 

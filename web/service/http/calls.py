@@ -12,13 +12,13 @@ from pydantic import BaseModel, ValidationError
 
 from db.error import StoreError
 from db.queue.acceptance import Accepted, Offer, Outcome, Refusal
-from web.service.errors import RefusedError, invalid, retry_after
+from web.service.http.errors import RefusedError, invalid, retry_after
+from web.service.http.limits import read_body
+from web.service.http.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
+from web.service.http.state import Reader, Service, ServiceOf, Submitter
+from web.service.http.views import evaluation, found, shown, visible, wait_for_any
 from web.service.intake import accepted
-from web.service.limits import read_body
-from web.service.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
-from web.service.state import Reader, Service, ServiceOf, Submitter
 from web.service.tokens import Grant
-from web.service.views import evaluation, found, shown, visible, wait_for_any
 
 router = APIRouter()
 BEAT_S = 15.0

@@ -14,8 +14,8 @@ from db.store import Store
 from evaluator.results.category import Category
 from tests.db.samples import result
 from tests.web.serving import served
-from web import live
-from web.live import MAX_STREAMS, SHOWN_ARRIVALS, Follower
+from web.pages import live
+from web.pages.live import MAX_STREAMS, SHOWN_ARRIVALS, Follower
 
 DEADLINE_S = 60
 

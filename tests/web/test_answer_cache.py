@@ -7,11 +7,11 @@ import pytest
 
 from db.store import Store, StoreError
 from tests.db.samples import result
-from web.memory import ANSWERS, Memory
+from web.answer_cache import ANSWERS, Memory
 
 
 def test_an_answer_is_found_once_until_something_is_stored(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.memory.SHARE", 1e9)
+    monkeypatch.setattr("web.answer_cache.SHARE", 1e9)
     memory, found = Memory(store), iter(range(10))
     assert [memory.recall("a", lambda: next(found)) for _ in range(3)] == [0, 0, 0]
     assert memory.recall("b", lambda: next(found)) == 1
@@ -20,7 +20,7 @@ def test_an_answer_is_found_once_until_something_is_stored(store: Store, monkeyp
 
 
 def test_a_dear_answer_is_kept_for_a_while_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.memory.SHARE", 1e-4)
+    monkeypatch.setattr("web.answer_cache.SHARE", 1e-4)
     memory, found = Memory(store), iter(range(10))
 
     def find() -> int:
@@ -30,7 +30,7 @@ def test_a_dear_answer_is_kept_for_a_while_all_the_same(store: Store, monkeypatc
     assert memory.recall("a", find) == 0
     store.save(result(), "")
     assert memory.recall("a", find) == 0
-    monkeypatch.setattr("web.memory.SHARE", 1e9)
+    monkeypatch.setattr("web.answer_cache.SHARE", 1e9)
     assert memory.recall("a", find) == 1
 
 

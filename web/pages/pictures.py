@@ -10,8 +10,8 @@ from db.queries.curves import Speedups, best_speedups
 from db.queries.problems import records
 from web import charts
 from web.charts import Theme
-from web.evaluations import Number, find
 from web.filters import MAX_NAME, ChosenOf
+from web.pages.evaluations import Number, find
 from web.site import NotFoundError, Site, SiteOf
 
 router = APIRouter()

@@ -14,8 +14,8 @@ from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.runs import Arrival, of_ids
 from db.queries.statistics import FAST_P
 from db.store import StoreError
-from web.boards import COLUMNS, places
 from web.filters import MAX_NAME, Chosen, Name, PageNumber
+from web.pages.boards import COLUMNS, places
 from web.site import Answer, NotFoundError, SiteOf, page
 from web.tables import Table, table
 
