@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from db.schema import evidence_models, queue_models
+from db.schema import evidence_models, queue_models  # noqa: F401 - their tables belong to the metadata
 from db.schema.models import Base
 
 connection = context.config.attributes["connection"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from command import read_ahead
+from command import read_ahead as module
 from command.read_ahead import BATCH, BATCH_CHARS, READ_AHEAD, READ_AHEAD_CHARS, batches, emptied, read_ahead
 from evaluator.submission.submission import Submission
 
@@ -20,7 +20,7 @@ def some(count: int, chars: int = 10, drawn: list[int] | None = None) -> Iterato
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine reads less in half a second."""
-    monkeypatch.setattr(read_ahead, "READ_AHEAD_S", 60.0)
+    monkeypatch.setattr(module, "READ_AHEAD_S", 60.0)
 
 
 def test_what_is_short_is_read_whole_and_what_is_long_to_the_bound() -> None:
@@ -32,7 +32,7 @@ def test_what_is_short_is_read_whole_and_what_is_long_to_the_bound() -> None:
 
 def test_few_large_ones_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read_ahead(some(100, READ_AHEAD_CHARS // 2))) == 2
-    monkeypatch.setattr(read_ahead, "READ_AHEAD_S", 0.0)
+    monkeypatch.setattr(module, "READ_AHEAD_S", 0.0)
     assert len(read_ahead(some(100))) == 1
 
 

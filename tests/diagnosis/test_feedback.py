@@ -28,7 +28,7 @@ from evaluator.results.result import Result
 from tests.db.samples import result
 from tests.diagnosis.evidence import floor, timing
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
-from tests.diagnosis.test_reading import KERNEL, submission
+from tests.diagnosis.notes.test_static_notes import KERNEL, submission
 
 CODE = submission()
 

@@ -17,7 +17,7 @@ from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
 from evaluator.worker.protocol import ProtocolError
-from tests.judge.test_side import side_of
+from tests.judge.timing.test_timed_worker import side_of
 
 HOOKED = """
 import sys, time, torch

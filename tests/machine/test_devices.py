@@ -71,7 +71,7 @@ def test_the_processor_has_a_name_and_a_count() -> None:
 
 def test_telling_the_devices_does_not_import_torch() -> None:
     program = "import sys; from evaluator.machine.devices import choose; choose('auto'); assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
 
 
 @pytest.mark.gpu

@@ -8,7 +8,7 @@ import torch
 
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.problem.shapes import Shape, another_batch, odd, other_shapes, three_quarters
-from tests.test_kernelbench import CODE
+from tests.problem.test_kernelbench import CODE
 
 COMPUTED = """
 import torch

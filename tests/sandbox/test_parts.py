@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import Exit, Level, Limits, Program, best_level, level_choice, view
+from evaluator.sandbox import Exit, Level, Limits, Program, best_level, probe, view
 from evaluator.sandbox.levels import landlock, seccomp
 from evaluator.sandbox.resources.cgroup import Group, Parents
 from evaluator.sandbox.view import Kind
@@ -97,7 +97,7 @@ def test_limits_are_plain_numbers() -> None:
 
 
 def test_probe_says_why_a_level_is_missing() -> None:
-    report = level_choice()
+    report = probe()
     assert [trial.level for trial in report.trials] == [Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK]
     assert all(trial.available != bool(trial.reason) for trial in report.trials)
     assert best_level() == report.best

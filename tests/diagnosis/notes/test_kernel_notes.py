@@ -9,7 +9,7 @@ from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord
 from evaluator.results.result import Result
 from tests.db.samples import result
 from tests.diagnosis.test_feedback import launch
-from tests.diagnosis.test_reading import submission
+from tests.diagnosis.notes.test_static_notes import submission
 
 CODE = submission(forward="return torch.softmax(ops.run(x), 1)")
 

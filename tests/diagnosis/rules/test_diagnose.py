@@ -7,7 +7,7 @@ import pytest
 from evaluator.diagnosis import diagnose
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExitEvidence, ShapeEvidence
-from tests.diagnosis import test_conduct, test_exceptions
+from tests.diagnosis.rules import test_exception_rules, test_timing_rules
 from tests.diagnosis.evidence import (
     CPU,
     GPU,
@@ -178,7 +178,7 @@ def test_the_earlier_rule_wins(first: int, second: int) -> None:
 
 
 def test_a_verdict_is_the_same_after_the_evidence_was_stored() -> None:
-    for evidence, category, _ in (*RULES.values(), *test_conduct.RULES.values(), *test_exceptions.RULES.values()):
+    for evidence, category, _ in (*RULES.values(), *test_timing_rules.RULES.values(), *test_exception_rules.RULES.values()):
         stored = Evidence.model_validate_json(Evidence(**evidence).model_dump_json())
         assert diagnose(stored).category is category
 

@@ -13,7 +13,7 @@ from evaluator.diagnosis.source_map import SourceMap
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
 
-SUBMISSIONS = Path(__file__).parents[2] / "submissions"
+SUBMISSIONS = Path(__file__).parents[3] / "submissions"
 
 TRITON = """at 4:56:
 def bend(x, y, n, slope, block: tl.constexpr):

@@ -51,7 +51,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     test_runs_may_overlap,
     unheard,
 )
-from tests.engine.ray_cluster import SmallCluster, options_for
+from tests.engine.ray.ray_cluster import SmallCluster, options_for
 from tests.judge.conftest import make_job, own_cpu
 
 EXTENSION = """\

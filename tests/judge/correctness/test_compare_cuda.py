@@ -24,7 +24,7 @@ DTYPES = list(compare_cuda.NAMES)
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-310, -1e-41, 6e-8, 1.0]
 TRAPS = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 """A GPU stops at an address that is no multiple of what is read; so shall the host."""
-SOURCES = Path(__file__).parent
+SOURCES = Path(__file__).parents[1]
 
 
 def draw(shape: tuple[int, ...], dtype: torch.dtype, wide: torch.dtype = torch.float64, share: float = 0.0, offset: int = 0) -> Tensors:

@@ -42,7 +42,7 @@ def hold(folder: Path, mode: str = "") -> Iterator[subprocess.Popen[str]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"

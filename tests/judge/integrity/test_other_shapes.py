@@ -12,7 +12,7 @@ from evaluator.problem.problem import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from tests.judge.conftest import Judge
-from tests.test_kernelbench import CODE
+from tests.problem.test_kernelbench import CODE
 
 pytestmark = pytest.mark.build
 

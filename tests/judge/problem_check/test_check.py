@@ -11,7 +11,7 @@ from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known
 from evaluator.problem.problem import discover, load
 
 CPU = torch.device("cpu")
-HONEST = Path(__file__).parents[1] / "honest" / "problems"
+HONEST = Path(__file__).parents[2] / "honest" / "problems"
 
 FORM = """
 import torch

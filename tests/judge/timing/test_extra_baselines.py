@@ -13,7 +13,7 @@ from evaluator.judge.timing.run import Timing
 from evaluator.judge.workers.client import Worker, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
-from tests.judge.test_side import side_of
+from tests.judge.timing.test_timed_worker import side_of
 
 WORKS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
 

@@ -27,7 +27,7 @@ from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.launcher import START_S
 from evaluator.judge.workers.shared_memory import Memory
 from evaluator.worker.protocol import Message, ProtocolError
-from tests.judge.test_side import side_of
+from tests.judge.timing.test_timed_worker import side_of
 
 HONEST = """
 import torch

@@ -9,7 +9,7 @@ from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.results.category import Category
 from evaluator.results.evidence import KernelTimes
 from tests.judge.conftest import Judge
-from tests.judge.test_bursts import HONEST, HOOKED, bursts_of
+from tests.judge.timing.test_gated_calls import HONEST, HOOKED, bursts_of
 
 CLAIMS = (
     HOOKED
