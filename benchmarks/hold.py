@@ -27,7 +27,7 @@ from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.context import Bench, Job
+from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers.input_buffers import fresh_seed
@@ -83,7 +83,7 @@ def _used_bytes() -> int:
     return total - free
 
 
-def measure(bench: Bench, path: Path, case: str) -> Held:
+def measure(bench: JudgeContext, path: Path, case: str) -> Held:
     """Judge the submission in `path`, whose folder names its problem."""
     problem_path = SHIPPED / f"{path.parent.name}.py"
     code = path.read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def _answer_bytes(case: ProblemCase) -> int:
 
 
 @contextmanager
-def bench_of(spec: str) -> Iterator[Bench]:
+def bench_of(spec: str) -> Iterator[JudgeContext]:
     """One judge's bench, with a warm parent like the engine's."""
     device, _ = choose(spec)
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())

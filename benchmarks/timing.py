@@ -37,7 +37,7 @@ from rich.table import Table
 from benchmarks.hold import bench_of
 from benchmarks.ladder import Rung, ladder
 from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
-from evaluator.judge.context import Bench, Job
+from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.protocols import choose
@@ -139,7 +139,7 @@ class Climbed:
         return asdict(self) | derived
 
 
-def judge(bench: Bench, rung: Rung, folder: Path, protocol: str | None) -> Result:
+def judge(bench: JudgeContext, rung: Rung, folder: Path, protocol: str | None) -> Result:
     """Evaluate a rung's submission once."""
     problem_path = folder / f"{rung.kind}_{rung.size}.py"
     problem_path.write_text(rung.problem(), encoding="utf-8")

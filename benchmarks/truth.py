@@ -22,9 +22,9 @@ import torch
 
 from benchmarks.ladder import Rung, ladder
 from evaluator.judge.timing.gated_calls import room_bytes
-from evaluator.judge.timing.gpu.l2_flush import Flush
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.protocols import choose
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import load
 
 TRUTH_CALLS = 30
@@ -62,9 +62,9 @@ class Caller:
         exec(compile(rung.submission(), rung.name, "exec"), names)
         self._model, self.device = names["ModelNew"](), device
         self._inputs = case.inputs(7, device)
-        self._memory = Memory(device)
+        self._memory = SharedMemory(device)
         flushed = device.type == "cuda" and is_cold
-        self._areas = [area.bytes for area in Flush(self._memory, room_bytes(device)).allocations[:1]] if flushed else []
+        self._areas = [area.bytes for area in L2Flush(self._memory, room_bytes(device)).allocations[:1]] if flushed else []
 
     def __call__(self) -> float:
         """Call once: the time in ms by events around the call; 0 on a processor."""

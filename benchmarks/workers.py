@@ -29,7 +29,7 @@ from evaluator.engine.judge_process import module_folders
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.client import Recorded, Worker
+from evaluator.judge.workers.client import Recorded, WorkerClient
 from evaluator.judge.workers.launcher import WORKER_ENTRY
 from evaluator.machine import devices
 from evaluator.machine.devices import Device
@@ -109,7 +109,7 @@ class Starter:
         source = SUBMISSION.format(device=self.device.torch_device)
         start = time.perf_counter()
         record: Recorded | None = "launches" if self.recorder else None
-        worker = Worker.start(self.zygote, program, self.builder, lock, no_device=self.device.kind == "cpu", record=record)
+        worker = WorkerClient.start(self.zygote, program, self.builder, lock, no_device=self.device.kind == "cpu", record=record)
         try:
             worker.request("ping", DEADLINE_S)
             way.ready_s.append(time.perf_counter() - start)
@@ -121,7 +121,7 @@ class Starter:
 
 
 @contextmanager
-def starter(device: Device) -> Iterator[Starter]:
+def launcher(device: Device) -> Iterator[Starter]:
     """With a warm parent like the engine's."""
     toolchain = Toolchain.find(device.capability)
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     console = Console(stderr=True)
     device, _ = devices.choose(options.device)
-    with starter(device) as starting:
+    with launcher(device) as starting:
         level = str(starting.zygote.level)
         ways = measure(starting, options.repetitions, lambda way: console.print(f"{way.name}: {way.first_s[-1]:.3f} s", highlight=False))
     forked, fresh = (statistics.median(way.first_s) for way in ways)

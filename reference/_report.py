@@ -13,7 +13,7 @@ from rich.text import Text
 from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
-    from evaluator.judge.problem_check.check import Admission
+    from evaluator.judge.problem_check.check import ProblemCheck
     from evaluator.problem.check_cache import Kept
     from evaluator.problem.declaration import Floor
     from evaluator.problem.problem import Problem, ProblemError
@@ -42,7 +42,7 @@ class Broken:
 class Checked:
     """One case of a problem, checked."""
 
-    admission: "Admission"
+    admission: "ProblemCheck"
     duration_s: float
 
 

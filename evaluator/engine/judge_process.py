@@ -19,7 +19,7 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.judge.context import Bench, Job
+from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.device.cpu_affinity import remaining, timing_cores
 from evaluator.judge.device.environment import apply_settings, describe_environment
 from evaluator.judge.evaluate import evaluate
@@ -67,7 +67,7 @@ def _allow_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def make_bench(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | None = None) -> Bench:
+def make_bench(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | None = None) -> JudgeContext:
     """The bench of one judge on this machine."""
     toolchain = Toolchain.find(options.device.capability)
     slots = Slots(options.cache_root / "slots", options.build_slots, options.slot_bytes) if options.build_slots else None
@@ -83,7 +83,7 @@ def make_bench(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | No
     )
     environment = describe_environment(options.device, toolchain, max(len(cores), 1))
     identity = (options.device.unique_id, options.device.name, environment.gpu_driver, environment.torch)
-    return Bench(
+    return JudgeContext(
         device=options.device,
         stands_in=options.stands_in,
         zygote=zygote,

@@ -10,7 +10,7 @@ from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounds import Rounds
-from evaluator.judge.worker_set import Crew
+from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerError
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence, LaunchRecord
@@ -38,21 +38,21 @@ def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) ->
     return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
 
 
-def find_fault(task: Task, crew: Crew, evidence: Evidence) -> FaultEvidence | None:
+def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEvidence | None:
     """Run the submission once more, with the others ended, as far as `evidence` says that it came; None where that names no kernel.
 
     Raises ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
-    crew.make_room()
+    worker_set.make_room()
     call_s = deadline_s(evidence, task.job.timeout_s)
-    worker = crew.fork(ENVIRONMENT)
-    crew.starter.greet(worker)
+    worker = worker_set.fork(ENVIRONMENT)
+    worker_set.launcher.greet(worker)
     try:
-        crew.starter.load_submission(worker)
-        crew.take_device(worker)
-        arguments, model = task.case.init_inputs(crew.starter.seed), task.case.model(crew.starter.seed, crew.device)
-        crew.starter.construct(worker, arguments, model, call_s)
-        rounds = Rounds(worker, task.case, Oracle(model, task.case.rows_independent), crew.memory, call_s)
+        worker_set.launcher.load_submission(worker)
+        worker_set.take_device(worker)
+        arguments, model = task.case.init_inputs(worker_set.launcher.seed), task.case.model(worker_set.launcher.seed, worker_set.device)
+        worker_set.launcher.construct(worker, arguments, model, call_s)
+        rounds = Rounds(worker, task.case, Oracle(model, task.case.rows_independent), worker_set.memory, call_s)
         rounds.provoke(len(evidence.rounds) + 1)
     except WorkerError:
         pass  # as in the first run; its record says where

@@ -49,7 +49,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Bench:
+class JudgeContext:
     """The same for all evaluations of one judge."""
 
     device: Device
@@ -77,7 +77,7 @@ class Bench:
 class Task:
     """One job on its bench, with its problem loaded."""
 
-    bench: Bench
+    bench: JudgeContext
     job: Job
     problem: Problem
     case: ProblemCase

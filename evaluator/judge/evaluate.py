@@ -3,8 +3,8 @@
 import time
 
 from evaluator.diagnosis import Verdict
-from evaluator.judge.context import Bench, Job, Report
-from evaluator.judge.stages import Attempt
+from evaluator.judge.context import Job, JudgeContext, Report
+from evaluator.judge.stages import Stages
 from evaluator.judge.timing.protocols import alternative
 from evaluator.problem.problem import ProblemError, load
 from evaluator.results.category import Category, Status
@@ -12,7 +12,7 @@ from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
 
 
-def evaluate(bench: Bench, job: Job, report: Report) -> Result:
+def evaluate(bench: JudgeContext, job: Job, report: Report) -> Result:
     """Judge one submission; whatever goes wrong becomes the result. `report` is told of each stage."""
     started_at, start = now(), time.monotonic()
     case_name, problem_sha256, precision, protocol = job.case, None, None, None
@@ -21,7 +21,7 @@ def evaluate(bench: Bench, job: Job, report: Report) -> Result:
         problem = load(job.problem_path).in_precision(job.precision)
         case_name, problem_sha256 = job.case or problem.default_case(bench.device.kind), problem.sha256
         precision, protocol = problem.precision, alternative(job.protocol)
-        attempt = Attempt(bench, job, problem, problem.instance(case_name), report)
+        attempt = Stages(bench, job, problem, problem.instance(case_name), report)
         try:
             verdict = attempt.run()
         finally:

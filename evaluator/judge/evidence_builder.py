@@ -5,14 +5,14 @@ from typing import Any
 
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge.context import Task
-from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.jit_compilers import interpreted, without_blame
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, RoundEvidence
 from evaluator.sandbox import SandboxUnavailable
 
 
-class Dossier:
+class EvidenceBuilder:
     """What has been observed so far of one task."""
 
     def __init__(self, task: Task) -> None:
@@ -25,7 +25,7 @@ class Dossier:
         """Put what was observed in the fields of these names."""
         self.evidence = self.evidence.model_copy(update=observed)
 
-    def collect(self, worker: Worker | None) -> None:
+    def collect(self, worker: WorkerClient | None) -> None:
         """Take the candidate's records into the evidence; what runs is killed first, so that its output is whole."""
         if worker is None:
             return

@@ -11,14 +11,14 @@ import torch
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Judgement
-from evaluator.judge.evidence_builder import Dossier
+from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.judge.roofline.minimum_time import find_floor
 from evaluator.judge.roofline.speed_of_light import find_light
-from evaluator.judge.worker_set import Crew
-from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.problem import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence
@@ -33,69 +33,69 @@ they would have written does not end."""
 log = logging.getLogger(__name__)
 
 
-class Aftermath:
+class PostChecks:
     """Asks it of one submission, and notes what comes of it; the time that it takes is told among the candidate's."""
 
-    def __init__(self, task: Task, crew: Crew, dossier: Dossier, reference: Reference) -> None:
-        self._task, self._crew, self._dossier, self._reference = task, crew, dossier, reference
+    def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference) -> None:
+        self._task, self._worker_set, self._evidence_builder, self._reference = task, worker_set, evidence_builder, reference
 
     def note_limits(self) -> None:
         """How fast a call can be at all. Nothing of the candidate slows the measurements down."""
-        timing = self._dossier.evidence.timing
+        timing = self._evidence_builder.evidence.timing
         if timing is None:
             return
-        asked = (self._task.case, self._reference.model, self._reference.oracle, self._crew.device, self._task.bench.calibration)
+        asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.bench.calibration)
         try:
-            self._dossier.note(light=find_light(*asked))
+            self._evidence_builder.note(light=find_light(*asked))
         except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
             log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
         try:
-            self._dossier.note(floor=find_floor(*asked, timing.runtime_ms))
+            self._evidence_builder.note(floor=find_floor(*asked, timing.runtime_ms))
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
 
-    def look_at_problem(self, candidate: Worker) -> None:
+    def look_at_problem(self, candidate: WorkerClient) -> None:
         """Whether the problem accepts answers that take no work."""
         try:
             with candidate.spending("timing"):
-                self._dossier.note(trivial=effortless_answers(self._task.case, self._task.bench.device))
+                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.bench.device))
         except Exception as error:  # whatever it is: nothing is known against the problem
             log.warning("the problem %s could not be checked: %s", self._task.job.problem, error, exc_info=True)
 
-    def run_ablation(self, candidate: Worker) -> None:
+    def run_ablation(self, candidate: WorkerClient) -> None:
         """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first.
 
         While it starts and loads, others may have the device. Raises AblationFailedError, ProblemError, ReferenceFailedError,
         SandboxUnavailable.
         """
-        task, crew, reference = self._task, self._crew, self._reference
+        task, worker_set, reference = self._task, self._worker_set, self._reference
         with candidate.spending("reload"):
-            crew.make_room()
-            worker = crew.start("ablation")
+            worker_set.make_room()
+            worker = worker_set.start("ablation")
 
         def prepare() -> None:
             with worker.entering("load"), candidate.spending("reload"):
-                crew.starter.load_without_kernels(worker)
+                worker_set.launcher.load_without_kernels(worker)
             with candidate.spending("reload"):
-                crew.take_device(worker)
+                worker_set.take_device(worker)
             with worker.entering("construct"), candidate.spending("ablation"):
-                crew.starter.construct(worker, reference.arguments, reference.model)
+                worker_set.launcher.construct(worker, reference.arguments, reference.model)
 
         def answer() -> Judgement:
             with worker.entering("rounds"), candidate.spending("ablation"):
-                return answer_without(worker, task.case, reference.oracle, crew.memory, call_s)
+                return answer_without(worker, task.case, reference.oracle, worker_set.memory, call_s)
 
         call_s = self._call_s
-        self._dossier.note(ablation=ablate(worker, prepare, answer))
+        self._evidence_builder.note(ablation=ablate(worker, prepare, answer))
 
     @property
     def _call_s(self) -> float:
         """Deadline of a call of another worker, given what the rounds took."""
-        return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._dossier.evidence.stages_s["rounds"])
+        return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
-    def run_shapes(self, candidate: Worker) -> None:
+    def run_shapes(self, candidate: WorkerClient) -> None:
         """Ask a fresh worker in other shapes; what was not asked says nothing."""
-        self._dossier.note(strict_shapes=self._task.job.shapes == "strict")
+        self._evidence_builder.note(strict_shapes=self._task.job.shapes == "strict")
         try:
             with candidate.spending("shapes"):
                 self._ask_in_shapes()
@@ -107,9 +107,9 @@ class Aftermath:
 
         What a process keeps of one shape, or can do but once, such as registering an operator, is no fault in the next one.
         """
-        self._crew.make_room()
+        self._worker_set.make_room()
         until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
-        worker: Worker | None = None
+        worker: WorkerClient | None = None
         for shape in list(other_shapes(self._task.problem, self._task.case.name)):
             if time.monotonic() > until:
                 return
@@ -119,21 +119,21 @@ class Aftermath:
                 before.end()
                 worker = self._start_for_shapes()
                 found = self._ask_in(worker, shape)
-            self._dossier.note(shapes=(*self._dossier.evidence.shapes, found))
+            self._evidence_builder.note(shapes=(*self._evidence_builder.evidence.shapes, found))
             if worker.failure or worker.ended:
                 return
 
-    def _start_for_shapes(self) -> Worker:
+    def _start_for_shapes(self) -> WorkerClient:
         """A worker that has loaded the submission, or failed at that."""
-        worker = self._crew.start("shapes")
+        worker = self._worker_set.start("shapes")
         with contextlib.suppress(WorkerError):
             with worker.entering("load"):
-                self._crew.starter.load_submission(worker)
-            self._crew.take_device(worker)
+                self._worker_set.launcher.load_submission(worker)
+            self._worker_set.take_device(worker)
         return worker
 
-    def _ask_in(self, worker: Worker, shape: Shape) -> ShapeEvidence:
+    def _ask_in(self, worker: WorkerClient, shape: Shape) -> ShapeEvidence:
         if worker.failure:
             return not_loaded(worker, shape)
         with worker.entering("shapes"):
-            return judge_shape(worker, shape, self._crew.starter.construct_shape, self._crew.memory, self._call_s)
+            return judge_shape(worker, shape, self._worker_set.launcher.construct_shape, self._worker_set.memory, self._call_s)

@@ -16,11 +16,11 @@ import torch
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
-from evaluator.judge.context import Bench, Job
+from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
 from evaluator.results.category import Category, Status
@@ -88,10 +88,10 @@ def with_lines(request: BuildRequest) -> BuildRequest:
 
 
 @dataclass(frozen=True)
-class Sanitizing:
+class SanitizerRuns:
     """One submission to be sanitized. The device is free, and nothing else of the submission runs."""
 
-    bench: Bench
+    bench: JudgeContext
     job: Job
     problem: Problem
     case_name: str
@@ -154,11 +154,11 @@ class Sanitizing:
 class Conversation:
     """The judge's talk with one worker under a tool, from its start to what the tool wrote."""
 
-    def __init__(self, plan: Sanitizing, case: ProblemCase, limit_s: float, builds: LineBuilds) -> None:
+    def __init__(self, plan: SanitizerRuns, case: ProblemCase, limit_s: float, builds: LineBuilds) -> None:
         self._plan, self._case, self._builds, self._limit_s = plan, case, builds, limit_s
         self._start = time.monotonic()
-        self._memory = Memory(torch.device("cpu"))
-        self._worker: Worker | None = None
+        self._memory = SharedMemory(torch.device("cpu"))
+        self._worker: WorkerClient | None = None
         self.outcome = "ended"
         self.remark = ""
 
@@ -175,7 +175,7 @@ class Conversation:
             stack.callback(self._memory.close)
             given = Given.make(remains)
             stack.callback(given.close)
-            worker = Worker.start(
+            worker = WorkerClient.start(
                 self._plan.bench.zygote,
                 made,
                 self._builds,
@@ -203,7 +203,7 @@ class Conversation:
             level=bench.zygote.level,
         )
 
-    def _ask(self, worker: Worker) -> None:
+    def _ask(self, worker: WorkerClient) -> None:
         try:
             self._run(worker)
         except WorkerError:
@@ -213,7 +213,7 @@ class Conversation:
         if self._left_s <= 0 or (worker.exit is not None and worker.exit.deadline_s is not None):
             self.outcome, self.remark = "deadline", f"stopped after {self._limit_s:.0f} s"
 
-    def _run(self, worker: Worker) -> None:
+    def _run(self, worker: WorkerClient) -> None:
         job, device = self._plan.job, self._plan.bench.device
         worker.request("ping", self._left_s)
         worker.first_line = job.first_line
@@ -242,7 +242,7 @@ class Conversation:
             self._arguments = self._case.inputs(fresh_seed(), self._memory.device)
             yield InputSet(self._memory, self._arguments)
 
-    def _end(self, worker: Worker) -> None:
+    def _end(self, worker: WorkerClient) -> None:
         """Hang up, so that the worker ends and the tool writes its summary; kill what does not."""
         worker.channel.close()
         if worker.confined.wait(GRACE_S) is None:

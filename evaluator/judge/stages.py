@@ -8,16 +8,16 @@ from typing import Any
 
 from evaluator.diagnosis import Verdict
 from evaluator.judge import blocking_rerun, sanitizer_runs
-from evaluator.judge.context import Bench, Job, Report, Task
+from evaluator.judge.context import Job, JudgeContext, Report, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
-from evaluator.judge.evidence_builder import Dossier
+from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError
-from evaluator.judge.post_checks import Aftermath
+from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
-from evaluator.judge.timing_retries import Timekeeper
-from evaluator.judge.worker_set import Crew
-from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.timing_retries import TimingRetries
+from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
@@ -30,31 +30,31 @@ from evaluator.worker.protocol import ProtocolError
 log = logging.getLogger(__name__)
 
 
-class Attempt:
+class Stages:
     """Judges one submission on one bench; `run` once, then read `evidence`, then `close`."""
 
-    def __init__(self, bench: Bench, job: Job, problem: Problem, case: ProblemCase, report: Report) -> None:
+    def __init__(self, bench: JudgeContext, job: Job, problem: Problem, case: ProblemCase, report: Report) -> None:
         self._task = Task(bench, job, problem, case, report)
-        self._crew = Crew(self._task)
+        self._worker_set = WorkerSet(self._task)
         self._protocol = choose(job.protocol, bench.device.kind)
-        self._dossier = Dossier(self._task)
+        self._evidence_builder = EvidenceBuilder(self._task)
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
 
     @property
     def evidence(self) -> Evidence:
         """All that has been observed so far."""
-        return self._dossier.evidence
+        return self._evidence_builder.evidence
 
     def run(self) -> Verdict:
         """Go as far as the submission gets, and say what it comes to."""
-        dossier, verdict = self._dossier, self._attempt()
-        self._crew.dismiss_baseline()
-        dossier.collect(self._crew.candidate)
-        verdict = verdict or dossier.diagnose()
+        evidence_builder, verdict = self._evidence_builder, self._attempt()
+        self._worker_set.dismiss_baseline()
+        evidence_builder.collect(self._worker_set.candidate)
+        verdict = verdict or evidence_builder.diagnose()
         if blocking_rerun.is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
-            verdict = dossier.diagnose()
+            verdict = evidence_builder.diagnose()
         sanitizer = self._task.bench.sanitizer
         if sanitizer is not None and sanitizer_runs.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
             self._sanitize(sanitizer)
@@ -67,7 +67,7 @@ class Attempt:
         except WorkerError:
             pass  # the worker's own record says what happened
         except ProtocolError as error:
-            self._dossier.note(protocol_error=str(error)[:2000])
+            self._evidence_builder.note(protocol_error=str(error)[:2000])
         except NeedsDeviceError as error:
             return Verdict(Category.NO_DEVICE, str(error))
         except (ProblemError, ReferenceFailedError, BaselineFailedError, AblationFailedError, SandboxUnavailable) as error:
@@ -75,66 +75,66 @@ class Attempt:
         # The judge's own device, memory or code failed. Whatever it was, it is evidence, and must not take the judge's process along.
         except Exception as error:
             log.exception("judging %s failed", self._task.job.submission)
-            self._dossier.note(detail=traceback.format_exc()[-20_000:])
+            self._evidence_builder.note(detail=traceback.format_exc()[-20_000:])
             return self._without_blame(error, f"{type(error).__name__}: {error}"[:1000])
         return None
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
-        self._crew.close()
+        self._worker_set.close()
 
     def _judge(self) -> None:
         """Up to the timing."""
-        task, crew = self._task, self._crew
-        candidate = crew.reach_device(crew.load_candidate())
-        crew.prepare_baseline()
-        arguments = task.case.init_inputs(crew.starter.seed)
-        model = task.case.model(crew.starter.seed, crew.device)
-        with crew.stage(candidate, "construct"):
-            crew.starter.construct(candidate, arguments, model)
-        with crew.stage(candidate, "rounds"):
+        task, worker_set = self._task, self._worker_set
+        candidate = worker_set.reach_device(worker_set.load_candidate())
+        worker_set.prepare_baseline()
+        arguments = task.case.init_inputs(worker_set.launcher.seed)
+        model = task.case.model(worker_set.launcher.seed, worker_set.device)
+        with worker_set.stage(candidate, "construct"):
+            worker_set.launcher.construct(candidate, arguments, model)
+        with worker_set.stage(candidate, "rounds"):
             reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
             passed = self._pass_rounds(candidate, reference.oracle)
         if passed:
-            timekeeper = Timekeeper(task, crew, self._dossier, reference, self._form, self._protocol)
-            self._judge_right(candidate, timekeeper, Aftermath(task, crew, self._dossier, reference))
+            timing_retries = TimingRetries(task, worker_set, self._evidence_builder, reference, self._form, self._protocol)
+            self._judge_right(candidate, timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
 
-    def _judge_right(self, candidate: Worker, timekeeper: Timekeeper, aftermath: Aftermath) -> None:
+    def _judge_right(self, candidate: WorkerClient, timing_retries: TimingRetries, post_checks: PostChecks) -> None:
         """From the timing on."""
-        dossier = self._dossier
+        evidence_builder = self._evidence_builder
         with candidate.entering("baseline"):
-            baseline = self._crew.take_baseline()
-        with self._crew.stage(candidate, "timing"):
-            timekeeper.run(candidate, baseline)
-        if timekeeper.is_doubtful:
+            baseline = self._worker_set.take_baseline()
+        with self._worker_set.stage(candidate, "timing"):
+            timing_retries.run(candidate, baseline)
+        if timing_retries.is_doubtful:
             with candidate.spending("second_timing"):
-                timekeeper.repeat()
+                timing_retries.repeat()
         with candidate.spending("timing"):
-            aftermath.note_limits()
-        dossier.collect(self._crew.candidate)
-        if dossier.diagnose().category is Category.OK:
-            aftermath.look_at_problem(candidate)
-            aftermath.run_ablation(candidate)
-        if self._task.job.shapes != "own" and dossier.diagnose().category is Category.OK:
-            aftermath.run_shapes(candidate)
+            post_checks.note_limits()
+        evidence_builder.collect(self._worker_set.candidate)
+        if evidence_builder.diagnose().category is Category.OK:
+            post_checks.look_at_problem(candidate)
+            post_checks.run_ablation(candidate)
+        if self._task.job.shapes != "own" and evidence_builder.diagnose().category is Category.OK:
+            post_checks.run_shapes(candidate)
 
-    def _pass_rounds(self, candidate: Worker, oracle: Oracle) -> bool:
+    def _pass_rounds(self, candidate: WorkerClient, oracle: Oracle) -> bool:
         """Whether the candidate's answers are right."""
-        rounds = Rounds(candidate, self._task.case, oracle, self._crew.memory, self._task.job.timeout_s)
+        rounds = Rounds(candidate, self._task.case, oracle, self._worker_set.memory, self._task.job.timeout_s)
         for evidence in rounds.run():
-            self._dossier.rounds.append(evidence)
-            self._dossier.note(sizes=rounds.sizes)
+            self._evidence_builder.rounds.append(evidence)
+            self._evidence_builder.note(sizes=rounds.sizes)
             self._require_cpu_submission(candidate)
             if evidence.passed:
-                self._crew.ready_baseline()
-        if not self._dossier.rounds[-1].passed:
+                self._worker_set.ready_baseline()
+        if not self._evidence_builder.rounds[-1].passed:
             return False
         self._form = rounds.form
         rounds.close()
-        self._crew.empty_cache()
+        self._worker_set.empty_cache()
         return True
 
-    def _require_cpu_submission(self, candidate: Worker) -> None:
+    def _require_cpu_submission(self, candidate: WorkerClient) -> None:
         """Where the CPU only stands in for a GPU, a submission without a C++ extension or a kernel in Triton was not meant for it."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
         if self._task.bench.stands_in and not ran:
@@ -144,8 +144,8 @@ class Attempt:
         """The verdict where the judge or the machine failed; none where that is for a submission which holds the device's memory."""
         # A lost supervisor or a lost device: no submission is to blame. Nor where others may have the device.
         with contextlib.suppress(SandboxUnavailable, RuntimeError):
-            if self._crew.lock.held and (starving := blame(error, self._crew.workers, self._crew.device)) is not None:
-                self._dossier.note(starving=starving)
+            if self._worker_set.lock.held and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
+                self._evidence_builder.note(starving=starving)
                 return None
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
 
@@ -154,30 +154,30 @@ class Attempt:
         self._task.report("second run")
         start = time.monotonic()
         try:
-            self._dossier.note(fault=blocking_rerun.find_fault(self._task, self._crew, self.evidence))
+            self._evidence_builder.note(fault=blocking_rerun.find_fault(self._task, self._worker_set, self.evidence))
         except Exception as error:  # whatever it is: the verdict stands
             log.info("the second run of %s shows nothing: %s", self._task.job.submission, error, exc_info=True)
-        self._dossier.note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
+        self._evidence_builder.note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
     def _sanitize(self, sanitizer: Sanitizer) -> None:
         """Have the submission watched by compute-sanitizer; the verdict stands, whatever comes of it."""
         start = time.monotonic()
         try:
-            self._crew.make_room()
-            self._dossier.note(sanitizer=self._sanitizing().run(sanitizer))
+            self._worker_set.make_room()
+            self._evidence_builder.note(sanitizer=self._sanitizing().run(sanitizer))
         except Exception as error:  # whatever it is: the verdict stands
             log.info("%s was not sanitized: %s", self._task.job.submission, error, exc_info=True)
-        self._dossier.note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
+        self._evidence_builder.note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
 
-    def _sanitizing(self) -> sanitizer_runs.Sanitizing:
-        task, crew = self._task, self._crew
-        return sanitizer_runs.Sanitizing(
+    def _sanitizing(self) -> sanitizer_runs.SanitizerRuns:
+        task, worker_set = self._task, self._worker_set
+        return sanitizer_runs.SanitizerRuns(
             bench=task.bench,
             job=task.job,
             problem=task.problem,
             case_name=task.case.name,
-            lock=crew.lock,
-            environment=crew.starter.environment,
-            readonly=tuple(crew.starter.readonly),
+            lock=worker_set.lock,
+            environment=worker_set.launcher.environment,
+            readonly=tuple(worker_set.launcher.readonly),
             report=task.report,
         )

@@ -13,13 +13,13 @@ from typing import Any
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.gpu_monitor import watch_of
-from evaluator.judge.evidence_builder import Dossier
-from evaluator.judge.timing.extra_baselines import COMPILE, FurtherBaselines, call_once
+from evaluator.judge.evidence_builder import EvidenceBuilder
+from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
 from evaluator.judge.timing.protocols import Protocol, choose
-from evaluator.judge.timing.run import Timing, UnevenError, UnfitProtocolError
+from evaluator.judge.timing.run import TimingRun, UnevenError, UnfitProtocolError
 from evaluator.judge.timing.spot_check import WrongAnswerError
-from evaluator.judge.worker_set import Crew
-from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.results.category import Status
 from evaluator.results.evidence import TimingEvidence
@@ -31,27 +31,35 @@ COMPILE_S = 300.0
 log = logging.getLogger(__name__)
 
 
-class Timekeeper:
-    """Times the candidate of a crew, once it has passed the rounds, and notes what comes of it."""
+class TimingRetries:
+    """Times the candidate of a worker_set, once it has passed the rounds, and notes what comes of it."""
 
-    def __init__(self, task: Task, crew: Crew, dossier: Dossier, reference: Reference, form: Any, protocol: Protocol) -> None:
+    def __init__(
+        self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference, form: Any, protocol: Protocol
+    ) -> None:
         """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
-        self._task, self._crew, self._dossier, self._reference, self._form = task, crew, dossier, reference, form
+        self._task, self._worker_set, self._evidence_builder, self._reference, self._form = (
+            task,
+            worker_set,
+            evidence_builder,
+            reference,
+            form,
+        )
         self._protocol = protocol
         self._leads = True
         """Whether the candidate's host may have a head start."""
         self._fallback = ""
         """Why that is not the protocol that was asked for, where it is not."""
 
-    def run(self, candidate: Worker, baseline: Worker) -> None:
+    def run(self, candidate: WorkerClient, baseline: WorkerClient) -> None:
         """Raises BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
         try:
             self._construct(baseline)
-            self._dossier.note(timing=self._first_timing(candidate, baseline))
+            self._evidence_builder.note(timing=self._first_timing(candidate, baseline))
         except WrongAnswerError as error:
-            self._dossier.note(wrong_timed_answer=error.evidence)
+            self._evidence_builder.note(wrong_timed_answer=error.evidence)
         except WorkerError as error:
-            failure = self._crew.baseline.failure if self._crew.baseline else baseline.failure
+            failure = self._worker_set.baseline.failure if self._worker_set.baseline else baseline.failure
             if failure:
                 raise BaselineFailedError(f"the baseline's worker failed: {failure}") from error
             raise
@@ -59,17 +67,17 @@ class Timekeeper:
     @property
     def is_doubtful(self) -> bool:
         """Whether there is a timing that is worth another one."""
-        timing = self._dossier.evidence.timing
+        timing = self._evidence_builder.evidence.timing
         return timing is not None and (self._is_disturbed or (timing.is_contested and not self._is_accused))
 
     @property
     def _is_disturbed(self) -> bool:
-        conditions = self._dossier.evidence.conditions
+        conditions = self._evidence_builder.evidence.conditions
         return conditions is not None and conditions.disturbed
 
     @property
     def _is_accused(self) -> bool:
-        return self._dossier.diagnose().category.status is Status.DISQUALIFIED
+        return self._evidence_builder.diagnose().category.status is Status.DISQUALIFIED
 
     def repeat(self) -> None:
         """Time once more, with fresh workers. Of a device that was shared or throttled the second timing counts, be it disturbed too;
@@ -78,32 +86,32 @@ class Timekeeper:
         Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
         """
         self._task.report("second timing")
-        before, first = self._dossier.evidence.conditions, self._dossier.evidence.timing
+        before, first = self._evidence_builder.evidence.conditions, self._evidence_builder.evidence.timing
         assert first is not None
         was_disturbed = self._is_disturbed
         try:
             second = self._second_timing()
-            self._dossier.note(timing=second)
+            self._evidence_builder.note(timing=second)
             if was_disturbed:
-                after = self._dossier.evidence.conditions
+                after = self._evidence_builder.evidence.conditions
                 assert after is not None
                 told = {"repeated": True, "first_runtime_ms": first.runtime_ms, "first_baseline_ms": first.baseline_ms}
-                self._dossier.note(conditions=after.model_copy(update=told))
+                self._evidence_builder.note(conditions=after.model_copy(update=told))
             elif self._is_disturbed or self._is_accused or second.late_ms >= first.late_ms:
-                self._dossier.note(timing=first.rather_than(second), conditions=before)
+                self._evidence_builder.note(timing=first.rather_than(second), conditions=before)
             else:
-                self._dossier.note(timing=second.rather_than(first))
+                self._evidence_builder.note(timing=second.rather_than(first))
         except WrongAnswerError as error:
-            self._dossier.note(timing=None, wrong_timed_answer=error.evidence)
+            self._evidence_builder.note(timing=None, wrong_timed_answer=error.evidence)
         except Exception as error:  # whatever else it is: the first timing stands
             log.info("the second timing of %s comes to nothing: %s", self._task.job.submission, error, exc_info=True)
-            self._dossier.note(timing=first, conditions=before)
+            self._evidence_builder.note(timing=first, conditions=before)
             self._hold_against(error)
         finally:
-            self._crew.end_all()
-            self._crew.lock.acquire()
+            self._worker_set.end_all()
+            self._worker_set.lock.acquire()
 
-    def _first_timing(self, candidate: Worker, baseline: Worker) -> TimingEvidence:
+    def _first_timing(self, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         try:
             try:
                 return self._time("timing", candidate, baseline)
@@ -115,37 +123,37 @@ class Timekeeper:
             self._leads = False
             return self._second_timing(takes_over=True)
 
-    def _construct(self, worker: Worker) -> None:
-        self._crew.starter.construct(worker, self._reference.arguments, self._reference.model)
+    def _construct(self, worker: WorkerClient) -> None:
+        self._worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
 
-    def _time(self, name: str, candidate: Worker, baseline: Worker) -> TimingEvidence:
+    def _time(self, name: str, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         """One timing, with the states of the device meanwhile noted, and what they come to."""
-        case = (self._task.case, self._reference.oracle, self._form, self._crew.memory, self._task.job.timeout_s)
+        case = (self._task.case, self._reference.oracle, self._form, self._worker_set.memory, self._task.job.timeout_s)
         how: dict[str, Any] = {"protocol": self._protocol, "head_start": self._leads}
-        with FurtherBaselines(self._task.job.baselines) as further:
+        with ExtraBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)
             watch = watch_of(self._task.bench.device)
             if watch is None:
                 how |= {"others": further.workers, "cores": self._task.bench.cores}
-                timing = Timing(candidate, baseline, *case, **how).run()
+                timing = TimingRun(candidate, baseline, *case, **how).run()
             else:
                 try:
                     pid = baseline.channel.peer_pid
                     with watch.timing(name, [] if pid is None else [pid]):
-                        timing = Timing(candidate, baseline, *case, look=watch.look, others=further.workers, **how).run()
+                        timing = TimingRun(candidate, baseline, *case, look=watch.look, others=further.workers, **how).run()
                 finally:
-                    self._dossier.note(device_states=(*self._dossier.evidence.device_states, *watch.states))
-                self._dossier.note(conditions=watch.conditions())
+                    self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
+                self._evidence_builder.note(conditions=watch.conditions())
         return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures | timing.failed_baselines})
 
-    def _start_further(self, kind: str) -> Worker:
+    def _start_further(self, kind: str) -> WorkerClient:
         """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
-        starter, memory = self._crew.starter, self._crew.memory
-        worker = starter.fork()
+        launcher, memory = self._worker_set.launcher, self._worker_set.memory
+        worker = launcher.fork()
         try:
-            starter.greet(worker)
-            starter.load_reference(worker)
-            starter.construct(worker, self._reference.arguments, self._reference.model, compiled=kind == COMPILE)
+            launcher.greet(worker)
+            launcher.load_reference(worker)
+            launcher.construct(worker, self._reference.arguments, self._reference.model, compiled=kind == COMPILE)
             call_once(worker, memory, self._task.case.inputs(fresh_seed(), memory.device), COMPILE_S)
         except BaseException as error:
             worker.close()
@@ -165,18 +173,18 @@ class Timekeeper:
     def _second_timing(self, *, takes_over: bool = False) -> TimingEvidence:
         """While its workers start and load, others may have the device. What the new worker does counts as the candidate's if it
         `takes_over`."""
-        crew = self._crew
-        crew.make_room()
-        crew.close_baseline()
-        worker = crew.fork()
-        before = crew.candidate if takes_over else None
+        worker_set = self._worker_set
+        worker_set.make_room()
+        worker_set.close_baseline()
+        worker = worker_set.fork()
+        before = worker_set.candidate if takes_over else None
         if before is not None:
-            crew.candidate = worker
+            worker_set.candidate = worker
             worker.stage, worker.stages_s = before.stage, before.stages_s
-        crew.starter.greet(worker)
-        crew.starter.load_submission(worker)
-        baseline = crew.start_baseline()
-        crew.take_device(worker)
+        worker_set.launcher.greet(worker)
+        worker_set.launcher.load_submission(worker)
+        baseline = worker_set.start_baseline()
+        worker_set.take_device(worker)
         if before is not None:
             worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
         for one in (worker, baseline):
@@ -185,12 +193,12 @@ class Timekeeper:
 
     def _hold_against(self, error: Exception) -> None:
         """What breaks the protocol or out of the sandbox is as bad in the second timing as in the first."""
-        first, second = self._crew.candidate, self._crew.workers[-1]
+        first, second = self._worker_set.candidate, self._worker_set.workers[-1]
         if first is None or second is first:
             return  # there was none
         if isinstance(error, ProtocolError):
             second.protocol_error = second.protocol_error or str(error)[:2000]
         if second.broke_out:
             second.stages_s = first.stages_s
-            self._crew.candidate = second
-            self._dossier.note(timing=None)
+            self._worker_set.candidate = second
+            self._evidence_builder.note(timing=None)

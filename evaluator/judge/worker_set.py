@@ -10,31 +10,31 @@ from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.device.device_lock import DeviceLock, starting
-from evaluator.judge.workers.client import Worker, WorkerError
-from evaluator.judge.workers.launcher import Starter
+from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.out_of_memory import tells_of_shortage
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.sandbox import SandboxUnavailable
 
 
-class Crew:
+class WorkerSet:
     """All workers of one task, with the device's lock and the memory that they share with the judge; `close` ends and frees all."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self.device = torch.device(task.bench.device.torch_device)
-        self.memory = Memory(self.device)
+        self.memory = SharedMemory(self.device)
         self.lock = DeviceLock(task.bench.device.unique_id)
-        self.starter = Starter(task, self.memory, self.lock)
-        self.workers: list[Worker] = []
+        self.launcher = Launcher(task, self.memory, self.lock)
+        self.workers: list[WorkerClient] = []
         """Those that the submission runs in."""
-        self.candidate: Worker | None = None
-        self.baseline: Worker | None = None
+        self.candidate: WorkerClient | None = None
+        self.baseline: WorkerClient | None = None
         self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
-        self._loaded: Future[Worker] | None = None
+        self._loaded: Future[WorkerClient] | None = None
         """The baseline's worker, once it has been asked for."""
         self._is_dismissed = False
-        self._ready: Future[Worker] | None = None
+        self._ready: Future[WorkerClient] | None = None
         """The same, which has started CUDA too, once it is needed."""
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Crew:
             self.baseline.kill()
 
     @property
-    def _all_workers(self) -> list[Worker]:
+    def _all_workers(self) -> list[WorkerClient]:
         return [*self.workers, *([self.baseline] if self.baseline else [])]
 
     def _leave_device(self) -> None:
@@ -97,26 +97,26 @@ class Crew:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def stage(self, worker: Worker, name: str) -> AbstractContextManager[None]:
+    def stage(self, worker: WorkerClient, name: str) -> AbstractContextManager[None]:
         """Tell of a stage, and have the worker enter it."""
         self._task.report(name)
         return worker.entering(name)
 
-    def start(self, stage: str) -> Worker:
+    def start(self, stage: str) -> WorkerClient:
         """A worker for the submission."""
         self._task.report(stage)
         worker = self.fork()
         with worker.entering(stage):
-            self.starter.greet(worker)
+            self.launcher.greet(worker)
         return worker
 
-    def fork(self, environment: Mapping[str, str] | None = None) -> Worker:
+    def fork(self, environment: Mapping[str, str] | None = None) -> WorkerClient:
         """One that nothing has been heard of yet."""
-        worker = self.starter.fork(environment, self._task.report)
+        worker = self.launcher.fork(environment, self._task.report)
         self.workers.append(worker)
         return worker
 
-    def load_candidate(self) -> Worker:
+    def load_candidate(self) -> WorkerClient:
         """A worker that has loaded the submission. Others may have the device meanwhile, and all of its memory."""
         candidate = self._start_candidate()
         try:
@@ -127,7 +127,7 @@ class Crew:
             return self._load_alone(candidate)
         return candidate
 
-    def reach_device(self, candidate: Worker) -> Worker:
+    def reach_device(self, candidate: WorkerClient) -> WorkerClient:
         """The worker that has the device: this one, or another one in its place where this one found no memory on it."""
         try:
             self.take_device(candidate, early=self.prepare_baseline)
@@ -138,7 +138,7 @@ class Crew:
             self.take_device(candidate)
         return candidate
 
-    def take_device(self, worker: Worker, early: Callable[[], None] = lambda: None) -> None:
+    def take_device(self, worker: WorkerClient, early: Callable[[], None] = lambda: None) -> None:
         """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
         take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
         """
@@ -152,7 +152,7 @@ class Crew:
             with worker.spending("prepare"):
                 try:
                     with nullcontext() if self.lock.held else starting():
-                        self.starter.start_cuda(worker)
+                        self.launcher.start_cuda(worker)
                 finally:
                     wait([warming])
         with worker.entering("wait"):
@@ -163,7 +163,7 @@ class Crew:
     def _warm(self) -> None:
         warm(self._task.problem, self.device, self._task.bench.warmed)
 
-    def _load_alone(self, failed: Worker) -> Worker:
+    def _load_alone(self, failed: WorkerClient) -> WorkerClient:
         """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""
         failed.end()
         candidate = self._start_candidate()
@@ -173,13 +173,13 @@ class Crew:
         self._load_submission(candidate)
         return candidate
 
-    def _start_candidate(self) -> Worker:
+    def _start_candidate(self) -> WorkerClient:
         self.candidate = self.start("start")
         return self.candidate
 
-    def _load_submission(self, candidate: Worker) -> None:
+    def _load_submission(self, candidate: WorkerClient) -> None:
         with self.stage(candidate, "load"):
-            self.starter.load_submission(candidate)
+            self.launcher.load_submission(candidate)
 
     def prepare_baseline(self) -> None:
         """Ask for the baseline's worker, once: on a GPU while another submission still has the device. On the CPU that would take the
@@ -191,7 +191,7 @@ class Crew:
         self.prepare_baseline()
         self._ready = self._ready or self._aside.submit(self._start_loaded)
 
-    def take_baseline(self) -> Worker:
+    def take_baseline(self) -> WorkerClient:
         """The baseline's worker. One that failed while another had the GPU, and perhaps all of its memory, is started again."""
         self.ready_baseline()
         assert self._ready is not None
@@ -203,33 +203,33 @@ class Crew:
         self.close_baseline()
         return self.start_baseline()
 
-    def start_baseline(self) -> Worker:
+    def start_baseline(self) -> WorkerClient:
         """A worker for the baseline that is ready."""
         return self._start_cuda_in(self._load_baseline())
 
-    def _start_loaded(self) -> Worker:
+    def _start_loaded(self) -> WorkerClient:
         assert self._loaded is not None
         return self._start_cuda_in(self._loaded.result())
 
-    def _load_baseline(self) -> Worker:
+    def _load_baseline(self) -> WorkerClient:
         """The baseline's worker, with its model's code loaded; in a thread."""
-        worker = self.baseline = self.starter.fork()
+        worker = self.baseline = self.launcher.fork()
         if self._is_dismissed:
             worker.kill()
-        self.starter.greet(worker)
+        self.launcher.greet(worker)
         with _baseline_failing(worker):
-            self.starter.load_reference(worker)
+            self.launcher.load_reference(worker)
         return worker
 
-    def _start_cuda_in(self, baseline: Worker) -> Worker:
+    def _start_cuda_in(self, baseline: WorkerClient) -> WorkerClient:
         if self.device.type == "cuda":
             with _baseline_failing(baseline), nullcontext() if self.lock.held else starting():
-                self.starter.start_cuda(baseline)
+                self.launcher.start_cuda(baseline)
         return baseline
 
 
 @contextmanager
-def _baseline_failing(worker: Worker) -> Iterator[None]:
+def _baseline_failing(worker: WorkerClient) -> Iterator[None]:
     """What fails here is the baseline."""
     try:
         yield
@@ -237,6 +237,6 @@ def _baseline_failing(worker: Worker) -> Iterator[None]:
         raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
 
 
-def _found_no_memory(worker: Worker) -> bool:
+def _found_no_memory(worker: WorkerClient) -> bool:
     """Whether that is what it failed for."""
     return worker.exception is not None and tells_of_shortage(worker.exception.message)

@@ -23,7 +23,7 @@ from evaluator.sandbox.levels import bubblewrap, child, landlock, landlock_rules
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.resources import disk, process_tree
 from evaluator.sandbox.resources.cgroup import Group, Parents
-from evaluator.sandbox.resources.resources import WRITERS, Place, claimed_user, prepared
+from evaluator.sandbox.resources.resources import WRITERS, ProgramResources, claimed_user, prepared
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
@@ -120,7 +120,7 @@ def _wake_on_signals() -> int:
     return wake
 
 
-def _start(request: Request, level: Level, place: Place, entrances: list[int], report: int) -> int:
+def _start(request: Request, level: Level, place: ProgramResources, entrances: list[int], report: int) -> int:
     """Fork the child; the number returned is process 1 of the namespace, bubblewrap, or the program itself, by level."""
     if level is Level.LANDLOCK and (missing := landlock.shortcoming(landlock.abi(), own_user=place.user is not None)):
         raise SandboxUnavailable(missing)
@@ -197,7 +197,7 @@ def _be_bubblewrap(request: Request, plan: child.Plan, inside: int, entrances: l
     os.execve(command.argv[0], command.argv, command.env)
 
 
-def _watch(state: _State, pid: int, request: Request, place: Place, wake: int) -> None:
+def _watch(state: _State, pid: int, request: Request, place: ProgramResources, wake: int) -> None:
     """Until the child is reaped: kill it when the judge hangs up, the zygote ends, or memory or disk run over."""
     allowed, group = request.program.limits, place.group
     directory = disk.Watch(place.home, allowed.tmp_bytes) if place.on_shared_disk else None

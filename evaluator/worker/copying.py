@@ -12,7 +12,7 @@ import torch
 
 from evaluator.worker.memory import HostMapping, Mappings
 from evaluator.worker.protocol import Channel, Message
-from evaluator.worker.server import Worker, serve
+from evaluator.worker.server import Server, serve
 
 
 class Copies(Mappings):
@@ -25,7 +25,7 @@ class Copies(Mappings):
         return super().tensor(view).to(self._device, copy=True)
 
 
-class CopyingWorker(Worker):
+class CopyingWorker(Server):
     """One submission, from its source to its answers, which nobody compares."""
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:

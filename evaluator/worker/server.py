@@ -52,10 +52,10 @@ def main(descriptors: Mapping[str, int]) -> int:
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     if "launches" in descriptors:
         _record_launches(descriptors["launches"])
-    return serve(Worker(channel, Interpreter(descriptors.get("interpreted"))), channel)
+    return serve(Server(channel, Interpreter(descriptors.get("interpreted"))), channel)
 
 
-def serve(worker: "Worker", channel: Channel) -> int:
+def serve(worker: "Server", channel: Channel) -> int:
     """Answer the judge's requests until it hangs up."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -71,7 +71,7 @@ def serve(worker: "Worker", channel: Channel) -> int:
             return 0
 
 
-class Worker:
+class Server:
     """One submission, from its source to its answers."""
 
     def __init__(self, channel: Channel, interpreter: Interpreter | None = None) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from tests.fuzz.conversation import cpu_bench
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     with cpu_bench(tmp_path_factory.mktemp("cache")) as bench:
         yield bench

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
-from evaluator.judge.context import Bench, Job
+from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import run, spot_check
 from evaluator.judge.workers import client, launcher
@@ -131,7 +131,7 @@ def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def cpu_bench(cache_root: Path) -> Iterator[Bench]:
+def cpu_bench(cache_root: Path) -> Iterator[JudgeContext]:
     """A bench whose workers can follow a plan, under a device lock of its own."""
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=cache_root)
     with Zygote.start(modules=(WORKER_MODULE, peer.__name__)) as zygote:
@@ -215,7 +215,7 @@ class Outcome:
 class Conversations:
     """A judge, and hostile workers of one sort to talk to."""
 
-    def __init__(self, bench: Bench, folder: Path, light: LightZygote | None = None) -> None:
+    def __init__(self, bench: JudgeContext, folder: Path, light: LightZygote | None = None) -> None:
         """Confined workers of the bench's own zygote, which has to know tests.fuzz.peer, or those of `light`."""
         self._bench = replace(bench, zygote=light) if light else bench
         self._light = light

@@ -159,10 +159,10 @@ def _close(descriptors: Sequence[int]) -> None:
 
 def main(descriptors: Mapping[str, int]) -> int:
     """The confined worker's entry."""
-    from evaluator.worker.server import Worker
+    from evaluator.worker.server import Server
 
     sock = socket.socket(fileno=descriptors["channel"])
-    worker = Worker(Channel(sock, take_descriptors=True))
+    worker = Server(Channel(sock, take_descriptors=True))
     status = Peer(sock, worker.answer, None, lambda line: print(json.dumps(line), flush=True), threading.Event()).serve()
     if status & 0x7F:
         os.kill(os.getpid(), status & 0x7F)

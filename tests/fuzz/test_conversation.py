@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.workers import client
 from evaluator.results.category import Category, Status
 from evaluator.worker import protocol
@@ -46,7 +46,7 @@ def check_health(before: Health, after: Health) -> None:
     assert after.resident_bytes - before.resident_bytes < GROWTH_BYTES
 
 
-def test_the_judge_comes_through_every_conversation_with_light_workers(bench: Bench, tmp_path: Path) -> None:
+def test_the_judge_comes_through_every_conversation_with_light_workers(bench: JudgeContext, tmp_path: Path) -> None:
     with LightZygote() as light:
         conversations = Conversations(bench, tmp_path, light)
         assert conversations.judge(SUBMISSION).status is Status.CORRECT
@@ -59,7 +59,7 @@ def test_the_judge_comes_through_every_conversation_with_light_workers(bench: Be
     assert honest.status is Status.CORRECT, honest.message
 
 
-def test_the_judge_comes_through_every_conversation_with_confined_workers(bench: Bench, tmp_path: Path) -> None:
+def test_the_judge_comes_through_every_conversation_with_confined_workers(bench: JudgeContext, tmp_path: Path) -> None:
     conversations = Conversations(bench, tmp_path)
     assert conversations.judge(SUBMISSION).status is Status.CORRECT
     before = Health.now()
@@ -70,7 +70,7 @@ def test_the_judge_comes_through_every_conversation_with_confined_workers(bench:
 
 
 @pytest.fixture
-def light(bench: Bench, tmp_path: Path) -> Iterator[Conversations]:
+def light(bench: JudgeContext, tmp_path: Path) -> Iterator[Conversations]:
     with LightZygote() as zygote, short_deadlines(PATIENT_S):
         yield Conversations(bench, tmp_path, zygote)
 
@@ -99,7 +99,7 @@ def test_one_frame_and_its_verdict(light: Conversations, mutation: Mutation, cat
 
 
 def test_a_judge_that_takes_any_number_for_an_answer_would_be_found_out(light: Conversations) -> None:
-    with mock.patch.object(client.Worker, "_accept", lambda *asked: asked[-1]):
+    with mock.patch.object(client.WorkerClient, "_accept", lambda *asked: asked[-1]):
         outcome = light.hold(Plan("inputs", 0, (Mutation("wrong_seq", 0),)))
     assert outcome.fault.startswith("lies were judged correct")
 

@@ -14,7 +14,7 @@ import pytest
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.context import Bench, Job
+from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import Device, choose, cpu
 from evaluator.problem.problem import SHIPPED
@@ -31,7 +31,7 @@ def own_cpu() -> Device:
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
     with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile", "tests.judge.scripted_worker")) as zygote:
         yield make_bench(options, zygote)
@@ -39,7 +39,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="module")
-def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     """The first GPU, at the best level, with a zygote that knows the worker on device memory too."""
     device, _ = choose("cuda")
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
@@ -51,13 +51,13 @@ def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="session")
-def judge(bench: Bench) -> Judge:
+def judge(bench: JudgeContext) -> Judge:
     default = bench
 
     def judge(
         code: str,
         problem: str = "softmax",
-        bench: Bench | None = None,
+        bench: JudgeContext | None = None,
         timeout_s: float = 30.0,
         problem_path: Path | None = None,
         case: str | None = None,

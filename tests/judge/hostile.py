@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, encode
-from evaluator.worker.server import Worker
+from evaluator.worker.server import Server
 
 ENTRY = f"{__name__}:main"
 Behaviour = Callable[[socket.socket, Message], None]
@@ -24,7 +24,7 @@ def main(descriptors: Mapping[str, int]) -> int:
     """Serve the judge as the submission's first line says."""
     sock = socket.socket(fileno=descriptors["channel"])
     channel = Channel(sock, take_descriptors=True)
-    worker = Worker(channel)
+    worker = Server(channel)
     name = kind = ""
     try:
         while True:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from evaluator.judge.context import Bench
-from evaluator.judge.workers.shared_memory import Memory, describe
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.workers.shared_memory import SharedMemory, describe
 from evaluator.results.category import Category
 from evaluator.sandbox import Program
 from tests.judge import device_worker
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.gpu
 HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
 
 
-def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: Bench) -> None:
-    memory = Memory(torch.device(gpu_bench.device.spec))
+def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: JudgeContext) -> None:
+    memory = SharedMemory(torch.device(gpu_bench.device.spec))
     allocation, other = memory.allocate(3 << 20), memory.allocate(1)
     assert (allocation.nbytes, other.nbytes) == (4 << 20, 2 << 20)
     values = allocation.view((1 << 18,), torch.float32)
@@ -33,8 +33,8 @@ def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: Ben
     memory.close()
 
 
-def test_allocations_are_freed(gpu_bench: Bench) -> None:
-    memory = Memory(torch.device(gpu_bench.device.spec))
+def test_allocations_are_freed(gpu_bench: JudgeContext) -> None:
+    memory = SharedMemory(torch.device(gpu_bench.device.spec))
     memory.free([memory.allocate(1 << 20)])
     before = torch.cuda.mem_get_info()[0]
     for _ in range(20):
@@ -42,7 +42,7 @@ def test_allocations_are_freed(gpu_bench: Bench) -> None:
     assert torch.cuda.mem_get_info()[0] >= before - (64 << 20)
 
 
-def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_bench: Bench) -> None:
+def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small")
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert result.evidence.launches
@@ -62,11 +62,11 @@ def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_bench: B
         ("y = torch.softmax(x, 1)\n        x.zero_()\n        return y", Category.MUTATED_INPUT),
     ],
 )
-def test_failures_on_the_device(judge: Judge, gpu_bench: Bench, body: str, category: Category) -> None:
+def test_failures_on_the_device(judge: Judge, gpu_bench: JudgeContext, body: str, category: Category) -> None:
     assert judge(f"{HEAD}        {body}\n", bench=gpu_bench, case="small").category is category
 
 
-def test_after_a_broken_context_the_next_submission_is_judged(judge: Judge, gpu_bench: Bench) -> None:
+def test_after_a_broken_context_the_next_submission_is_judged(judge: Judge, gpu_bench: JudgeContext) -> None:
     judge(HEAD + "        return x[torch.tensor([10**9], device='cuda')]\n", bench=gpu_bench, case="small")
     assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL
 
@@ -87,7 +87,7 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_who_leaves_the_judge_no_memory_is_to_blame(judge: Judge, gpu_bench: Bench) -> None:
+def test_who_leaves_the_judge_no_memory_is_to_blame(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = judge(HOARDER, bench=gpu_bench, case="small")
     assert result.category is Category.OUT_OF_MEMORY, (result.message, result.evidence.detail)
     assert result.evidence.starving is not None, result.message
@@ -133,14 +133,16 @@ class ModelNew(torch.nn.Module):
         ("while (*static_cast<volatile float*>(out) < 1e30f) {}", Category.TIMEOUT),
     ],
 )
-def test_a_second_run_names_the_kernel_that_broke_the_device(judge: Judge, gpu_bench: Bench, statement: str, category: Category) -> None:
+def test_a_second_run_names_the_kernel_that_broke_the_device(
+    judge: Judge, gpu_bench: JudgeContext, statement: str, category: Category
+) -> None:
     result = judge(TWO_KERNELS % statement, bench=gpu_bench, case="small", timeout_s=10.0)
     assert result.category is category, result.message
     assert result.evidence.fault is not None and result.evidence.fault.own
     assert "`faulty`" in result.message and "`sound`" not in result.message
 
 
-def test_what_limits_a_kernel_is_recorded(judge: Judge, gpu_bench: Bench) -> None:
+def test_what_limits_a_kernel_is_recorded(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = judge(TWO_KERNELS % "out[i] *= 2.0f;", bench=gpu_bench, case="small")
     limits = {launch.kernel.split("(")[0]: launch.limits for launch in result.evidence.launches if launch.own}
     assert set(limits) == {"sound", "faulty"}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.rounds import MIN_ROUNDS
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.worker_set import Crew
+from evaluator.judge.worker_set import WorkerSet
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job
@@ -150,7 +150,7 @@ def test_nested_inputs_and_outputs(judge: Judge, tmp_path: Path, body: str, cate
     assert result.category is category, result.message
 
 
-def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, bench: Bench) -> None:
+def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, bench: JudgeContext) -> None:
     standing_in = replace(bench, stands_in=True)
     for code in (SOFTMAX, forward("return x"), forward("return x.missing"), forward("os._exit(1)")):
         result = judge(code, bench=standing_in)
@@ -162,13 +162,13 @@ def test_the_baseline_is_readied_when_a_round_has_been_passed(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, body: str, readied: bool
 ) -> None:
     called: list[str] = []
-    ready = Crew.ready_baseline
+    ready = WorkerSet.ready_baseline
 
-    def noted(crew: Crew) -> None:
+    def noted(worker_set: WorkerSet) -> None:
         called.append("")
-        ready(crew)
+        ready(worker_set)
 
-    monkeypatch.setattr(Crew, "ready_baseline", noted)
+    monkeypatch.setattr(WorkerSet, "ready_baseline", noted)
     assert bool(judge(forward(body)).evidence.timing) is readied
     assert bool(called) is readied
 
@@ -214,7 +214,7 @@ def check_ok(result: Result) -> None:
 
 
 @pytest.mark.build
-def test_a_cpp_extension_from_source_to_times(bench: Bench) -> None:
+def test_a_cpp_extension_from_source_to_times(bench: JudgeContext) -> None:
     stages: list[str] = []
     first = evaluate(bench, make_job(EXTENSION, "leaky_relu"), stages.append)
     check_ok(first)

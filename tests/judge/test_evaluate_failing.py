@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.results.category import Category, Status
 from evaluator.sandbox import Limits, Zygote
@@ -68,7 +68,7 @@ def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> 
     assert (result.evidence.stdout, result.evidence.stderr) == ("so far\n", "so bad\n")
 
 
-def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, bench: Bench) -> None:
+def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, bench: JudgeContext) -> None:
     small = replace(bench, limits=Limits(memory_bytes=768 << 20))
     result = judge(forward("kept = [torch.ones(1 << 24) for _ in range(64)]\nreturn x"), bench=small)
     assert (result.category, "passed the memory limit of 0.75 GiB" in result.message) == (Category.OUT_OF_MEMORY, True), result.message
@@ -105,7 +105,7 @@ def test_a_problem_that_is_not_there_is_not_the_submissions_fault(judge: Judge, 
     assert result.category is Category.INFRASTRUCTURE_ERROR
 
 
-def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge, bench: Bench) -> None:
+def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge, bench: JudgeContext) -> None:
     with Zygote.start(modules=(), level=bench.zygote.level) as other:
         gone = replace(bench, zygote=other)
     result = judge(SOFTMAX, bench=gone)
@@ -117,7 +117,7 @@ def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge
     [("CUDA error: out of memory", Category.OUT_OF_MEMORY, 2), ("something else", Category.PYTHON_EXCEPTION, 1)],
 )
 def test_who_finds_no_device_memory_while_loading_is_asked_again_when_nobody_has_the_device(
-    bench: Bench, message: str, category: Category, loads: int
+    bench: JudgeContext, message: str, category: Category, loads: int
 ) -> None:
     stages: list[str] = []
     result = evaluate(bench, make_job(f"raise RuntimeError({message!r})"), stages.append)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.context import Bench
-from evaluator.judge.timing.gpu.l2_flush import Flush
-from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, MOST_OF_LARGE_MS, HeadStart
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, MOST_OF_LARGE_MS, LaunchLead
 from evaluator.judge.timing.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
-from evaluator.judge.timing.timed_worker import Side, UnrecordableError, claimed_times_ms
+from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError, claimed_times_ms
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
@@ -62,23 +62,23 @@ def test_a_block_is_of_as_many_calls_as_fit_into_some_milliseconds_and_into_memo
 
 
 @contextmanager
-def blocks_of(bench: Bench, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool) -> Iterator[tuple[Side, list[Any]]]:
+def blocks_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool) -> Iterator[tuple[TimedWorker, list[Any]]]:
     """A side on a pretended device, and inputs for three calls."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
     with side_of(bench, source, [torch.zeros(5)] * 3) as (before, sets, memory):
-        flush = Flush(memory, 1 << 30, 3) if flushed else None
+        flush = L2Flush(memory, 1 << 30, 3) if flushed else None
         if flush:
             before.worker.hand_over(flush.allocations, START_S)
-        yield Side(before.worker, START_S, flush, device=torch.device("cpu")), [(one, [torch.rand(5)]) for one in sets]
+        yield TimedWorker(before.worker, START_S, flush, device=torch.device("cpu")), [(one, [torch.rand(5)]) for one in sets]
 
 
-def reveal(side: Side, given: Any, call: int, place: InputSet) -> torch.Tensor:
+def reveal(side: TimedWorker, given: Any, call: int, place: InputSet) -> torch.Tensor:
     """One answer of the last block."""
     side.worker.request("reveal", START_S, outputs=[place.tree(given[call][1])["list"][0]["tensor"]], release=False, call=call)
     return place.allocations[0].view((5,), torch.float32).clone()
 
 
-def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
         answers = choose("cold", "cuda").take(side, given)
         assert len(answers) == len(side.claims_ms) == len(side.at_s) == 3 and len(side.wall_ms) == 1
@@ -87,14 +87,14 @@ def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: Bench, monke
         assert side.is_flushed()
 
 
-def test_calls_back_to_back_are_one_sample_and_flush_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_back_to_back_are_one_sample_and_flush_nothing(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given):
         answers = choose("throughput", "cuda").take(side, given)
         assert len(answers) == 3 and len(side.claims_ms) == len(side.wall_ms) == len(side.at_s) == 1
         assert 2.0 <= side.claims_ms[0] <= side.wall_ms[0]
 
 
-def test_any_answer_of_a_block_can_be_revealed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given):
         choose("throughput", "cuda").take(side, given)
         for call in (2, 0, 1, 0):
@@ -112,7 +112,7 @@ class ModelNew(torch.nn.Module):
 
 @pytest.mark.parametrize("protocol", ["cold", "throughput"])
 def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: str
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     """The first one is to warm up."""
     with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (side, given):
@@ -123,7 +123,9 @@ def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
             assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
 
 
-def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=True) as (reusing, given):
         said = []
         for _ in range(3):
@@ -142,9 +144,9 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
         assert side.claims_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
 
 
-def test_a_head_start_is_before_each_call_and_in_no_sample(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_start_is_before_each_call_and_in_no_sample(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
-        side.head_start = HeadStart(30_000_000, 30.0)
+        side.head_start = LaunchLead(30_000_000, 30.0)
         choose("cold", "cuda").take(side, given)
         assert len(side.claims_ms) == len(side.host_ms) == 3 and side.is_flushed()
         assert side.wall_ms[0] - statistics.fmean(side.claims_ms) >= 30.0, "by a call's share of the request"
@@ -156,7 +158,7 @@ def test_a_head_start_is_before_each_call_and_in_no_sample(bench: Bench, monkeyp
         assert min(side.blank(3)) < 30.0 and side.is_flushed()
 
 
-def test_without_a_head_start_nothing_is_taken_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_head_start_nothing_is_taken_off(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         assert side.samples_ms(0.5) == side.claims_ms and side.summary(0.5).blank_ms == 0.0
@@ -170,10 +172,10 @@ def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
     monkeypatch: pytest.MonkeyPatch, host_ms: tuple[float, ...], length: int, ms: float
 ) -> None:
     monkeypatch.setattr("evaluator.judge.timing.gpu.launch_lead._cycles_per_ms", lambda _: 1.5e6)
-    found = HeadStart.of(host_ms, length, torch.device("cuda"))
+    found = LaunchLead.of(host_ms, length, torch.device("cuda"))
     assert found.ms == pytest.approx(ms) and found.cycles == pytest.approx(1.5e6 * ms)
-    assert HeadStart.of(host_ms, length, torch.device("cuda"), LARGE_BYTES).ms == found.ms
-    of_large = HeadStart.of(host_ms, length, torch.device("cuda"), LARGE_BYTES + 1)
+    assert LaunchLead.of(host_ms, length, torch.device("cuda"), LARGE_BYTES).ms == found.ms
+    of_large = LaunchLead.of(host_ms, length, torch.device("cuda"), LARGE_BYTES + 1)
     assert of_large.ms == pytest.approx(min(ms, MOST_OF_LARGE_MS)), "no place to hide in"
 
 
@@ -189,7 +191,7 @@ def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
         ('{"ms": result["ms"], "host_ms": [0.01, 0.01, "0.01"], "outputs": result["outputs"]}', "milliseconds"),
     ],
 )
-def test_claims_that_no_block_can_have(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
+def test_claims_that_no_block_can_have(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
     hooked = f"""
 def block(self, request, descriptors, block=main.Worker._block):
     result = block(self, request, descriptors)
@@ -201,7 +203,7 @@ main.Worker._block = block
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
-def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
     endless = "main.Worker._block = main.Worker._record = lambda self, request, descriptors: time.sleep(60)\n"
     with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (side, given):
         side.deadline_s, side.replays = 0.5, protocol == "graph"
@@ -210,14 +212,14 @@ def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: Bench, monk
         assert side.worker.exit is not None and side.worker.exit.deadline_s == 0.5
 
 
-def test_a_block_without_its_flushes_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_without_its_flushes_is_seen(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         side.check_flush(3)
         assert side.unflushed == 3
 
 
-def test_what_can_not_be_recorded_says_why(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_recorded_says_why(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no device here that could."""
     with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given), pytest.raises(UnrecordableError) as error:
         choose("graph", "cuda").take(side, given)
@@ -246,7 +248,7 @@ main.Worker._record = record
 """In the place of a CUDA graph: the calls, over the same memory."""
 
 
-def test_a_recorded_block_is_replayed_over_new_inputs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_block_is_replayed_over_new_inputs(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED + RECORDED, monkeypatch, flushed=False) as (side, given):
         for _ in range(2):
             fresh = [(inputs, [torch.rand(5)]) for inputs, _ in given]

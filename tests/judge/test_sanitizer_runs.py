@@ -16,9 +16,9 @@ from evaluator.diagnosis import Verdict
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import LINE_FLAG, Conversation, LineBuilds, Sanitizing, is_wanted, with_lines
+from evaluator.judge.sanitizer_runs import LINE_FLAG, Conversation, LineBuilds, SanitizerRuns, is_wanted, with_lines
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
@@ -34,8 +34,8 @@ ENDLESS = HEAD + "        while True: pass\n"
 LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
 
 
-def plan(bench: Bench, code: str, first_line: int = 1) -> Sanitizing:
-    return Sanitizing(
+def plan(bench: JudgeContext, code: str, first_line: int = 1) -> SanitizerRuns:
+    return SanitizerRuns(
         bench=bench,
         job=replace(make_job(code), first_line=first_line),
         problem=load(SHIPPED / "softmax.py"),
@@ -54,7 +54,7 @@ def is_open_to_all(program: str) -> bool:
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def level_bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def level_bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     level: Level = request.param
     if not try_level(level).available:
         pytest.skip(f"{level}: {try_level(level).reason}")
@@ -75,13 +75,15 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def conversation(bench: Bench) -> Iterator[Conversation]:
+def conversation(bench: JudgeContext) -> Iterator[Conversation]:
     made = plan(bench, SECOND_CALL)
     yield Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(bench.builder))
     made.lock.close()
 
 
-def run(bench: Bench, code: str, words: tuple[str, ...], limit_s: float = 120.0) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
+def run(
+    bench: JudgeContext, code: str, words: tuple[str, ...], limit_s: float = 120.0
+) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
     made = plan(bench, code)
     try:
         return made.run_tool(words, Tool.MEMCHECK, made.problem.instance("small"), limit_s, words[-1:])
@@ -101,7 +103,7 @@ REPORT = r"""printf '========= Invalid __global__ write of size 4 bytes\n=======
 SUMMARY = r"""printf '========= ERROR SUMMARY: 1 error\n' >> /proc/self/fd/4"""
 
 
-def test_a_cold_worker_answers_both_calls_at_every_level(level_bench: Bench) -> None:
+def test_a_cold_worker_answers_both_calls_at_every_level(level_bench: JudgeContext) -> None:
     made = plan(level_bench, SECOND_CALL)
     talk = Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(level_bench.builder))
     assert talk.hold((), ()) == ""
@@ -109,14 +111,14 @@ def test_a_cold_worker_answers_both_calls_at_every_level(level_bench: Bench) -> 
     made.lock.close()
 
 
-def test_what_the_tool_writes_is_read_at_every_level(level_bench: Bench, open_folder: Path) -> None:
+def test_what_the_tool_writes_is_read_at_every_level(level_bench: JudgeContext, open_folder: Path) -> None:
     ended, (finding,) = run(level_bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
     assert (ended.outcome, ended.reports, ended.remark) == ("ended", 1, "")
     assert (finding.kernel, finding.own) == ("k()", False)
 
 
 @pytest.mark.build
-def test_a_build_is_served_and_remembered(bench: Bench) -> None:
+def test_a_build_is_served_and_remembered(bench: JudgeContext) -> None:
     code = (Path(SHIPPED).parent / "submissions/softmax/cpp_parallel.py").read_text(encoding="utf-8")
     made = plan(bench, code)
     builds = LineBuilds(bench.builder)
@@ -127,7 +129,7 @@ def test_a_build_is_served_and_remembered(bench: Bench) -> None:
     made.lock.close()
 
 
-def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: Bench, open_folder: Path) -> None:
+def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: JudgeContext, open_folder: Path) -> None:
     start = time.monotonic()
     ended, found = run(bench, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=30.0)
     assert time.monotonic() - start < 60
@@ -135,14 +137,16 @@ def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_s
     assert "30 s" in ended.remark
 
 
-def test_a_tool_that_never_starts_its_child_is_killed(bench: Bench, open_folder: Path) -> None:
+def test_a_tool_that_never_starts_its_child_is_killed(bench: JudgeContext, open_folder: Path) -> None:
     start = time.monotonic()
     ended, found = run(bench, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=2.0)
     assert time.monotonic() - start < 20
     assert (ended.outcome, len(found)) == ("deadline", 1)
 
 
-def test_a_tool_that_does_not_end_after_its_child_is_killed(bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_does_not_end_after_its_child_is_killed(
+    bench: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.GRACE_S", 1.0)
     start = time.monotonic()
     ended, found = run(bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
@@ -163,13 +167,13 @@ def test_a_tool_that_does_not_end_after_its_child_is_killed(bench: Bench, open_f
         "echo not a frame >&3; sleep 600",
     ],
 )
-def test_a_tool_that_writes_anything_else_comes_to_nothing(bench: Bench, open_folder: Path, script: str) -> None:
+def test_a_tool_that_writes_anything_else_comes_to_nothing(bench: JudgeContext, open_folder: Path, script: str) -> None:
     ended, found = run(bench, RIGHT, stand_in(open_folder, script), limit_s=10.0)
     assert ended.outcome in ("failed", "deadline") or ended.reports is not None
     assert len(found) <= 20 and len(ended.remark) <= 400
 
 
-def test_a_missing_program_says_so(bench: Bench) -> None:
+def test_a_missing_program_says_so(bench: JudgeContext) -> None:
     ended, found = run(bench, RIGHT, ("/usr/bin/env", "no-such-tool"))
     assert (ended.outcome, found) == ("failed", ())
     assert "no-such-tool" in ended.remark
@@ -180,14 +184,14 @@ def test_the_log_is_read_up_to_a_limit(conversation: Conversation, open_folder: 
     assert len(conversation.hold(words, words)) == 4 << 20
 
 
-def test_memory_is_limited_as_everywhere(bench: Bench, open_folder: Path) -> None:
+def test_memory_is_limited_as_everywhere(bench: JudgeContext, open_folder: Path) -> None:
     code = HEAD + "        self.kept = torch.ones(1 << 30)\n        return x\n"
     small = replace(bench, limits=Limits(memory_bytes=2 << 30))
     ended, _ = run(small, code, stand_in(open_folder, '"$@"'))
     assert ended.outcome == "failed"
 
 
-def test_all_tools_share_one_budget(bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tools_share_one_budget(bench: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.BUDGET_S", 16.0)
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.TOOL_S", 4.0)
     made = plan(bench, ENDLESS)
@@ -199,7 +203,7 @@ def test_all_tools_share_one_budget(bench: Bench, open_folder: Path, monkeypatch
 
 
 def test_an_evaluation_keeps_its_verdict_and_what_was_found(
-    judge: Judge, bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    judge: Judge, bench: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.is_wanted", lambda *_: True)  # on the CPU no kernel is seen to be launched
     program = stand_in(open_folder, f'while [ "$1" != no ]; do shift; done; {REPORT}; {SUMMARY}')[0]

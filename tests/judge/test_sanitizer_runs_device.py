@@ -14,7 +14,7 @@ from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizer_runs
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
@@ -47,7 +47,7 @@ def sanitizer() -> Sanitizer:
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def level_bench(request: pytest.FixtureRequest, cache: Path) -> Iterator[Bench]:
+def level_bench(request: pytest.FixtureRequest, cache: Path) -> Iterator[JudgeContext]:
     level: Level = request.param
     if not try_level(level).available:
         pytest.skip(f"{level}: {try_level(level).reason}")
@@ -59,10 +59,12 @@ def level_bench(request: pytest.FixtureRequest, cache: Path) -> Iterator[Bench]:
         yield make_bench(options, zygote)
 
 
-def watched(bench: Bench, sanitizer: Sanitizer, tool: Tool, code: str, problem: str) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
+def watched(
+    bench: JudgeContext, sanitizer: Sanitizer, tool: Tool, code: str, problem: str
+) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
     """What a tool says of a submission; with the tool's own words in the log of a test that fails."""
     logging.getLogger("evaluator.judge.sanitizer_runs").setLevel(logging.DEBUG)
-    plan = sanitizer_runs.Sanitizing(
+    plan = sanitizer_runs.SanitizerRuns(
         bench=bench,
         job=make_job(code, problem),
         problem=load(SHIPPED / f"{problem}.py"),
@@ -80,7 +82,7 @@ def watched(bench: Bench, sanitizer: Sanitizer, tool: Tool, code: str, problem: 
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_found_at_its_line(level_bench: Bench, sanitizer: Sanitizer, name: str) -> None:
+def test_a_mistake_is_found_at_its_line(level_bench: JudgeContext, sanitizer: Sanitizer, name: str) -> None:
     mistake = MISTAKES[name]
     ended, found = watched(level_bench, sanitizer, mistake.tool, mistake.code, mistake.problem)
     assert ended.outcome == "ended" and ended.reports, ended
@@ -92,7 +94,7 @@ def test_a_mistake_is_found_at_its_line(level_bench: Bench, sanitizer: Sanitizer
 
 
 @pytest.mark.parametrize("tool", Tool)
-def test_nothing_is_found_where_there_is_nothing(level_bench: Bench, sanitizer: Sanitizer, tool: Tool) -> None:
+def test_nothing_is_found_where_there_is_nothing(level_bench: JudgeContext, sanitizer: Sanitizer, tool: Tool) -> None:
     if tool is not Tool.MEMCHECK and level_bench.zygote.level is not Level.NAMESPACES:
         pytest.skip("once is enough for each tool; that it runs at this level is shown by the mistakes")
     code = (PROJECT / "submissions" / CLEAN).read_text(encoding="utf-8")

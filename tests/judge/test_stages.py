@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from evaluator.judge.context import Bench
-from evaluator.judge.stages import Attempt
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.stages import Stages
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import StarvingEvidence
@@ -13,14 +13,14 @@ from tests.judge.conftest import make_job
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_device(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, alone: bool
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     problem = load(SHIPPED / "softmax.py")
-    attempt = Attempt(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
+    attempt = Stages(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
     monkeypatch.setattr("evaluator.judge.stages.blame", lambda *_: StarvingEvidence(held_bytes=3, total_bytes=4))
     try:
         if alone:
-            attempt._crew.lock.acquire()
+            attempt._worker_set.lock.acquire()
         verdict = attempt._without_blame(torch.OutOfMemoryError("CUDA out of memory"), "none left")
         assert (verdict is None) == alone
         assert verdict is None or verdict.category is Category.INFRASTRUCTURE_ERROR

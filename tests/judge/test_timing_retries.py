@@ -10,14 +10,14 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.device.cpu_contention import OWN, Crowding
-from evaluator.judge.device.gpu_monitor import Watch
+from evaluator.judge.device.cpu_contention import OWN, CpuContention
+from evaluator.judge.device.gpu_monitor import GpuMonitor
 from evaluator.judge.device.nvml import Nvml
-from evaluator.judge.timing.run import Timing, UnevenError
+from evaluator.judge.timing.run import TimingRun, UnevenError
 from evaluator.judge.timing.spot_check import WrongAnswerError
-from evaluator.judge.timing_retries import Timekeeper
+from evaluator.judge.timing_retries import TimingRetries
 from evaluator.machine.devices import Device
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
@@ -29,7 +29,7 @@ HOT, CALM, IDLE = 0x40, 0x4, 0x1
 RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
 
 
-class EnoughProcessors(Crowding):
+class EnoughProcessors(CpuContention):
     """Nobody waits for a processor, whatever else this machine does."""
 
     def __init__(self, pids: Iterable[int] = ()) -> None:
@@ -41,14 +41,14 @@ class EnoughProcessors(Crowding):
         return 0.0
 
 
-def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[Watch]:
+def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[GpuMonitor]:
     """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
     monkeypatch.setattr("evaluator.judge.device.gpu_monitor.Crowding", EnoughProcessors)
     states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
 
-    def watch_of(device: Device) -> Watch:
+    def watch_of(device: Device) -> GpuMonitor:
         mask = next(states)
-        made.append(Watch(Nvml.open(UUID, StandIn(reasons=lambda: mask)), lambda _: 0))
+        made.append(GpuMonitor(Nvml.open(UUID, StandIn(reasons=lambda: mask)), lambda _: 0))
         return made[-1]
 
     monkeypatch.setattr("evaluator.judge.timing_retries.watch_of", watch_of)
@@ -94,7 +94,7 @@ def test_where_a_second_timing_comes_to_nothing_the_first_one_stands_marked(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     watching(monkeypatch, HOT)
-    monkeypatch.setattr(Timekeeper, "_second_timing", failing(error))
+    monkeypatch.setattr(TimingRetries, "_second_timing", failing(error))
     result = judge(RIGHT)
     conditions = result.evidence.conditions
     assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.timing is not None
@@ -103,7 +103,7 @@ def test_where_a_second_timing_comes_to_nothing_the_first_one_stands_marked(
 
 def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_first(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     watching(monkeypatch, HOT)
-    monkeypatch.setattr(Timekeeper, "_second_timing", failing(WrongAnswerError(3, "far off")))
+    monkeypatch.setattr(TimingRetries, "_second_timing", failing(WrongAnswerError(3, "far off")))
     result = judge(RIGHT)
     assert result.category is Category.CACHED_OUTPUT and "far off" in result.message
     assert result.evidence.timing is None and result.speedup is None
@@ -116,16 +116,16 @@ TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + RIGHT
 def test_what_breaks_out_in_the_second_timing_is_disqualified(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception | None, category: Category
 ) -> None:
-    def second_timing(timekeeper: Timekeeper) -> None:
-        crew = timekeeper._crew
-        worker = crew.fork()
-        crew.starter.greet(worker)
+    def second_timing(timing_retries: TimingRetries) -> None:
+        worker_set = timing_retries._worker_set
+        worker = worker_set.fork()
+        worker_set.launcher.greet(worker)
         if error:
             raise error
-        crew.starter._load(worker, TRACING, "ModelNew", threads=1)
+        worker_set.launcher._load(worker, TRACING, "ModelNew", threads=1)
 
     watching(monkeypatch, HOT)
-    monkeypatch.setattr(Timekeeper, "_second_timing", second_timing)
+    monkeypatch.setattr(TimingRetries, "_second_timing", second_timing)
     result = judge(RIGHT)
     assert result.category is category, result.message
     assert result.runtime_ms is None and result.evidence.timing is None
@@ -138,17 +138,17 @@ Late = tuple[float, float]
 
 def contradicted(monkeypatch: pytest.MonkeyPatch, *late: Late) -> list[float]:
     """Let the judge's clock hold so much against each timing, one after the other, as on a GPU; the times of those that were taken."""
-    run, left = Timing.run, iter(late)
+    run, left = TimingRun.run, iter(late)
     taken: list[float] = []
 
-    def contradicting(timing: Timing) -> TimingEvidence:
+    def contradicting(timing: TimingRun) -> TimingEvidence:
         unclaimed_ms, unexplained_ms = next(left)
         told = {"clock": "cuda_event", "gated": True, "unclaimed_ms": unclaimed_ms, "unexplained_ms": unexplained_ms}
         found = run(timing).model_copy(update=told)
         taken.append(found.runtime_ms)
         return found
 
-    monkeypatch.setattr(Timing, "run", contradicting)
+    monkeypatch.setattr(TimingRun, "run", contradicting)
     return taken
 
 
@@ -189,9 +189,9 @@ def test_a_second_timing_with_more_against_it_does_not_count(judge: Judge, monke
 
 @pytest.mark.parametrize("second", ["right", "wrong", "dead"])
 def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
-    run, leads = Timing.run, []
+    run, leads = TimingRun.run, []
 
-    def uneven(timing: Timing) -> TimingEvidence:
+    def uneven(timing: TimingRun) -> TimingEvidence:
         leads.append(timing._candidate_leads)
         if timing._candidate_leads:
             raise UnevenError
@@ -201,7 +201,7 @@ def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: J
             timing._turns.candidate.worker.confined.kill()
         return run(timing)
 
-    monkeypatch.setattr(Timing, "run", uneven)
+    monkeypatch.setattr(TimingRun, "run", uneven)
     result = judge(RIGHT)
     assert leads == [True, False]
     evidence = result.evidence
@@ -223,7 +223,7 @@ def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge:
 
 def test_a_second_timing_that_comes_to_nothing_leaves_what_the_first_came_to(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = contradicted(monkeypatch, CHARGED)
-    monkeypatch.setattr(Timekeeper, "_second_timing", failing(RuntimeError("CUDA error")))
+    monkeypatch.setattr(TimingRetries, "_second_timing", failing(RuntimeError("CUDA error")))
     result = judge(RIGHT)
     assert result.category is Category.NO_CUSTOM_KERNEL and result.runtime_ms == taken[0], result.message
     assert result.evidence.timing is not None and result.evidence.timing.contested is None
@@ -238,7 +238,7 @@ def failing(error: Exception) -> Callable[..., None]:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("busy", [False, True])
-def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_bench: Bench, busy: bool) -> None:
+def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_bench: JudgeContext, busy: bool) -> None:
     with stranger() if busy else nullcontext():
         result = judge(RIGHT, bench=gpu_bench, case="full")
     conditions, states = result.evidence.conditions, result.evidence.device_states

@@ -21,7 +21,7 @@ import pytest
 from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness import rounds
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers import launcher
@@ -90,7 +90,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def start(level: Level, cache: Path, **env: str) -> Iterator[Bench]:
+def start(level: Level, cache: Path, **env: str) -> Iterator[JudgeContext]:
     """A judge's bench as the engine makes it, with `env` in the warm parent."""
     trial = try_level(level)
     if not trial.available:
@@ -102,12 +102,12 @@ def start(level: Level, cache: Path, **env: str) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="module", params=CONFINED)
-def bench(request: pytest.FixtureRequest, problem: Path, cache: Path) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest, problem: Path, cache: Path) -> Iterator[JudgeContext]:
     yield from start(request.param, cache)
 
 
 @pytest.fixture
-def planted_bench(problem: Path, cache: Path) -> Iterator[Bench]:
+def planted_bench(problem: Path, cache: Path) -> Iterator[JudgeContext]:
     """A warm parent with a secret in its environment."""
     yield from start(Level.NAMESPACES, cache, PLANTED=mark("planted"))
 
@@ -118,7 +118,7 @@ def known_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "fresh_seed", known_seed)
 
 
-def search(bench: Bench, problem: Path, code: str = SEARCHER) -> tuple[list[str], dict[str, int]]:
+def search(bench: JudgeContext, problem: Path, code: str = SEARCHER) -> tuple[list[str], dict[str, int]]:
     """What the searcher found, and how much of each kind it looked at."""
     result: Result = evaluate(bench, make_job(code, "marked", 240.0, problem), lambda _: None)
     exception = result.evidence.exception
@@ -133,24 +133,24 @@ def timed(code: str) -> str:
     return changed
 
 
-def test_after_an_answer_was_compared_nothing_is_found(bench: Bench, problem: Path) -> None:
+def test_after_an_answer_was_compared_nothing_is_found(bench: JudgeContext, problem: Path) -> None:
     found, looked = search(bench, problem)
     assert found == []
     assert looked["memory"] > 100 << 20 and looked["descriptors"] > 3 and looked["files"] > 0
 
 
-def test_beside_the_baseline_nothing_is_found(bench: Bench, problem: Path) -> None:
+def test_beside_the_baseline_nothing_is_found(bench: JudgeContext, problem: Path) -> None:
     found, looked = search(bench, problem, timed(SEARCHER))
     assert found == []
     assert looked["memory"] > 100 << 20
 
 
-def test_a_secret_in_the_environment_would_be_found(planted_bench: Bench, problem: Path) -> None:
+def test_a_secret_in_the_environment_would_be_found(planted_bench: JudgeContext, problem: Path) -> None:
     found, _ = search(planted_bench, problem)
     assert any("memory" in line and "Zanzibar-planted" in line for line in found), found
 
 
-def test_a_folder_of_the_judges_would_be_found(planted_bench: Bench, problem: Path, tmp_path: Path) -> None:
+def test_a_folder_of_the_judges_would_be_found(planted_bench: JudgeContext, problem: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     tmp_path.joinpath("notes.txt").write_text(mark("file"))
     tmp_path.joinpath(mark("name")).mkdir()
@@ -159,27 +159,27 @@ def test_a_folder_of_the_judges_would_be_found(planted_bench: Bench, problem: Pa
         assert any(f"Zanzibar-{kind}" in line for line in found), (kind, found)
 
 
-def test_a_folder_of_modules_that_holds_the_problem_is_not_shown(planted_bench: Bench, problem: Path) -> None:
+def test_a_folder_of_modules_that_holds_the_problem_is_not_shown(planted_bench: JudgeContext, problem: Path) -> None:
     for place in (problem, *problem.parents[:2]):
         place.chmod(place.stat().st_mode | stat.S_IROTH | (stat.S_IXOTH if place.is_dir() else 0))
     found, _ = search(replace(planted_bench, readonly=(*planted_bench.readonly, str(problem.parent))), problem)
     assert not any("Zanzibar-source" in line or "Zanzibar-path" in line for line in found), found
 
 
-def test_seeds_would_be_found(planted_bench: Bench, problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_would_be_found(planted_bench: JudgeContext, problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "fresh_seed", known_seed)
     found, _ = search(planted_bench, problem)
     assert any("znaZ" in line for line in found), found
 
 
-def test_expected_values_would_be_found(planted_bench: Bench, problem: Path) -> None:
+def test_expected_values_would_be_found(planted_bench: JudgeContext, problem: Path) -> None:
     answering = SEARCHER.replace(" if WHILE_TIMED else torch.zeros_like(x)", "")
     assert answering != SEARCHER
     found, _ = search(planted_bench, problem, answering)
     assert any("an?Z" in line or "ib?Z" in line for line in found), found
 
 
-def test_a_descriptor_left_open_would_be_found(planted_bench: Bench, problem: Path) -> None:
+def test_a_descriptor_left_open_would_be_found(planted_bench: JudgeContext, problem: Path) -> None:
     keeping = SEARCHER.replace("calls = 0\n", "calls = 0\nkept = os.open('/etc/passwd', os.O_RDONLY)\n", 1)
     found, _ = search(planted_bench, problem, keeping)
     assert any(line.endswith("is /etc/passwd") for line in found), found

@@ -11,7 +11,7 @@ from evaluator.engine.judge_process import make_bench
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, Sanitizing
+from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, SanitizerRuns
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox import Zygote
@@ -32,7 +32,7 @@ def main(target: Path) -> None:
     with tempfile.TemporaryDirectory() as cache, Zygote.start(modules=(WORKER_MODULE,), env=WARM_ENVIRONMENT) as zygote:
         bench = make_bench(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
         for name, mistake in MISTAKES.items():
-            plan = Sanitizing(
+            plan = SanitizerRuns(
                 bench=bench,
                 job=make_job(mistake.code, mistake.problem),
                 problem=load(SHIPPED / f"{mistake.problem}.py"),

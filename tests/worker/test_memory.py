@@ -6,14 +6,14 @@ import os
 import pytest
 import torch
 
-from evaluator.judge.workers.shared_memory import Memory, describe
+from evaluator.judge.workers.shared_memory import SharedMemory, describe
 from evaluator.worker.memory import Mappings, keeps_cache, share_memory
 
 CPU = torch.device("cpu")
 
 
 def test_what_the_judge_wrote_is_what_the_worker_reads_and_back() -> None:
-    memory, mappings = Memory(CPU), Mappings(CPU)
+    memory, mappings = SharedMemory(CPU), Mappings(CPU)
     allocation = memory.allocate(24)
     values = allocation.view((2, 3), torch.float32)
     values.copy_(torch.arange(6.0).view(2, 3))
@@ -26,7 +26,7 @@ def test_what_the_judge_wrote_is_what_the_worker_reads_and_back() -> None:
 
 
 def test_views_at_an_offset_and_views_of_nothing() -> None:
-    memory, mappings = Memory(CPU), Mappings(CPU)
+    memory, mappings = SharedMemory(CPU), Mappings(CPU)
     allocation = memory.allocate(32)
     allocation.bytes.copy_(torch.arange(32, dtype=torch.uint8))
     mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
@@ -39,7 +39,7 @@ def test_views_at_an_offset_and_views_of_nothing() -> None:
 
 @pytest.mark.parametrize(("offset", "shape"), [(0, [9]), (32, [1]), (28, [2]), (10**6, [1])])
 def test_a_view_beyond_an_allocation_is_refused(offset: int, shape: list[int]) -> None:
-    memory, mappings = Memory(CPU), Mappings(CPU)
+    memory, mappings = SharedMemory(CPU), Mappings(CPU)
     allocation = memory.allocate(32)
     mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
     with pytest.raises(RuntimeError):
@@ -48,7 +48,7 @@ def test_a_view_beyond_an_allocation_is_refused(offset: int, shape: list[int]) -
 
 
 def test_a_mapped_descriptor_is_closed_and_a_removed_one_is_gone() -> None:
-    memory, mappings = Memory(CPU), Mappings(CPU)
+    memory, mappings = SharedMemory(CPU), Mappings(CPU)
     allocation = memory.allocate(8)
     descriptor = os.dup(allocation.descriptor)
     mappings.add(allocation.number, allocation.nbytes, descriptor)

@@ -21,7 +21,7 @@ from evaluator.engine.local import IN_FLIGHT_PER_JUDGE
 from evaluator.engine.ray.builds import Artefacts, Terms
 from evaluator.engine.ray.cluster import Choice, ClusterError, draining, leave
 from evaluator.engine.ray.host import Host, HostOptions, Refusal
-from evaluator.engine.ray.host_client import HostLostError, HostStartError, LiveHost, Seat, kill
+from evaluator.engine.ray.host_client import HostClient, HostLostError, HostStartError, LiveHost, kill
 from evaluator.engine.ray.job_queue import Loss, Work
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.judge.context import Job
@@ -78,7 +78,7 @@ class RayEngine:
         """`options` says the same as the choice of device and software."""
         self._choice, self._options = choice, options
         self._shares = Shares.of(choice)
-        self._seats = [Seat(number, self._request_host, self._refused) for number in range(len(choice.devices))]
+        self._seats = [HostClient(number, self._request_host, self._refused) for number in range(len(choice.devices))]
         self._artefacts: ActorHandle[Any] | None = None
         self._unfit: dict[str, str] = {node.id: "it has no such device" for node in choice.others}
         """Nodes that no host should be on, and why."""
@@ -177,7 +177,7 @@ class RayEngine:
             except Exception as error:  # whatever Ray raises while it loses machines: it is asked again
                 log.debug("whether a machine is drained is not to be had: %s", error, exc_info=True)
 
-    def _poll(self, seat: Seat) -> None:
+    def _poll(self, seat: HostClient) -> None:
         with contextlib.suppress(HostStartError):  # it is kept, and told when no seat is left
             seat.poll(0.5 / len(self._seats))
 
@@ -208,7 +208,7 @@ class RayEngine:
             work.run.fail(ClusterError(f"no host is left to judge what remains: {self._seats[0].error}"))
         work.run.fail(None)
 
-    def _serve(self, seat: Seat, work: Work, progress: Progress) -> None:
+    def _serve(self, seat: HostClient, work: Work, progress: Progress) -> None:
         """Have the hosts of one seat judge, one after the other where they are lost."""
         try:
             while (host := seat.await_host(lambda: self._closed or work.over)) is not None:

@@ -117,7 +117,7 @@ class LiveHost:
         kill(self._handle)
 
 
-class Seat:
+class HostClient:
     """Has one host at a time, from when it is first asked for."""
 
     def __init__(self, number: int, request: Callable[[], "ActorHandle[Any]"], refused: Callable[[Refusal], None]) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator.judge.correctness import compare_cuda
-from evaluator.judge.correctness.errors.describe import Portrait
+from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, WrongElement
 
@@ -106,7 +106,7 @@ class Comparison:
         self._slips = self._reference_slips = 0
         """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
         self._excused = False
-        self._portrait = Portrait(self._shape, dtype)
+        self._portrait = ErrorDescription(self._shape, dtype)
         self._examples: list[WrongElement] = []
         self._worst: tuple[float, WrongElement] | None = None
 

@@ -25,9 +25,9 @@ from evaluator.judge.correctness.output_structure import (
 )
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.row_sampling import Sample, mapped
-from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed, same_bytes
-from evaluator.judge.workers.shared_memory import Allocation, Memory, describe
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, RoundEvidence
@@ -78,7 +78,7 @@ class Judgement:
 class Rounds:
     """The correctness rounds of one worker on one device."""
 
-    def __init__(self, worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> None:
+    def __init__(self, worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float) -> None:
         self._worker, self._case, self._oracle, self._memory = worker, case, oracle, memory
         self._deadline_s = deadline_s
         self._inputs: InputSet | None = None
@@ -236,13 +236,13 @@ class Rounds:
         )
 
 
-def allocate_outputs(memory: Memory, expected: Any) -> list[Allocation]:
+def allocate_outputs(memory: SharedMemory, expected: Any) -> list[Allocation]:
     """Memory of the judge's own for each tensor of an answer."""
     return [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(expected)]
 
 
 def ask_to_reveal(
-    worker: Worker,
+    worker: WorkerClient,
     outputs: Sequence[Allocation],
     claims: Sequence[ClaimedTensor],
     count: int,

@@ -15,7 +15,7 @@ LEAST_S = 0.1
 """Of less, a single wait is a large share, and one that has begun before is counted in it."""
 
 
-class Crowding:
+class CpuContention:
     """Counts from its creation on, for the thread that creates it and for some processes' main threads."""
 
     def __init__(self, pids: Iterable[int] = ()) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from evaluator.judge.device.cpu_contention import Crowding
+from evaluator.judge.device.cpu_contention import CpuContention
 from evaluator.judge.device.gpu_processes import Neighbours
 from evaluator.judge.device.nvml import LOWERED, Nvml, nvml_of
 from evaluator.machine.devices import Device
@@ -24,7 +24,7 @@ LOWERED_SHARE = 0.01
 """Of a timing: a clock that was lowered for less than that has not changed what it comes to."""
 
 
-class Watch:
+class GpuMonitor:
     """Reads the state of a device before, during and after one timing."""
 
     def __init__(self, nvml: Nvml | None, count_others: Callable[[list[int] | None], int | None] | None = None) -> None:
@@ -44,7 +44,7 @@ class Watch:
         self._name = name
         before_ms = self._nvml.lowered_ms() if self._nvml else {}
         self._read(f"before {name}")
-        crowding = Crowding(workers)
+        crowding = CpuContention(workers)
         try:
             yield
         finally:
@@ -81,6 +81,6 @@ class Watch:
         self._next_look = end + max(LOOK_EVERY_S, (end - start) / LOOK_SHARE)
 
 
-def watch_of(device: Device) -> Watch | None:
+def watch_of(device: Device) -> GpuMonitor | None:
     """A watch over this GPU; None for the processor, which says nothing of the kind."""
-    return Watch(nvml_of(device.unique_id)) if device.kind == "cuda" else None
+    return GpuMonitor(nvml_of(device.unique_id)) if device.kind == "cuda" else None

@@ -14,9 +14,9 @@ from evaluator.judge.correctness.output_structure import MismatchError, form_of,
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
 from evaluator.judge.correctness.row_sampling import Sampler
-from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
-from evaluator.judge.workers.shared_memory import Allocation, Memory
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence, Evidence
@@ -30,7 +30,7 @@ class AblationFailedError(Exception):
     """The machine failed the worker: the submission is not to blame."""
 
 
-def ablate(worker: Worker, prepare: Callable[[], None], answer: Callable[[], Judgement]) -> AblationEvidence:
+def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[], Judgement]) -> AblationEvidence:
     """What comes of asking `worker`, which `prepare` has load the submission and construct its model, for its `answer`.
 
     Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.
@@ -52,7 +52,7 @@ def ablate(worker: Worker, prepare: Callable[[], None], answer: Callable[[], Jud
     return AblationEvidence(still_right=False, category=end.category, message=end.message)
 
 
-def answer_without(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Memory, deadline_s: float) -> Judgement:
+def answer_without(worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float) -> Judgement:
     """The first wrong answer, or the last, of a worker whose model has been constructed: to inputs of the problem's own distribution, and
     of one that differs, for which a kernel that leaves the own ones as they are may be needed.
 
@@ -83,13 +83,13 @@ def answer_without(worker: Worker, case: ProblemCase, oracle: Oracle, memory: Me
 
 
 def _asked(
-    worker: Worker,
+    worker: WorkerClient,
     case: ProblemCase,
     oracle: Oracle,
     arguments: list[Any],
     form: Any,
     outputs: list[Allocation],
-    memory: Memory,
+    memory: SharedMemory,
     deadline_s: float,
 ) -> Judgement:
     """The answer to these arguments, which the worker has been given; its free memory is filled first."""

@@ -14,10 +14,10 @@ from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Judgement, Rounds
-from evaluator.judge.workers.client import NeedsDeviceError, Worker, WorkerError
+from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import ProblemError
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
@@ -27,11 +27,11 @@ from evaluator.worker.structure import dtype_name
 
 log = logging.getLogger(__name__)
 
-Construct = Callable[[Worker, Shape, torch.nn.Module, list[Any], int], None]
+Construct = Callable[[WorkerClient, Shape, torch.nn.Module, list[Any], int], None]
 """Has a worker construct its model for a shape, with the reference, its arguments and the seed of both."""
 
 
-def judge_shape(worker: Worker, shape: Shape, construct: Construct, memory: Memory, deadline_s: float) -> ShapeEvidence:
+def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory: SharedMemory, deadline_s: float) -> ShapeEvidence:
     """What comes of asking a worker, which has loaded the submission, in another shape: one round of the problem's own distribution.
 
     `right` is None where the reference itself, or the judge's memory, is at fault. For the memory the worker may have been ended.
@@ -61,12 +61,12 @@ def judge_shape(worker: Worker, shape: Shape, construct: Construct, memory: Memo
     return ShapeEvidence(**told | _end_of(worker, protocol_error))
 
 
-def not_loaded(worker: Worker, shape: Shape) -> ShapeEvidence:
+def not_loaded(worker: WorkerClient, shape: Shape) -> ShapeEvidence:
     """What comes of a worker that failed before it could be asked, where it had been loaded rightly before."""
     return ShapeEvidence(case=shape.name, constants=shape.constants, declared=shape.declared, **_end_of(worker, worker.protocol_error))
 
 
-def _end_of(worker: Worker, protocol_error: str) -> dict[str, Any]:
+def _end_of(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
     """What its end says. That others have all memory of the device is no fault of its."""
     end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
     short = worker.exception is not None and tells_of_shortage(worker.exception.message) and not worker.lock.held
@@ -74,7 +74,7 @@ def _end_of(worker: Worker, protocol_error: str) -> dict[str, Any]:
     return {"right": right, "category": end.category, "message": end.message}
 
 
-def _first_round(worker: Worker, shape: Shape, model: torch.nn.Module, memory: Memory, deadline_s: float) -> Judgement:
+def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, memory: SharedMemory, deadline_s: float) -> Judgement:
     rounds = Rounds(worker, shape.case, Oracle(model, shape.case.rows_independent), memory, deadline_s)
     for evidence in rounds.run():
         rounds.close()

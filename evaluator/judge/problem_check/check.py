@@ -61,7 +61,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Admission:
+class ProblemCheck:
     """What came of checking one case of one problem."""
 
     problem: str
@@ -107,7 +107,7 @@ class _Refused(Exception):  # noqa: N818
         self.finding = Finding(check, "", message)
 
 
-def check_case(case: ProblemCase, device: torch.device) -> Admission:
+def check_case(case: ProblemCase, device: torch.device) -> ProblemCheck:
     """Check one case. Memory and time are a few times what one round of judging a submission takes.
 
     Raises torch.OutOfMemoryError or MemoryError where the device has too little for the problem: that is not the problem's fault.
@@ -123,7 +123,7 @@ def check_case(case: ProblemCase, device: torch.device) -> Admission:
         if isinstance(error.__cause__, OUT_OF_MEMORY):
             raise error.__cause__ from error
         findings = (Finding("runs", "", str(error)),)
-    admission = Admission(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
+    admission = ProblemCheck(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
     return admission if check is None else check.described(admission)
 
 
@@ -159,7 +159,7 @@ class _Check:
             self._check_own_answer(self._draw(fresh_seed(), name))
         yield from self._trivial(first, names)
 
-    def described(self, admission: Admission) -> Admission:
+    def described(self, admission: ProblemCheck) -> ProblemCheck:
         """The admission with what has been seen meanwhile."""
         failed = [list(CHECKS).index(finding.check) for finding in admission.findings]
         draw = self._first

@@ -10,7 +10,7 @@ from contextlib import suppress
 import torch
 
 from evaluator.build.cache import default_root
-from evaluator.judge.problem_check.check import Admission, check_case
+from evaluator.judge.problem_check.check import ProblemCheck, check_case
 from evaluator.machine.devices import Device
 from evaluator.problem.check_cache import Admissions, Kept, Subject
 from evaluator.problem.problem import SHIPPED, Problem, ProblemCase
@@ -21,7 +21,7 @@ EFFORTLESS = ("zeros", "ones", "mean", "copy of an input", "previous output")
 log = logging.getLogger(__name__)
 
 
-def keep(problem: Problem, device: Device, admission: Admission) -> Kept:
+def keep(problem: Problem, device: Device, admission: ProblemCheck) -> Kept:
     """What a check came to, kept in the cache folder as far as that can be written."""
     subject = Subject(problem.sha256, admission.case, device.name, admission.precision)
     trivial = tuple(dict.fromkeys(finding.answer for finding in admission.findings if finding.answer))

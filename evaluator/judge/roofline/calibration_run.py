@@ -17,7 +17,7 @@ from rich.table import Table
 from db import DEFAULT_URL
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.device.environment import apply_settings, gpu_driver
-from evaluator.judge.device.gpu_monitor import Watch, watch_of
+from evaluator.judge.device.gpu_monitor import GpuMonitor, watch_of
 from evaluator.judge.roofline.peaks import formats, measure
 from evaluator.machine.devices import Device, DeviceError, choose, cpu_count
 from evaluator.results.calibration import COPY, Calibration, Ceiling
@@ -99,7 +99,7 @@ def _watched(device: Device) -> tuple[tuple[tuple[Ceiling, ...], int], Condition
     return measured, watch.conditions()
 
 
-def _measured(device: torch.device, watch: Watch | None) -> tuple[tuple[Ceiling, ...], int]:
+def _measured(device: torch.device, watch: GpuMonitor | None) -> tuple[tuple[Ceiling, ...], int]:
     """All ceilings of the device, and how many times each was measured."""
     names = [COPY, *formats(device)]
     found: dict[str, list[float]] = {name: [] for name in names}

@@ -134,7 +134,7 @@ def _tf32(wanted: bool) -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32 = before
 
 
-class Speedometer:
+class PeakMeter:
     """The fastest that a device has been seen to be by this process."""
 
     def __init__(self) -> None:
@@ -159,5 +159,5 @@ class Speedometer:
         return self._best[known]
 
 
-SPEEDOMETER = Speedometer()
+SPEEDOMETER = PeakMeter()
 """This process's."""

@@ -24,7 +24,7 @@ QUIET_LOOKS = 2
 """So many of them in a row, and it is not going to do more."""
 
 
-class Activity:
+class CpuTime:
     """The processor time of a confined program: of the process, of all that it started, and of what has lost its parent since."""
 
     def __init__(self, pid: int) -> None:

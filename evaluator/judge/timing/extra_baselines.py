@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.sandbox import SandboxUnavailable
 
 EAGER, COMPILE = "eager", "compile"
@@ -21,17 +21,17 @@ MAX_REASON_CHARS = 500
 log = logging.getLogger(__name__)
 
 
-class FurtherBaselines:
+class ExtraBaselines:
     """Their workers while they live, by kind."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         """`kinds` of all baselines; the eager one is none of these."""
         self._kinds = [kind for kind in dict.fromkeys(kinds) if kind != EAGER]
-        self.workers: dict[str, Worker] = {}
+        self.workers: dict[str, WorkerClient] = {}
         self.failures: dict[str, str] = {}
         """Why there is no worker of a kind that was asked for."""
 
-    def start(self, start_one: Callable[[str], Worker]) -> None:
+    def start(self, start_one: Callable[[str], WorkerClient]) -> None:
         """Start one worker of each kind."""
         for kind in self._kinds:
             try:
@@ -40,7 +40,7 @@ class FurtherBaselines:
                 log.info("the baseline %s can't be timed: %s", kind, error)
                 self.failures[kind] = str(error)[:MAX_REASON_CHARS]
 
-    def __enter__(self) -> "FurtherBaselines":
+    def __enter__(self) -> "ExtraBaselines":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -48,7 +48,7 @@ class FurtherBaselines:
             worker.close()
 
 
-def call_once(worker: Worker, memory: Memory, arguments: Sequence[Any], deadline_s: float) -> None:
+def call_once(worker: WorkerClient, memory: SharedMemory, arguments: Sequence[Any], deadline_s: float) -> None:
     """One call, which may take as long as compiling does. Raises WorkerError."""
     inputs = InputSet(memory, arguments)
     worker.hand_over(inputs.allocations, deadline_s)

@@ -18,9 +18,9 @@ import torch
 from evaluator.judge.correctness.rounds import copying, synchronize, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.timing.cross_check import least, single_slack_ms
-from evaluator.judge.timing.timed_worker import Side
+from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.shared_memory import Allocation, Memory
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 
 SINGLES = 15
 LEAST_SINGLES = 3
@@ -68,12 +68,12 @@ Check = Callable[[Taken, InputSet, list[Any]], None]
 """Compares the answer to these inputs with the reference's, and raises where it is wrong."""
 
 
-class Bursts:
+class GatedCalls:
     """The calls behind the gate, of the candidate and then of the baseline alone."""
 
     def __init__(
         self,
-        memory: Memory,
+        memory: SharedMemory,
         sets: Sequence[InputSet],
         outputs: Sequence[Allocation],
         shapes: Sequence[torch.Tensor],
@@ -103,7 +103,7 @@ class Bursts:
         """All memory for answers."""
         return [allocation for place in self.places for allocation in place]
 
-    def probe(self, side: Side) -> None:
+    def probe(self, side: TimedWorker) -> None:
         """See whether forward() waits for the device, so that its calls can't be held behind the gate; nothing else is looked at."""
         for _ in range(PROBES if side.is_gated else 0):
             side.waits = False
@@ -111,7 +111,7 @@ class Bursts:
             if side.is_gated:
                 return
 
-    def run(self, side: Side, check: Check, wrong: type[Exception]) -> None:
+    def run(self, side: TimedWorker, check: Check, wrong: type[Exception]) -> None:
         """Time calls of the candidate, and compare answers. Raises `wrong`, and what `check` does.
 
         How many are in a row follows from what calls are claimed to take: who claims more than they do is believed.
@@ -143,7 +143,7 @@ class Bursts:
         self._run_singles(side, check)
         self._run_in_rows(side, check)
 
-    def _shorten(self, side: Side, check: Check) -> None:
+    def _shorten(self, side: TimedWorker, check: Check) -> None:
         """Make rows so short that the device's queue holds their launches. Each launch takes a while, so that the claims of a row which the
         queue does not hold add up; where they don't, it is something else that keeps the worker from saying that all is queued."""
         claim_ms = statistics.median(side.claims_ms) if side.claims_ms else 0.0
@@ -153,7 +153,7 @@ class Bursts:
                 return
             side.waits, self.places = False, self.places[: len(self.places) // 2]
 
-    def time_kernels(self, side: Side) -> None:
+    def time_kernels(self, side: TimedWorker) -> None:
         """Calls in which the time of each launch is taken, for the record: whatever comes of them, nothing is judged by it."""
         if side.worker.launches is None:
             return
@@ -169,7 +169,7 @@ class Bursts:
         finally:
             side.waits, side.deadline_s = waits, deadline_s  # as for the calls that count
 
-    def _is_late(self, side: Side) -> bool:
+    def _is_late(self, side: TimedWorker) -> bool:
         """Whether calls waited for the device, or seem to take longer than they claim, by what the worker itself takes without them: this
         decides nothing else than how the time is taken."""
         if side.waits or not side.single_ms:
@@ -178,7 +178,7 @@ class Bursts:
         claim_ms = statistics.median(side.claims_ms)
         return least(side.single_ms) - least(idle_ms) - claim_ms > single_slack_ms(claim_ms, gated=True)
 
-    def run_idle(self, alone: Side, candidate: Side) -> None:
+    def run_idle(self, alone: TimedWorker, candidate: TimedWorker) -> None:
         """Time the same without the calls, as often, of a worker whose last answer has not been revealed."""
         for _ in candidate.single_ms:
             took_ms, late_ms = self._idle_row(alone, candidate, self.places[:1])
@@ -192,17 +192,17 @@ class Bursts:
             alone.hot_ms.append(took_ms + late_ms / len(self.places))
 
     def _idle_row(
-        self, alone: Side, candidate: Side, places: Sequence[Sequence[Allocation]], *, flushed: bool = True
+        self, alone: TimedWorker, candidate: TimedWorker, places: Sequence[Sequence[Allocation]], *, flushed: bool = True
     ) -> tuple[float, float]:
         alone.held, alone.waits = candidate.held, candidate.waits  # as the candidate was asked, whatever delays this one
         land = self._landing(alone, places)
         took_ms = self._idle(alone, places, flushed=flushed)
         return took_ms, land()[1]
 
-    def _idle(self, side: Side, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> float:
+    def _idle(self, side: TimedWorker, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> float:
         return side.burst(self._given(len(places)), [self._views(side, place) for place in places], calls=False, flushed=flushed)
 
-    def _run_singles(self, side: Side, check: Check) -> None:
+    def _run_singles(self, side: TimedWorker, check: Check) -> None:
         self._run_recorded(side, check, self.places[:1])
         start = time.monotonic()
         for number in range(SINGLES):
@@ -213,7 +213,7 @@ class Bursts:
                 side.single_ms.append(took_ms)
                 side.landed_ms.append(took_ms + late_ms)
 
-    def _run_in_rows(self, side: Side, check: Check) -> None:
+    def _run_in_rows(self, side: TimedWorker, check: Check) -> None:
         """Bursts: none where there is memory, or time, for one call."""
         if len(self.places) > 1:
             self._run_recorded(side, check, self.places)
@@ -225,7 +225,7 @@ class Bursts:
             if side.is_flushed():
                 side.burst_ms.append(took_ms + late_ms / len(self.places))
 
-    def _run_hot(self, side: Side, check: Check) -> None:
+    def _run_hot(self, side: TimedWorker, check: Check) -> None:
         """Bursts without the flushes, in whose time a stream of the submission's own could work unseen. Without them calls take no longer,
         so that a claim holds here too."""
         start = time.monotonic()
@@ -235,12 +235,14 @@ class Bursts:
             took_ms, late_ms = self._run_row(side, check, self.places, flushed=False)
             side.hot_ms.append(took_ms + late_ms / len(self.places))
 
-    def _run_recorded(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]]) -> None:
+    def _run_recorded(self, side: TimedWorker, check: Check, places: Sequence[Sequence[Allocation]]) -> None:
         """Calls that are no sample: whoever has them recorded has seen the inputs of the first replay before."""
         if self._replayed:
             self._run_row(side, check, places)
 
-    def _run_row(self, side: Side, check: Check, places: Sequence[Sequence[Allocation]], *, flushed: bool = True) -> tuple[float, float]:
+    def _run_row(
+        self, side: TimedWorker, check: Check, places: Sequence[Sequence[Allocation]], *, flushed: bool = True
+    ) -> tuple[float, float]:
         """Calls in a row, as many as there are places: the time of one, and how much later some of the answers were the judge's own."""
         was_gated, land = side.is_gated, self._landing(side, places)
         views = [self._views(side, place) for place in places]
@@ -257,7 +259,7 @@ class Bursts:
             check(taken, *given[number])
         return took_ms, late_ms
 
-    def _landing(self, side: Side, places: Sequence[Sequence[Allocation]]) -> Callable[[], tuple[dict[int, Taken], float]]:
+    def _landing(self, side: TimedWorker, places: Sequence[Sequence[Allocation]]) -> Callable[[], tuple[dict[int, Taken], float]]:
         """What makes the answers in some of these places, drawn now, the judge's own as they are when it is called, and says how long that
         took, in ms.
 
@@ -278,7 +280,7 @@ class Bursts:
         sets = self._sets[:count] if self._replayed else _random.sample(list(self._sets), count)
         return [(inputs, self._draw()) for inputs in sets]
 
-    def _views(self, side: Side, place: Sequence[Allocation]) -> list[dict[str, Any] | None]:
+    def _views(self, side: TimedWorker, place: Sequence[Allocation]) -> list[dict[str, Any] | None]:
         return views_into(place, side.claims, side.described, self._shapes)
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.timing.gated_calls import room_bytes
-from evaluator.judge.timing.gpu.l2_flush import Flush
-from evaluator.judge.timing.gpu.stream_gate import Gate
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.gpu.stream_gate import StreamGate
 from evaluator.judge.timing.protocols import Protocol
-from evaluator.judge.timing.timed_worker import Side, UnrecordableError
-from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.protocol import ProtocolError
 
@@ -44,16 +44,16 @@ class Answer:
     """Which of the answers of its block; None for a call that was asked for alone."""
 
 
-class Turns:
+class Interleaver:
     """The sides of a timing, and what they are called with."""
 
     def __init__(
         self,
-        candidate: Worker,
-        baseline: Worker,
-        others: Mapping[str, Worker],
+        candidate: WorkerClient,
+        baseline: WorkerClient,
+        others: Mapping[str, WorkerClient],
         case: ProblemCase,
-        memory: Memory,
+        memory: SharedMemory,
         deadline_s: float,
         protocol: Protocol,
     ) -> None:
@@ -65,11 +65,11 @@ class Turns:
         """What the candidate was given last. The baselines are given the same after it, and so show it nothing in the memory of all."""
         self.sets = self._make_sets()
         is_flushed = self.on_device and protocol.is_cold
-        self.flush = Flush(memory, room_bytes(memory.device), len(self.sets)) if is_flushed else None
+        self.flush = L2Flush(memory, room_bytes(memory.device), len(self.sets)) if is_flushed else None
         self.candidate, self.baseline = self._make_side(candidate), self._make_side(baseline)
         self.left_out: dict[str, str] = {}
         """Why a further baseline is not among the sides any more, by its kind."""
-        self.others: dict[str, Side] = {}
+        self.others: dict[str, TimedWorker] = {}
         for kind, other in others.items():
             try:
                 self.others[kind] = self._make_side(other)
@@ -98,7 +98,7 @@ class Turns:
         more = max(0, min(MAX_SETS, room_bytes(self._memory.device) // max(nbytes, 1)) - 1)
         return [first, *(InputSet(self._memory, self._arguments) for _ in range(more))]
 
-    def _make_side(self, worker: Worker) -> Side:
+    def _make_side(self, worker: WorkerClient) -> TimedWorker:
         """One side, whose worker sees what all are given, and has a gate that another one can't close."""
         gate = _working_gate(self._memory) if self.on_device else None
         side = self._side_of(worker, gate, replays=self._protocol.replays)
@@ -108,18 +108,18 @@ class Turns:
             worker.request("gate", self._deadline_s, [side.gate.descriptor])
         return side
 
-    def _side_of(self, worker: Worker, gate: Gate | None, *, replays: bool) -> Side:
+    def _side_of(self, worker: WorkerClient, gate: StreamGate | None, *, replays: bool) -> TimedWorker:
         device = self._memory.device if self.on_device else None
-        return Side(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
+        return TimedWorker(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
 
-    def anew(self, side: Side) -> Side:
+    def anew(self, side: TimedWorker) -> TimedWorker:
         """The same worker as another side, which is given inputs of its own."""
         fresh = self._side_of(side.worker, side.gate, replays=side.replays)
         fresh.head_start = side.head_start
         return fresh
 
     @contextmanager
-    def sparing(self, side: Side) -> Iterator[None]:
+    def sparing(self, side: TimedWorker) -> Iterator[None]:
         """A further baseline that fails in here is left out, and nothing else comes of it."""
         try:
             yield
@@ -141,7 +141,7 @@ class Turns:
         """Let go of what was given last: there may be no memory for more."""
         self._arguments = []
 
-    def _given(self, side: Side, count: int) -> list[list[Any]]:
+    def _given(self, side: TimedWorker, count: int) -> list[list[Any]]:
         """Arguments for so many calls: of a baseline beside the candidate what that was given last, and otherwise new ones."""
         beside = side is self.baseline or side in self.others.values()
         if not beside or len(self._arguments) != count:
@@ -149,21 +149,21 @@ class Turns:
             self._arguments = [self.draw() for _ in range(count)]
         return self._arguments
 
-    def call(self, side: Side) -> Answer:
+    def call(self, side: TimedWorker) -> Answer:
         """One call, which is no sample."""
         (arguments,) = self._given(side, 1)
         inputs = _random.choice(self.sets)
         with self._blaming(side):
             return Answer(inputs, arguments, *read_claim(side.call(inputs, arguments)[2]), self.calls)
 
-    def warming_call(self, side: Side) -> float:
+    def warming_call(self, side: TimedWorker) -> float:
         """One call whose answer nobody looks at; what it took, in ms, by the clock of the device's samples."""
         (arguments,) = self._given(side, 1)
         with self._blaming(side):
             wall_ms, claim_ms, _ = side.call(_random.choice(self.sets), arguments)
         return claim_ms if self.on_device else wall_ms
 
-    def block(self, side: Side) -> list[Answer]:
+    def block(self, side: TimedWorker) -> list[Answer]:
         """A block of calls that count."""
         length = self.length
         sets = self.sets[:length] if self._protocol.replays else _random.sample(self.sets, length)
@@ -174,7 +174,7 @@ class Turns:
         return [Answer(*pair, *claim, self.calls, place) for pair, claim, place in zip(given, answers, places, strict=True)]
 
     @contextmanager
-    def _blaming(self, side: Side) -> Iterator[None]:
+    def _blaming(self, side: TimedWorker) -> Iterator[None]:
         """Whatever a baseline's worker sends is not the candidate's fault."""
         try:
             yield
@@ -184,6 +184,6 @@ class Turns:
             raise BaselineFailedError(f"the baseline's worker sent what it should not: {error}") from error
 
 
-def _working_gate(memory: Memory) -> Gate | None:
-    gate = Gate(memory)
+def _working_gate(memory: SharedMemory) -> StreamGate | None:
+    gate = StreamGate(memory)
     return gate if gate.works() else None

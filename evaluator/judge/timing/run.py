@@ -21,15 +21,15 @@ from typing import Any
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.confidence import BUDGET, PRECISE, interval, is_narrow
 from evaluator.judge.timing.cross_check import compare
-from evaluator.judge.timing.gated_calls import Bursts, room_bytes
-from evaluator.judge.timing.gpu.launch_lead import HeadStart
-from evaluator.judge.timing.interleave import Answer, Turns
+from evaluator.judge.timing.gated_calls import GatedCalls, room_bytes
+from evaluator.judge.timing.gpu.launch_lead import LaunchLead
+from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.protocols import Protocol, choose
-from evaluator.judge.timing.spot_check import Inspection, WrongAnswerError
-from evaluator.judge.timing.timed_worker import Side, UnrecordableError
+from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
+from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, warm_up
-from evaluator.judge.workers.client import Worker
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.client import WorkerClient
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import TimingEvidence, TimingSide
 from evaluator.results.evidence.timing import is_slower
@@ -75,22 +75,22 @@ class UnevenError(Exception):
     """The candidate had a head start, and its calls can't be held behind the gate after all: the host is in the judge's clock alone."""
 
 
-class Timing:
+class TimingRun:
     """The timing of one candidate against its baseline."""
 
     def __init__(
         self,
-        candidate: Worker,
-        baseline: Worker,
+        candidate: WorkerClient,
+        baseline: WorkerClient,
         case: ProblemCase,
         oracle: Oracle,
         form: Any,
-        memory: Memory,
+        memory: SharedMemory,
         deadline_s: float,
         look: Callable[[], object] = lambda: None,
         protocol: Protocol | None = None,
         head_start: bool = True,
-        others: Mapping[str, Worker] | None = None,
+        others: Mapping[str, WorkerClient] | None = None,
         cores: Sequence[int] = (),
     ) -> None:
         """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of); `look` is called time and again, while nothing is timed;
@@ -102,8 +102,8 @@ class Timing:
         self._on_device = memory.device.type == "cuda"
         self._protocol = protocol or choose(None, memory.device.type)
         self._candidate_leads = head_start
-        self._turns = Turns(candidate, baseline, others or {}, case, memory, deadline_s, self._protocol)
-        self._inspection = Inspection(self._turns, case, oracle, form, memory, deadline_s)
+        self._turns = Interleaver(candidate, baseline, others or {}, case, memory, deadline_s, self._protocol)
+        self._inspection = SpotCheck(self._turns, case, oracle, form, memory, deadline_s)
         candidate.hand_over(self._inspection.outputs, deadline_s)
         self._asked_at = 0
         """The number of blocks when the interval was found last."""
@@ -175,7 +175,7 @@ class Timing:
         turns.length = self._protocol.calls_in_block(warmed.call_ms, max(room, 1))
         return warmed
 
-    def _warm_blocks(self, probe: Callable[[Side], None]) -> None:
+    def _warm_blocks(self, probe: Callable[[TimedWorker], None]) -> None:
         """Blocks that don't count, and a head start by what they say of the host. The baselines have it whatever the candidate does, which
         gains nothing by going without; where this machine has no gate, or the reference itself can't be held behind it, nobody has it."""
         turns, candidate = self._turns, self._turns.candidate
@@ -194,10 +194,10 @@ class Timing:
         for side in turns.sides:
             side.forget()
 
-    def _lead(self, sides: Sequence[Side]) -> None:
+    def _lead(self, sides: Sequence[TimedWorker]) -> None:
         hosts_ms = [statistics.median(side.host_ms) for side in sides]
         answer_bytes = sum(allocation.nbytes for allocation in self._inspection.outputs)
-        head_start = HeadStart.of(hosts_ms, self._turns.length, self._memory.device, answer_bytes)
+        head_start = LaunchLead.of(hosts_ms, self._turns.length, self._memory.device, answer_bytes)
         for side in sides:
             side.head_start = head_start
 
@@ -206,7 +206,7 @@ class Timing:
             with self._turns.sparing(side):
                 self._turns.block(side)
 
-    def _blank_ms(self, alone: Side) -> float:
+    def _blank_ms(self, alone: TimedWorker) -> float:
         """What is in the time of a call that does nothing, by a worker that is trusted and undisturbed.
 
         On the CPU the least: on a busy machine more than that is sometimes the talk's and sometimes not, and would leave nothing of short
@@ -221,14 +221,14 @@ class Timing:
         blanks_ms = [took_ms for _ in range(-(-BLANKS // length)) for took_ms in alone.blank(length)]
         return max(statistics.median(blanks_ms) - EMPTY_KERNEL_MS, 0.0)
 
-    def _make_bursts(self) -> Bursts | None:
+    def _make_bursts(self) -> GatedCalls | None:
         """The judge's own witness on a GPU; on the CPU all of the time is the judge's."""
         if not self._on_device:
             return None
         turns, seen = self._turns, self._inspection
         areas = turns.flush.areas if turns.flush else None
         drawing = (turns.draw, seen.sampler.draw, areas)
-        bursts = Bursts(self._memory, turns.sets, seen.outputs, seen.shapes, *drawing, replayed=self._protocol.replays)
+        bursts = GatedCalls(self._memory, turns.sets, seen.outputs, seen.shapes, *drawing, replayed=self._protocol.replays)
         turns.candidate.worker.hand_over(bursts.allocations[len(seen.outputs) :], self._deadline_s)
         return bursts
 
@@ -245,7 +245,7 @@ class Timing:
             self._look()
         return stop
 
-    def _inspect(self, side: Side, answers: list[Answer]) -> None:
+    def _inspect(self, side: TimedWorker, answers: list[Answer]) -> None:
         """Look at a block's answers: at the form of all of them, and at what some of the candidate's hold."""
         if side is self._turns.candidate and self._inspection.is_due():
             least = MIN_CALLS if self._turns.length == 1 else MIN_BLOCKS
@@ -276,7 +276,7 @@ class Timing:
         candidate_ms, baseline_ms = (side.samples_ms(blank_ms) for side in (self._turns.candidate, self._turns.baseline))
         return is_narrow(interval(candidate_ms, baseline_ms, self._turns.blocks))
 
-    def _watch(self, side: Side) -> None:
+    def _watch(self, side: TimedWorker) -> None:
         """Leave the worker to itself for a while. One on a GPU waits awake for requests; there the bursts tell what is left for later."""
         if not self._on_device:
             shortest_s, longest_s = WATCH_S
@@ -300,7 +300,7 @@ class Timing:
             else:
                 return
 
-    def _warm_reveal(self, side: Side) -> None:
+    def _warm_reveal(self, side: TimedWorker) -> None:
         """One reveal that does not count, to warm the path."""
         answer = self._turns.call(side)
         taken = self._inspection.reveal(side, answer)
@@ -308,7 +308,7 @@ class Timing:
             self._inspection.check(taken, answer)
         side.forget_reveals()
 
-    def _run_alone(self, bursts: Bursts | None) -> Side:
+    def _run_alone(self, bursts: GatedCalls | None) -> TimedWorker:
         """The baseline with the candidate gone: what everything costs where nobody wants it to look long or short. It copies its answers
         where the candidate had to: between calls, but in the requests' time."""
         turns, alone = self._turns, self._turns.anew(self._turns.baseline)
@@ -327,7 +327,7 @@ class Timing:
             bursts.run_idle(alone, turns.candidate)
         return alone
 
-    def _blocks_alone(self, alone: Side) -> Iterator[list[Answer]]:
+    def _blocks_alone(self, alone: TimedWorker) -> Iterator[list[Answer]]:
         """A few blocks of this side."""
         start = time.monotonic()
         for number in range(ALONE_BLOCKS):

@@ -9,10 +9,10 @@ from evaluator.judge.correctness.reference import BaselineFailedError, Oracle
 from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.timing.gated_calls import Taken
-from evaluator.judge.timing.interleave import Answer, Turns
-from evaluator.judge.timing.timed_worker import SPIN_S, Side
+from evaluator.judge.timing.interleave import Answer, Interleaver
+from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
@@ -39,10 +39,10 @@ class WrongAnswerError(Exception):
         self.evidence = WrongTimedAnswer(call=call, message=message, category=category, back_to_back=back_to_back)
 
 
-class Inspection:
+class SpotCheck:
     """What the answers of one timing's turns are held against."""
 
-    def __init__(self, turns: Turns, case: ProblemCase, oracle: Oracle, form: Any, memory: Memory, deadline_s: float) -> None:
+    def __init__(self, turns: Interleaver, case: ProblemCase, oracle: Oracle, form: Any, memory: SharedMemory, deadline_s: float) -> None:
         """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
         self._turns, self._case, self._oracle, self._deadline_s = turns, case, oracle, deadline_s
         self._device = memory.device
@@ -69,7 +69,7 @@ class Inspection:
             if _random.random() < self._check_share(blocks):
                 self.check(values, answer)
 
-    def reveal(self, side: Side, answer: Answer) -> Taken:
+    def reveal(self, side: TimedWorker, answer: Answer) -> Taken:
         """Have an answer copied into the judge's memory, by the clock. It stops when the judge's own copy is done: whoever is revealed next
         would have to wait for that.
 
@@ -87,7 +87,7 @@ class Inspection:
             synchronize(self._device)
         return Taken(values, sample)
 
-    def match(self, side: Side, answer: Answer) -> list[ClaimedTensor]:
+    def match(self, side: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
         """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at.
 
         Raises WrongAnswerError, BaselineFailedError.

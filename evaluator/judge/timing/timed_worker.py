@@ -12,11 +12,11 @@ import torch
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.correctness.rounds import synchronize
 from evaluator.judge.timing.confidence import outliers
-from evaluator.judge.timing.cpu_time import Activity
-from evaluator.judge.timing.gpu.l2_flush import Flush
-from evaluator.judge.timing.gpu.launch_lead import NONE, HeadStart
-from evaluator.judge.timing.gpu.stream_gate import Gate, at_once
-from evaluator.judge.workers.client import Worker, claimed_ms
+from evaluator.judge.timing.cpu_time import CpuTime
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
+from evaluator.judge.timing.gpu.stream_gate import StreamGate, at_once
+from evaluator.judge.workers.client import WorkerClient, claimed_ms
 from evaluator.judge.workers.input_buffers import Given, InputSet, fill, filling
 from evaluator.results.evidence import TimingSide
 from evaluator.worker.memory import reset_persisting
@@ -36,15 +36,15 @@ class UnrecordableError(Exception):
 
 
 @dataclass
-class Side:
+class TimedWorker:
     """The candidate or the baseline while it is timed."""
 
-    worker: Worker
+    worker: WorkerClient
     deadline_s: float
     """Of any request: however many calls it is of, they are few enough to take some milliseconds together."""
-    flush: Flush | None
+    flush: L2Flush | None
     """None on the CPU, and where nothing is to be emptied before calls."""
-    gate: Gate | None = None
+    gate: StreamGate | None = None
     """None on the CPU, and where the device knows no such thing."""
     held: bool = True
     """Whether calls can be held behind the gate, where there is one."""
@@ -54,7 +54,7 @@ class Side:
     """None on the CPU; where there is a flush, that one's."""
     replays: bool = False
     """Whether calls are replays of graphs."""
-    head_start: HeadStart = NONE
+    head_start: LaunchLead = NONE
     """Of the host, before each call of a block that is timed for itself; none where the host is in the clock."""
     copies: bool = False
     """Whether answers of a block are copied: as its worker says, which has to where they share memory, or because it is to."""
@@ -92,7 +92,7 @@ class Side:
         self._recorded: set[str] = set()
         self._busy_ms = self._answered_at = 0.0
         """On the CPU, of the last call: the processor time of the process, and when its answer came."""
-        self._activity = Activity(pid) if pid and self._where is None else None
+        self._activity = CpuTime(pid) if pid and self._where is None else None
         """On the CPU only: a worker on a GPU waits awake."""
 
     @property
@@ -324,7 +324,7 @@ class Side:
         answer = self.worker.request(kind, self.deadline_s, spin_s=SPIN_S, **fields)
         return (time.perf_counter() - start) * 1e3, answer
 
-    def _ask_behind(self, gate: Gate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+    def _ask_behind(self, gate: StreamGate, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         """A burst, in ms from when all of it is enqueued; or should be, of a forward() that waits for the device. And the answer."""
         copy, copies = filling(given), sum(len(inputs.allocations) for inputs, _ in given)
         reset_persisting()

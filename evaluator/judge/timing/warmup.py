@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.judge.timing.interleave import Turns
-from evaluator.judge.timing.timed_worker import Side
+from evaluator.judge.timing.interleave import Interleaver
+from evaluator.judge.timing.timed_worker import TimedWorker
 
 WARM_UP_CALLS = 4
 STEADY_SHARE = 0.02
@@ -28,13 +28,13 @@ class WarmUp:
     """What the slowest side's calls took in the end."""
 
 
-def warm_up(turns: Turns) -> WarmUp:
+def warm_up(turns: Interleaver) -> WarmUp:
     """Call all sides in turns until none of their times changes any more, or until there is no more time for that.
 
     Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
     """
     start = time.monotonic()
-    sides: list[tuple[Side, list[float]]] = [(side, []) for side in turns.sides]
+    sides: list[tuple[TimedWorker, list[float]]] = [(side, []) for side in turns.sides]
     calls, steady = 0, False
     while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < WARM_UP_S):
         calls += 1

@@ -19,7 +19,7 @@ from evaluator.diagnosis.rules.exception_rules import VIOLATION_SIGNAL
 from evaluator.diagnosis.rules.jit_build_rules import failed_build
 from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.deadline import Budget, Once
+from evaluator.judge.workers.deadline import Deadline, Once
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.judge.workers.shared_memory import Allocation
 from evaluator.results.category import Category
@@ -77,7 +77,7 @@ class _Failed(BaseModel):
 
 
 @dataclass
-class Worker:
+class WorkerClient:
     """One confined worker. `stage` names what is being asked, for the evidence.
 
     After a WorkerError, `exception`, `exit` or `protocol_error` says what happened.
@@ -123,7 +123,7 @@ class Worker:
         record: Recorded | None,
         given: Mapping[str, int] | None = None,
         report: Callable[[str], None] = lambda _: None,
-    ) -> "Worker":
+    ) -> "WorkerClient":
         """Fork a worker into its sandbox and join it by a socket pair; `record` its launches, or what Triton's interpreter runs. It
         is also `given` these descriptors, and builds are the judge's to `report`.
 
@@ -233,7 +233,7 @@ class Worker:
         """
         # Drawn, so that no answer can be on its way before its question, with the clock not yet running.
         self._sequence = secrets.randbits(48)
-        budget = Budget(deadline_s)
+        budget = Deadline(deadline_s)
         queued = Once(on_queued)
         try:
             with budget.running():
@@ -309,7 +309,7 @@ class Worker:
             raise ProtocolError(f"an answer of kind {message.get('kind')!r:.40} where {kind} was asked")
         return message
 
-    def _build(self, message: Message, budget: Budget) -> None:
+    def _build(self, message: Message, budget: Deadline) -> None:
         """Serve a request for a build. The compiling is not the request's time; waiting until the worker takes the answer is."""
         if len(self.builds) >= MAX_BUILDS:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")

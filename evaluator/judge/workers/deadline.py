@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class Budget:
+class Deadline:
     """The time that one request may still take, counted while it is `running`."""
 
     def __init__(self, seconds: float) -> None:

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import torch
 
 from evaluator.judge.correctness.output_structure import tensors_of
-from evaluator.judge.workers.client import Worker
-from evaluator.judge.workers.shared_memory import Allocation, Memory, describe, raw_bytes
+from evaluator.judge.workers.client import WorkerClient
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker import structure
 
@@ -33,7 +33,7 @@ Given: TypeAlias = "Sequence[tuple[InputSet, Sequence[Any]]]"
 class InputSet:
     """Shared memory for one set of arguments, refilled for each use."""
 
-    def __init__(self, memory: Memory, arguments: Sequence[Any]) -> None:
+    def __init__(self, memory: SharedMemory, arguments: Sequence[Any]) -> None:
         """Memory for arguments of these shapes, holding their values."""
         self.allocations = [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(list(arguments))]
         self.fill(arguments)
@@ -108,8 +108,8 @@ def _same_words(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def construct(
-    worker: Worker,
-    memory: Memory,
+    worker: WorkerClient,
+    memory: SharedMemory,
     arguments: Sequence[Any],
     state: dict[str, Any],
     seed: int,
@@ -133,7 +133,7 @@ def construct(
 class _Packed:
     """Many small tensors in one allocation."""
 
-    def __init__(self, memory: Memory, named: dict[str, Any]) -> None:
+    def __init__(self, memory: SharedMemory, named: dict[str, Any]) -> None:
         tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
         offsets, size = {}, 0
         for name, tensor in tensors.items():

@@ -8,10 +8,10 @@ import torch
 
 from evaluator.judge.context import Report, Task
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.client import Recorded, Worker, WorkerError
+from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import construct, fresh_seed
 from evaluator.judge.workers.jit_compilers import is_installed
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.machine.devices import Device, cpu_count
 from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
@@ -24,10 +24,10 @@ LOAD_S = 120.0
 """Deadline of loading and of constructing, builds aside."""
 
 
-class Starter:
+class Launcher:
     """Starts workers for one task; which there are, and what has become of them, others keep in mind."""
 
-    def __init__(self, task: Task, memory: Memory, lock: DeviceLock) -> None:
+    def __init__(self, task: Task, memory: SharedMemory, lock: DeviceLock) -> None:
         self._task, self._memory, self._lock = task, memory, lock
         self.seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
@@ -42,7 +42,7 @@ class Starter:
         """The folders that every worker of the task sees."""
         return _without(self._task.bench.readonly, self._task.job.problem_path)
 
-    def fork(self, environment: Mapping[str, str] | None = None, report: Report = lambda _: None) -> Worker:
+    def fork(self, environment: Mapping[str, str] | None = None, report: Report = lambda _: None) -> WorkerClient:
         """A worker that nothing has been heard of yet, whose builds are to be reported. Raises SandboxUnavailable."""
         bench = self._task.bench
         program = Program(
@@ -58,9 +58,9 @@ class Starter:
         record: Recorded | None = "launches" if bench.recorder is not None else None
         if no_device and is_installed("triton"):
             record = "interpreted"
-        return Worker.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record, report=report)
+        return WorkerClient.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record, report=report)
 
-    def greet(self, worker: Worker) -> None:
+    def greet(self, worker: WorkerClient) -> None:
         """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""
         try:
             worker.request("ping", START_S)
@@ -68,31 +68,31 @@ class Starter:
             stderr = worker.confined.output()[1].strip().splitlines()
             raise SandboxUnavailable(f"the worker did not start: {stderr[-1] if stderr else worker.failure}"[:1000]) from error
 
-    def start_cuda(self, worker: Worker) -> None:
+    def start_cuda(self, worker: WorkerClient) -> None:
         """Have it start CUDA. Raises WorkerError."""
         worker.request("start", START_S)
 
-    def load_submission(self, worker: Worker) -> None:
+    def load_submission(self, worker: WorkerClient) -> None:
         """Have it load the submission. Raises WorkerError, NeedsDeviceError."""
         self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=self._threads)
 
-    def load_without_kernels(self, worker: Worker) -> None:
+    def load_without_kernels(self, worker: WorkerClient) -> None:
         """Have it load the submission so that its own kernels are left out. Raises WorkerError, NeedsDeviceError."""
         # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
         self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=1, ablate=True)
 
-    def load_reference(self, worker: Worker) -> None:
+    def load_reference(self, worker: WorkerClient) -> None:
         """Have it load the problem's own model. Raises WorkerError."""
         self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=self._task.case.constants)
 
     def construct(
-        self, worker: Worker, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None, *, compiled: bool = False
+        self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None, *, compiled: bool = False
     ) -> None:
         """Have it construct its model with these arguments and the reference's parameters. Raises WorkerError."""
         state = model.state_dict()
         construct(worker, self._memory, arguments, state, self.seed, self._task.case, deadline_s or LOAD_S, compiled=compiled)
 
-    def construct_shape(self, worker: Worker, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
+    def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """The same for another shape. Raises WorkerError."""
         construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)
 
@@ -102,7 +102,7 @@ class Starter:
 
     def _load(
         self,
-        worker: Worker,
+        worker: WorkerClient,
         source: str,
         class_name: str,
         *,

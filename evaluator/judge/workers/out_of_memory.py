@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from evaluator.judge.workers.client import Worker
+from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.evidence import StarvingEvidence
 
 FAIR_SHARE = 0.5
@@ -39,7 +39,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-def blame(error: BaseException, submission: Iterable[Worker], device: torch.device) -> StarvingEvidence | None:
+def blame(error: BaseException, submission: Iterable[WorkerClient], device: torch.device) -> StarvingEvidence | None:
     """What the submission's workers held, if that is why `error` was raised; None where it is not, or can't be told.
 
     They are killed for it: what is free afterwards, and was not before, was theirs. Raises SandboxUnavailable.

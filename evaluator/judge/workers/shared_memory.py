@@ -96,7 +96,7 @@ class DeviceAllocation(Allocation):
         checked(driver.cuMemRelease(self._handle))
 
 
-class Memory:
+class SharedMemory:
     """All allocations of one evaluation on one device."""
 
     def __init__(self, device: torch.device) -> None:

@@ -18,7 +18,7 @@ WRITERS = 60999
 
 
 @dataclass
-class Place:
+class ProgramResources:
     """What was made for a program."""
 
     user: int | None
@@ -53,9 +53,9 @@ def _claim_user(claim: socket.socket) -> int:
 
 
 @contextmanager
-def prepared(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[Place]:
+def prepared(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[ProgramResources]:
     """Make what `program` needs, and remove it again; by then everything that it started must be dead."""
-    place = Place(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
+    place = ProgramResources(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
     try:
         if level in (Level.LANDLOCK, Level.NONE):
             place.home = tempfile.mkdtemp(prefix=f"assay-{os.getppid()}-", dir="/tmp")

@@ -14,7 +14,7 @@ WAIT_S = 0.12
 
 
 def hook():
-    kind = getattr(sys.modules.get("evaluator.worker.server"), "Worker", None)
+    kind = getattr(sys.modules.get("evaluator.worker.server"), "Server", None)
     channel = getattr(sys.modules.get("evaluator.worker.protocol"), "Channel", None)
     if kind is None:
         return

@@ -15,7 +15,7 @@ def described(y):
 
 
 def hook():
-    kind = getattr(sys.modules.get("evaluator.worker.server"), "Worker", None)
+    kind = getattr(sys.modules.get("evaluator.worker.server"), "Server", None)
     if kind is None:
         return
     reveal = kind._reveal

@@ -14,7 +14,7 @@ pending = []
 
 def hook():
     for thing in gc.get_objects():
-        if type(thing).__name__ == "Worker" and hasattr(type(thing), "_reveal"):
+        if type(thing).__name__ == "Server" and hasattr(type(thing), "_reveal"):
             kind = type(thing)
             break
     else:

@@ -9,8 +9,8 @@ import torch
 from evaluator.judge.correctness import compare
 from evaluator.judge.correctness.compare import Comparison, Piece
 from evaluator.judge.correctness.errors.error_map import ErrorMapper
-from evaluator.judge.correctness.errors.pattern import Layout
-from evaluator.judge.correctness.errors.similarity import Likeness
+from evaluator.judge.correctness.errors.pattern import ErrorPattern
+from evaluator.judge.correctness.errors.similarity import Similarity
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures
 
@@ -357,12 +357,12 @@ def test_a_large_answer_to_a_tiny_one_is_told_apart() -> None:
 @pytest.mark.parametrize(
     ("part", "error"),
     [
-        ((Layout, "add"), ValueError("no")),
-        ((Layout, "describe"), OverflowError("no")),
+        ((ErrorPattern, "add"), ValueError("no")),
+        ((ErrorPattern, "describe"), OverflowError("no")),
         ((ErrorMapper, "add"), torch.OutOfMemoryError("CUDA out of memory")),
         ((ErrorMapper, "record"), ValueError("no")),
-        ((Likeness, "add"), torch.OutOfMemoryError("CUDA out of memory")),
-        ((Likeness, "describe"), RuntimeError("no")),
+        ((Similarity, "add"), torch.OutOfMemoryError("CUDA out of memory")),
+        ((Similarity, "describe"), RuntimeError("no")),
     ],
     ids=str,
 )
@@ -376,6 +376,6 @@ def test_the_picture_of_a_wrong_answer_decides_nothing(
     with caplog.at_level(logging.ERROR):
         category, figures = compared(torch.zeros(64, 256), torch.ones(64, 256, dtype=F64), rows=True, pieces=4)
     assert (category, figures.wrong) == (Category.WRONG_VALUES, 64 * 256)
-    shown = {Layout: bool(figures.pattern), ErrorMapper: figures.error_map is not None, Likeness: bool(figures.likeness)}
+    shown = {ErrorPattern: bool(figures.pattern), ErrorMapper: figures.error_map is not None, Similarity: bool(figures.likeness)}
     assert [owner for owner, there in shown.items() if not there] == [part[0]]
     assert len(caplog.records) == 1 and caplog.records[0].exc_info is not None

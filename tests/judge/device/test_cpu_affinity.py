@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.engine.warm_parents import WORKER_MODULE
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import read_cores, remaining, siblings, timing_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.results.figures import cores_text
@@ -115,12 +115,12 @@ def escaping(wanted: tuple[int, ...] = ALL) -> str:
     return f"WANTED = {list(wanted)}\n{TELLS_WHERE}"
 
 
-def test_a_bench_of_the_processor_has_the_machines_cores(bench: Bench) -> None:
+def test_a_bench_of_the_processor_has_the_machines_cores(bench: JudgeContext) -> None:
     assert bench.cores == timing_cores() and set(bench.cores) <= set(ALL)
     assert bench.environment.settings["threads"] == len(bench.cores)
 
 
-def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Judge, bench: Bench) -> None:
+def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Judge, bench: JudgeContext) -> None:
     result = judge(escaping(), bench=replace(bench, cores=(LAST,)))
     timing = result.evidence.timing
     assert timing is not None, result.message
@@ -132,7 +132,7 @@ def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Jud
 
 
 @pytest.mark.skipif(len(ALL) < 2, reason="one core is all there is")
-def test_who_leaves_where_nothing_holds_it_is_found_out(bench: Bench) -> None:
+def test_who_leaves_where_nothing_holds_it_is_found_out(bench: JudgeContext) -> None:
     with Zygote.start(modules=(WORKER_MODULE,), level=Level.NONE) as zygote:
         free = replace(bench, zygote=zygote, cores=(LAST,))
         for code, strayed in ((escaping(), True), (escaping((LAST,)), False)):

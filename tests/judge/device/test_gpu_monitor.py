@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.device import cpu_contention as crowding_module
-from evaluator.judge.device.cpu_contention import OWN, Crowding, waited_s
-from evaluator.judge.device.gpu_monitor import LOOK_EVERY_S, MOST_LOOKS, Watch, watch_of
+from evaluator.judge.device.cpu_contention import OWN, CpuContention, waited_s
+from evaluator.judge.device.gpu_monitor import LOOK_EVERY_S, MOST_LOOKS, GpuMonitor, watch_of
 from evaluator.judge.device.nvml import Nvml
 from evaluator.machine.devices import choose, cpu
 from evaluator.results.evidence import ConditionsEvidence
@@ -20,8 +20,8 @@ from evaluator.results.evidence.device import CROWDED_SHARE
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 
-def watching(library: StandIn, count_others: Callable[[list[int] | None], int | None] = lambda _: 0) -> Watch:
-    return Watch(Nvml.open(UUID, library), count_others)
+def watching(library: StandIn, count_others: Callable[[list[int] | None], int | None] = lambda _: 0) -> GpuMonitor:
+    return GpuMonitor(Nvml.open(UUID, library), count_others)
 
 
 def in_turn(*values: int) -> Callable[[], int]:
@@ -107,7 +107,7 @@ def test_what_is_not_told_is_not_known_and_disturbs_nothing() -> None:
     silent = StandIn(
         refused=frozenset({"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetFieldValues", "nvmlDeviceGetViolationStatus"})
     )
-    for watch in (watching(silent, lambda _: None), Watch(None)):
+    for watch in (watching(silent, lambda _: None), GpuMonitor(None)):
         with watch.timing("timing"):
             watch.look()
         conditions = watch.conditions()
@@ -186,7 +186,7 @@ def test_a_worker_that_waits_for_a_processor_is_counted_and_one_that_sleeps_is_n
         worker.stdout.readline()
         shares = []
         for workers in ([worker.pid], [], [2**22 + 1]):
-            crowding = Crowding(workers)
+            crowding = CpuContention(workers)
             time.sleep(0.5)
             shares.append(crowding.share())
         worker.kill()
@@ -196,12 +196,12 @@ def test_a_worker_that_waits_for_a_processor_is_counted_and_one_that_sleeps_is_n
 
 @pytest.mark.usefixtures("crowd")
 def test_of_a_moment_nothing_is_known() -> None:
-    assert Crowding().share() is None
+    assert CpuContention().share() is None
 
 
 def test_where_the_kernel_does_not_tell_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowding_module, "PROC", tmp_path)
-    crowding = Crowding([1])
+    crowding = CpuContention([1])
     time.sleep(2 * crowding_module.LEAST_S)
     assert crowding.share() is None
     for name, text in ((OWN, "0 0 0\n"), ("1", "5000000000 x 3\n")):

@@ -1,4 +1,4 @@
-"""Admission: shipped problems are fit to judge by; degenerate and unsound ones are refused, by the name of what is wrong with them."""
+"""Checks of problems: shipped problems are fit to judge by; degenerate and unsound ones are refused, by the name of what is wrong with them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
-from evaluator.judge.problem_check.check import Admission, check_case
+from evaluator.judge.problem_check.check import ProblemCheck, check_case
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known
 from evaluator.problem.problem import discover, load
 
@@ -36,13 +36,13 @@ def get_init_inputs():
 ROWS = '{"rows_independent": True}'
 
 
-def admission(folder: Path, forward: str, inputs: str = "torch.randn(64, 100)", assay: str = "{}") -> Admission:
+def admission(folder: Path, forward: str, inputs: str = "torch.randn(64, 100)", assay: str = "{}") -> ProblemCheck:
     path = folder / "problem.py"
     path.write_text(FORM.format(forward=forward, inputs=inputs, assay=assay))
     return check_case(load(path).instance("full"), CPU)
 
 
-def passed(checked: Admission) -> set[str]:
+def passed(checked: ProblemCheck) -> set[str]:
     assert {finding.check for finding in checked.findings} <= {"trivial_answer"}, checked.findings
     return {finding.answer for finding in checked.findings}
 
@@ -140,7 +140,7 @@ def test_a_second_output_that_is_always_the_same_is_named(tmp_path: Path) -> Non
     assert finding.answer == "previous output"
 
 
-def refusal(checked: Admission) -> tuple[str, str]:
+def refusal(checked: ProblemCheck) -> tuple[str, str]:
     (finding,) = checked.findings
     assert not checked.admitted and not finding.answer
     return finding.check, finding.message

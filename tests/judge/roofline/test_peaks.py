@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.roofline import peaks
-from evaluator.judge.roofline.peaks import Speedometer, best_s, cache_bytes, formats, measure
+from evaluator.judge.roofline.peaks import PeakMeter, best_s, cache_bytes, formats, measure
 from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY
 
@@ -50,7 +50,7 @@ def test_the_setting_of_tf32_is_put_back() -> None:
 def test_the_best_measurement_of_a_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = iter([2.0, 5.0, 3.0, None])
     monkeypatch.setattr(peaks, "measure", lambda *_: next(figures))
-    meter = Speedometer()
+    meter = PeakMeter()
     assert [meter.measure(COPY, CPU) for _ in range(4)] == [2.0, 5.0, 5.0, 5.0]
     assert meter.recall(COPY, CPU) == 5.0, "without measuring again"
 

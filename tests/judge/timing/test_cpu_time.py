@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from evaluator.judge.timing.cpu_time import Activity
+from evaluator.judge.timing.cpu_time import CpuTime
 
 WAITS = "import time; print(flush=True); time.sleep(60)"
 WORKS = "print(flush=True)\nwhile True: pass"
@@ -71,32 +71,32 @@ def running(code: str) -> Iterator[int]:
 def test_who_waits_uses_nothing_and_is_left_soon() -> None:
     with running(WAITS) as pid:
         time.sleep(0.1)
-        assert Activity(pid).after_answer_ms(10.0) < 0.1
+        assert CpuTime(pid).after_answer_ms(10.0) < 0.1
 
 
 def test_who_works_is_watched_to_the_end() -> None:
     with running(WORKS) as pid:
-        assert Activity(pid).after_answer_ms(0.3) > 10
+        assert CpuTime(pid).after_answer_ms(0.3) > 10
 
 
 def test_threads_count() -> None:
     with running(HAS_A_THREAD_THAT_WORKS) as pid:
-        assert Activity(pid).after_answer_ms(0.3) > 10
+        assert CpuTime(pid).after_answer_ms(0.3) > 10
 
 
 def test_children_count() -> None:
     with running(HAS_A_CHILD_THAT_WORKS) as pid:
-        assert Activity(pid).after_answer_ms(0.3) > 10
+        assert CpuTime(pid).after_answer_ms(0.3) > 10
 
 
 def test_orphans_count() -> None:
     with running(ORPHAN_THAT_WORKS) as pid:
-        assert Activity(pid).after_answer_ms(0.3) > 10
+        assert CpuTime(pid).after_answer_ms(0.3) > 10
 
 
 def test_what_is_used_while_inputs_arrive() -> None:
     with running(WORKS) as pid:
-        activity = Activity(pid)
+        activity = CpuTime(pid)
         with activity.arriving() as used_ms:
             time.sleep(0.3)
         assert 10 < used_ms[0] < 1000
@@ -104,7 +104,7 @@ def test_what_is_used_while_inputs_arrive() -> None:
 
 def test_what_is_over_before_anybody_looks_counts_from_the_answer_on() -> None:
     with running(WORKS_ON_A_SIGNAL) as pid:
-        activity = Activity(pid)
+        activity = CpuTime(pid)
         activity.answered()
         before_ms = activity.main_ms()
         os.kill(pid, signal.SIGUSR1)
@@ -119,7 +119,7 @@ def test_what_is_over_before_anybody_looks_counts_from_the_answer_on() -> None:
 
 def test_a_process_that_is_gone_has_used_nothing() -> None:
     with running(WAITS) as pid:
-        activity = Activity(pid)
+        activity = CpuTime(pid)
     deadline = time.monotonic() + 60
     while activity.after_answer_ms(0.1) > 0:  # to end takes a while
         assert time.monotonic() < deadline

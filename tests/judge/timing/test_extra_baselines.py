@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.context import Bench
-from evaluator.judge.timing.extra_baselines import EAGER, FurtherBaselines, call_once
-from evaluator.judge.timing.run import Timing
-from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.timing.extra_baselines import EAGER, ExtraBaselines, call_once
+from evaluator.judge.timing.run import TimingRun
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.timing.test_timed_worker import side_of
@@ -18,20 +18,20 @@ from tests.judge.timing.test_timed_worker import side_of
 WORKS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
 
 
-def refuse(kind: str) -> Worker:
+def refuse(kind: str) -> WorkerClient:
     raise WorkerError(f"{kind} is not to be had")
 
 
 def test_the_eager_one_is_none_of_these() -> None:
-    with FurtherBaselines((EAGER, "compile", "compile")) as further:
+    with ExtraBaselines((EAGER, "compile", "compile")) as further:
         further.start(refuse)
         assert further.workers == {} and further.failures == {"compile": "compile is not to be had"}
 
 
-def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[Worker], object]) -> None:
+def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[WorkerClient], object]) -> None:
     """Have the further baseline's worker be as `breaks` leaves it, once it has been called for the first time."""
 
-    def call_and_break(worker: Worker, *args: Any) -> None:
+    def call_and_break(worker: WorkerClient, *args: Any) -> None:
         call_once(worker, *args)
         breaks(worker)
 
@@ -40,7 +40,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, breaks: Callable[[Worker], object]) 
 
 @pytest.mark.parametrize("stage", ["at the beginning", "while it is timed"])
 def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    def kill_later(worker: Worker) -> None:
+    def kill_later(worker: WorkerClient) -> None:
         asked, request = [], worker.request
 
         def dying(kind: str, *args: Any, **fields: Any) -> Any:
@@ -60,8 +60,8 @@ def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypa
 
 
 def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow_beside(worker: Worker) -> None:
-        request, waits = worker.request, Timing._run_alone
+    def slow_beside(worker: WorkerClient) -> None:
+        request, waits = worker.request, TimingRun._run_alone
 
         def waiting(kind: str, *args: Any, **fields: Any) -> Any:
             if kind == "time" and not gone:
@@ -70,12 +70,12 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
 
         gone: list[bool] = []
 
-        def alone(self: Timing, bursts: Any) -> Any:
+        def alone(self: TimingRun, bursts: Any) -> Any:
             gone.append(True)
             return waits(self, bursts)
 
         monkeypatch.setattr(worker, "request", waiting)
-        monkeypatch.setattr(Timing, "_run_alone", alone)
+        monkeypatch.setattr(TimingRun, "_run_alone", alone)
 
     broken(monkeypatch, slow_beside)
     result = judge(WORKS.replace("x + 1", "torch.softmax(x, 1)"), baselines=("eager", "compile"))
@@ -84,9 +84,9 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
     assert 0 < timing.others["compile"].median_ms < 50
 
 
-def test_a_failure_of_another_stays_what_it_is(bench: Bench) -> None:
+def test_a_failure_of_another_stays_what_it_is(bench: JudgeContext) -> None:
     with side_of(bench, WORKS, [torch.zeros(2)]) as (side, _, memory):
-        further = FurtherBaselines(("compile",))
+        further = ExtraBaselines(("compile",))
         with pytest.raises(WorkerError, match="the candidate"), further:
             further.start(lambda _: side.worker)
             call_once(side.worker, memory, [torch.zeros(2)], 30.0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.timing.gated_calls import (
     BURST_MS,
@@ -18,14 +18,14 @@ from evaluator.judge.timing.gated_calls import (
     LEAST_HOT_BURSTS,
     LEAST_SINGLES,
     SINGLES,
-    Bursts,
+    GatedCalls,
     Taken,
 )
-from evaluator.judge.timing.gpu.l2_flush import Flush
-from evaluator.judge.timing.timed_worker import Side
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.launcher import START_S
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.worker.protocol import Message, ProtocolError
 from tests.judge.timing.test_timed_worker import side_of
 
@@ -103,19 +103,21 @@ def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
 
 
 @contextmanager
-def bursts_of(bench: Bench, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[Bursts, Side]]:
+def bursts_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[GatedCalls, TimedWorker]]:
     """Bursts of a worker whose model adds one, and its side; there is no device to be waited for."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
     with side_of(bench, source, [torch.zeros(5)] * sets) as (side, input_sets, memory):
-        side.flush = Flush(memory, 1 << 30, sets)
+        side.flush = L2Flush(memory, 1 << 30, sets)
         side.claims, side.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         outputs = [memory.allocate(20)]
-        bursts = Bursts(memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], everything, side.flush.areas)
+        bursts = GatedCalls(
+            memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], everything, side.flush.areas
+        )
         side.worker.hand_over([*side.flush.allocations, *bursts.allocations], START_S)
         yield bursts, side
 
 
-def test_calls_one_at_a_time_and_back_to_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_one_at_a_time_and_back_to_back(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert LEAST_SINGLES <= len(side.single_ms) == len(side.landed_ms) <= SINGLES
@@ -124,10 +126,10 @@ def test_calls_one_at_a_time_and_back_to_back(bench: Bench, monkeypatch: pytest.
         assert all(landed_ms > single_ms for landed_ms, single_ms in zip(side.landed_ms, side.single_ms, strict=True))
 
 
-def test_the_same_without_the_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_without_the_calls(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
-        alone = Side(side.worker, START_S, side.flush, None)
+        alone = TimedWorker(side.worker, START_S, side.flush, None)
         alone.claims, alone.described = side.claims, side.described
         bursts.run_idle(alone, side)
         assert len(alone.single_ms) == len(alone.landed_ms) == len(side.single_ms), "as often as the candidate was asked"
@@ -135,7 +137,7 @@ def test_the_same_without_the_calls(bench: Bench, monkeypatch: pytest.MonkeyPatc
         assert alone.is_flushed()
 
 
-def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
         compared: list[Taken] = []
 
@@ -150,13 +152,13 @@ def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: 
         assert LEAST_HOT_BURSTS <= len(side.hot_ms) <= HOT_BURSTS and min(side.hot_ms) > 0
         assert len(compared) == len(side.hot_ms) * len(bursts.places)
         assert areas and all(bool((area == 7).all()) for area in areas) and side.unflushed_bursts == 0
-        alone = Side(side.worker, START_S, side.flush, None)
+        alone = TimedWorker(side.worker, START_S, side.flush, None)
         alone.claims, alone.described = side.claims, side.described
         bursts.run_idle(alone, side)
         assert len(alone.hot_ms) == len(side.hot_ms) and not alone.burst_ms
 
 
-def test_without_flushes_a_wrong_answer_is_wrong_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_flushes_a_wrong_answer_is_wrong_too(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
         bursts._run_hot(side, check)
 
@@ -189,20 +191,22 @@ main.Worker._record = record
 """Has the answer ready to the inputs that it was recorded over."""
 
 
-def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, REMEMBERS, monkeypatch) as (bursts, side):
         side.flush, side.replays, bursts._replayed = None, True, True
         bursts.run(side, check, WrongError)
         assert min(side.single_ms) >= 30 and min(side.burst_ms) >= 30
 
 
-def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST, monkeypatch, sets=1) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert side.single_ms and side.landed_ms and not side.burst_ms
 
 
-def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("evaluator.judge.timing.gated_calls.KERNELS_DEADLINE_S", 0.3)
     with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, side):
         monkeypatch.setattr(side.worker, "launches", side.worker.launches or object())
@@ -214,7 +218,7 @@ def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_
 
 
 @pytest.mark.parametrize(("claim_ms", "in_a_row"), [(0.01, 3), (BURST_MS / 2, 2), (BURST_MS, 1), (10 * BURST_MS, 1)])
-def test_slow_calls_make_short_bursts(bench: Bench, monkeypatch: pytest.MonkeyPatch, claim_ms: float, in_a_row: int) -> None:
+def test_slow_calls_make_short_bursts(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim_ms: float, in_a_row: int) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
         side.claims_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
         bursts.run(side, check, WrongError)
@@ -228,19 +232,19 @@ class StandInGate:
     def __init__(self, most: int) -> None:
         self._most = most
 
-    def ask(self, side: Side, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+    def ask(self, side: TimedWorker, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
         took_ms, answer = side._ask_now("burst", given, gate=None, **fields)
         side.waits = len(given) > self._most
         return took_ms, answer
 
 
 @contextmanager
-def held(side: Side, monkeypatch: pytest.MonkeyPatch, most: int) -> Iterator[None]:
+def held(side: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int) -> Iterator[None]:
     """Behind a gate that holds so many calls."""
     gate = StandInGate(most)
     monkeypatch.setattr(side, "gate", gate)
     monkeypatch.setattr(side, "_ask_behind", lambda _, given, fields: gate.ask(side, given, fields))
-    monkeypatch.setattr(Bursts, "_is_late", lambda _, side: side.waits)
+    monkeypatch.setattr(GatedCalls, "_is_late", lambda _, side: side.waits)
     yield
 
 
@@ -257,7 +261,7 @@ def held(side: Side, monkeypatch: pytest.MonkeyPatch, most: int) -> Iterator[Non
     ],
 )
 def test_bursts_are_as_short_as_the_devices_queue(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
 ) -> None:
     with bursts_of(bench, HONEST, monkeypatch, sets=8) as (bursts, side), held(side, monkeypatch, most):
         side.claims_ms = [claim_ms]
@@ -268,13 +272,13 @@ def test_bursts_are_as_short_as_the_devices_queue(
 
 
 @pytest.mark.parametrize(("most", "gated"), [(1, True), (0, False)])
-def test_who_waits_is_told_by_a_call(bench: Bench, monkeypatch: pytest.MonkeyPatch, most: int, gated: bool) -> None:
+def test_who_waits_is_told_by_a_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, gated: bool) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, most):
         bursts.probe(side)
         assert side.is_gated is gated and side.single_ms == []
 
 
-def test_who_is_held_up_once_may_still_not_wait(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_held_up_once_may_still_not_wait(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 1):
         ask, left = side._ask_behind, iter([True])
 
@@ -289,7 +293,9 @@ def test_who_is_held_up_once_may_still_not_wait(bench: Bench, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
-def test_a_row_that_is_held_up_is_asked_for_once_more(bench: Bench, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool) -> None:
+def test_a_row_that_is_held_up_is_asked_for_once_more(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
+) -> None:
     with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 8):
         ask, left = side._ask_behind, iter([False] * SINGLES + [True] * times)
 
@@ -306,33 +312,33 @@ def test_a_row_that_is_held_up_is_asked_for_once_more(bench: Bench, monkeypatch:
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
-def test_calls_without_their_flush_are_no_samples(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+def test_calls_without_their_flush_are_no_samples(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert side.single_ms == side.landed_ms == side.burst_ms == []
         assert LEAST_SINGLES + LEAST_BURSTS <= side.unflushed_bursts <= SINGLES + BURSTS
 
 
-def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST + LAZY, monkeypatch) as (bursts, side), pytest.raises(WrongError):
         bursts.run(side, check, WrongError)
 
 
-def test_half_of_the_calls_of_a_burst_are_not_enough(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_of_the_calls_of_a_burst_are_not_enough(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
         bursts.run(side, check, WrongError)
 
 
-def test_a_claim_longer_than_its_request_is_no_claim(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_longer_than_its_request_is_no_claim(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, side), pytest.raises(ProtocolError, match="longer"):
         side.call(*bursts._given(1)[0])
 
 
 def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = Memory(torch.device("cpu"))
+    memory = SharedMemory(torch.device("cpu"))
     sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(4)]
     outputs, made = [memory.allocate(20)], memory.allocate
-    assert len(Bursts(memory, sets, outputs, [torch.empty(5)], list, everything, areas=3).places) == 3
+    assert len(GatedCalls(memory, sets, outputs, [torch.empty(5)], list, everything, areas=3).places) == 3
     left = iter([True])
 
     def allocate(nbytes: int) -> Any:
@@ -342,5 +348,5 @@ def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(mon
 
     monkeypatch.setattr(memory, "allocate", allocate)
     with pytest.raises(RuntimeError):
-        Bursts(memory, sets, outputs, [torch.empty(5)], list, everything, areas=4)
+        GatedCalls(memory, sets, outputs, [torch.empty(5)], list, everything, areas=4)
     memory.close()

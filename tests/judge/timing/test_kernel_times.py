@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.timing.gated_calls import KERNEL_CALLS
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable
@@ -32,7 +32,7 @@ Worker._burst = end
 )
 
 
-def test_the_calls_and_their_time_are_noted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
         bursts.time_kernels(side)
         assert side.worker.kernel_times is None, "without a recorder there is nothing to be timed"
@@ -42,7 +42,9 @@ def test_the_calls_and_their_time_are_noted(bench: Bench, monkeypatch: pytest.Mo
         assert side.burst_ms == side.single_ms == [], "these calls are no samples"
 
 
-def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_before(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_before(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         burst = side.burst
@@ -59,7 +61,7 @@ def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_befo
 @pytest.mark.parametrize(
     "hook", ["", ENDS.replace("END", "os._exit(3)"), ENDS.replace("END", "os.abort()")], ids=["raises", "ends", "dies"]
 )
-def test_a_worker_that_fails_then_is_not_blamed(bench: Bench, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+def test_a_worker_that_fails_then_is_not_blamed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     """Without the hook it raises: there are no events of CUDA's here."""
     with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
@@ -68,14 +70,14 @@ def test_a_worker_that_fails_then_is_not_blamed(bench: Bench, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
-def test_a_time_that_is_none_is_no_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
+def test_a_time_that_is_none_is_no_answer(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
     with bursts_of(bench, HONEST + CLAIMS % claim, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         with pytest.raises(Exception, match="a time is a number"):
             bursts.time_kernels(side)
 
 
-def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = ENDS.replace("END", "os.kill(os.getpid(), 31)")  # as the kernel does for a forbidden system call
     with bursts_of(bench, HONEST + killed, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
@@ -84,7 +86,7 @@ def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: Bench, mon
         assert side.worker.exit is not None and side.worker.exit.signal == "SIGSYS"
 
 
-def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     forges = HOOKED + "Worker._burst = lambda self, request, descriptors: {'kind': 'ping'}\n"
     with bursts_of(bench, HONEST + forges, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
@@ -118,7 +120,7 @@ class ModelNew(torch.nn.Module):
 
 
 @pytest.mark.gpu
-def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: Bench) -> None:
+def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = judge(KERNELS % "", bench=gpu_bench, case="small")
     assert result.category is Category.OK, result.message
     times, launches = result.evidence.kernel_times, result.evidence.launches
@@ -131,7 +133,7 @@ def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: Bench) -> None:
 
 
 @pytest.mark.gpu
-def test_kernels_of_a_wrong_answer_are_timed_too(judge: Judge, gpu_bench: Bench) -> None:
+def test_kernels_of_a_wrong_answer_are_timed_too(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = judge(KERNELS % " + 1", bench=gpu_bench, case="small")
     assert result.category is Category.WRONG_VALUES, result.message
     assert result.evidence.kernel_times is not None and result.evidence.kernel_times.calls == 1

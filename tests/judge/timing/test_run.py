@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import warmup
 from evaluator.judge.timing.protocols import PROTOCOLS, Protocol
 from evaluator.judge.timing.protocols.cpu import Cpu
 from evaluator.judge.timing.run import LEAST_CALLS
-from evaluator.judge.timing.timed_worker import Side, UnrecordableError
+from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.judge.workers.client import claimed_ms
 from evaluator.judge.workers.input_buffers import Given
@@ -84,7 +84,7 @@ def test_the_record_says_how_sure_the_speedup_is_and_why_there_were_no_more_call
     assert (result.best_baseline, list(result.baselines)) == ("eager", ["eager"])
 
 
-def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(bench: Bench) -> None:
+def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(bench: JudgeContext) -> None:
     job = replace(make_job(SLEEPING), baselines=("eager", "compile"))
     result = evaluate(bench, job, lambda _: None)
     timing = result.evidence.timing
@@ -98,7 +98,7 @@ def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(bench: Bench) -> 
     assert result.baseline_ms == timing.baseline_ms, "the speedup is over the eager one"
 
 
-def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(bench: Bench, tmp_path: Path) -> None:
+def test_a_baseline_that_can_not_be_compiled_costs_nothing_but_itself(bench: JudgeContext, tmp_path: Path) -> None:
     problem = tmp_path / "softmax.py"
     text = (SHIPPED / "softmax.py").read_text(encoding="utf-8")
     problem.write_text("import torch\ntorch.compile = None\n" + text, encoding="utf-8")
@@ -146,7 +146,7 @@ class Refusing(Cpu):
     name = "refusing"
     replays = True
 
-    def take(self, side: Side, given: Given) -> list[Any]:  # noqa: ARG002
+    def take(self, side: TimedWorker, given: Given) -> list[Any]:  # noqa: ARG002
         raise UnrecordableError("it waits for the device")
 
 
@@ -157,18 +157,18 @@ class Replaying(Cpu):
     replays = True
 
 
-def timed_by(bench: Bench, monkeypatch: pytest.MonkeyPatch, protocol: Protocol, code: str) -> Result:
+def timed_by(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: Protocol, code: str) -> Result:
     monkeypatch.setitem(PROTOCOLS, protocol.name, protocol)
     return evaluate(bench, replace(make_job(code), protocol=protocol.name), lambda _: None)
 
 
-def test_an_alternative_is_stored_with_the_timing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alternative_is_stored_with_the_timing(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     result = timed_by(bench, monkeypatch, Replaying(), SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and (timing.protocol, timing.fallback, result.protocol) == ("replaying", "", "replaying")
 
 
-def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     result = timed_by(bench, monkeypatch, Refusing(), SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and result.category is Category.NO_CUSTOM_KERNEL, (result.message, result.evidence.detail)
@@ -178,14 +178,14 @@ def test_what_can_not_be_timed_as_asked_for_is_timed_by_the_default(bench: Bench
     assert {"load", "rounds", "timing"} <= set(result.evidence.stages_s)
 
 
-def test_a_fallback_pardons_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fallback_pardons_nothing(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is wrong in a replay may be the graph's fault; one that is wrong by the default too is the submission's."""
     code = TURNS_WHEN_TIMED.format(honest=16, body="y = y[:, 1:]")
     result = timed_by(bench, monkeypatch, Replaying(), code)
     assert result.category is Category.CACHED_OUTPUT, (result.message, result.evidence.detail)
 
 
-def test_who_dies_in_the_fallback_has_died(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_dies_in_the_fallback_has_died(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second worker is called more often than the first, in which it was warmed up only."""
     monkeypatch.setattr(warmup, "MOST_WARM_UP_CALLS", WARM_UP_CALLS)
     result = timed_by(bench, monkeypatch, Refusing(), TURNS_WHEN_TIMED.format(honest=30, body="import os; os._exit(7)"))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.rounds import synchronize
-from evaluator.judge.timing.timed_worker import Side
+from evaluator.judge.timing.timed_worker import TimedWorker
 from tests.judge.conftest import Judge
 
 LIBRARY = """
@@ -22,10 +22,10 @@ class ModelNew(torch.nn.Module):
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is revealed next would wait for it otherwise, in its own time."""
     seen: list[str] = []
-    revealing = Side.revealing
+    revealing = TimedWorker.revealing
 
     @contextmanager
-    def noted(side: Side) -> Iterator[None]:
+    def noted(side: TimedWorker) -> Iterator[None]:
         with revealing(side):
             seen.append("starts")
             yield
@@ -35,7 +35,7 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
         synchronize(device)
         seen.append("copied")
 
-    monkeypatch.setattr(Side, "revealing", noted)
+    monkeypatch.setattr(TimedWorker, "revealing", noted)
     monkeypatch.setattr("evaluator.judge.timing.spot_check.synchronize", waited)
     assert judge(LIBRARY).evidence.timing is not None
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.timing.gpu.l2_flush import Flush
-from evaluator.judge.timing.timed_worker import Side, quartiles
-from evaluator.judge.workers.client import Worker
+from evaluator.judge.timing.gpu.l2_flush import L2Flush
+from evaluator.judge.timing.timed_worker import TimedWorker, quartiles
+from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S, WORKER_ENTRY
-from evaluator.judge.workers.shared_memory import Memory, describe
+from evaluator.judge.workers.shared_memory import SharedMemory, describe
 from evaluator.sandbox import Program
 
 ADDS_ONE_AND_LEAVES_WORK = """
@@ -32,26 +32,26 @@ class ModelNew(torch.nn.Module):
 
 
 @contextmanager
-def side_of(bench: Bench, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[Side, list[InputSet], Memory]]:
+def side_of(bench: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[TimedWorker, list[InputSet], SharedMemory]]:
     """A worker that has loaded `source` and sees memory for each of `inputs`."""
-    memory = Memory(torch.device("cpu"))
+    memory = SharedMemory(torch.device("cpu"))
     lock = DeviceLock(bench.device.unique_id)
     program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
-    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
+    worker = WorkerClient.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
     try:
         worker.request("ping", START_S)
         worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
         worker.request("construct", START_S, seed=1, arguments={"list": []}, parameters=[], dtype=None)
         sets = [InputSet(memory, [tensor]) for tensor in inputs]
         worker.hand_over([allocation for one in sets for allocation in one.allocations], START_S)
-        yield Side(worker, START_S, None), sets, memory
+        yield TimedWorker(worker, START_S, None), sets, memory
     finally:
         worker.close()
         memory.close()
         lock.close()
 
 
-def test_a_burst_copies_every_answer_to_its_place(bench: Bench) -> None:
+def test_a_burst_copies_every_answer_to_its_place(bench: JudgeContext) -> None:
     inputs = [torch.full((size,), float(size)) for size in (2, 3, 4)]
     with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (side, sets, memory):
         fresh = [tensor * 10 for tensor in inputs]
@@ -65,7 +65,7 @@ def test_a_burst_copies_every_answer_to_its_place(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("work_s", "least_ms", "most_ms"), [(0.0, 0.0, 5.0), (0.05, 5.0, 100.0)])
-def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: float, most_ms: float) -> None:
+def test_work_after_the_answer_is_seen(bench: JudgeContext, work_s: float, least_ms: float, most_ms: float) -> None:
     with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (side, sets, _):
         for _ in range(5):
             side.call(sets[0], [torch.zeros(2)])
@@ -75,8 +75,8 @@ def test_work_after_the_answer_is_seen(bench: Bench, work_s: float, least_ms: fl
 
 
 def test_a_flush_is_done_when_every_byte_is_written() -> None:
-    memory = Memory(torch.device("cpu"))
-    flush = Flush(memory, 1 << 30, areas=3)
+    memory = SharedMemory(torch.device("cpu"))
+    flush = L2Flush(memory, 1 << 30, areas=3)
     assert flush.areas == 3
     orders = flush.order(2)
     areas, words = ([memory_of(flush, order[name]) for order in orders] for name in ("memory", "word"))
@@ -91,7 +91,7 @@ def test_a_flush_is_done_when_every_byte_is_written() -> None:
     memory.close()
 
 
-def memory_of(flush: Flush, view: dict[str, Any]) -> torch.Tensor:
+def memory_of(flush: L2Flush, view: dict[str, Any]) -> torch.Tensor:
     """What a worker sees of it."""
     (allocation,) = (each for each in flush.allocations if each.number == view["allocation"])
     count = torch.Size(view["shape"]).numel()
@@ -100,8 +100,8 @@ def memory_of(flush: Flush, view: dict[str, Any]) -> torch.Tensor:
 
 @pytest.mark.parametrize(("room_bytes", "areas"), [(0, 1), (100 << 20, 3), (1 << 30, 5)])
 def test_flushes_take_no_more_memory_than_there_is_room_for(room_bytes: int, areas: int) -> None:
-    memory = Memory(torch.device("cpu"))
-    assert Flush(memory, room_bytes, areas=5).areas == areas
+    memory = SharedMemory(torch.device("cpu"))
+    assert L2Flush(memory, room_bytes, areas=5).areas == areas
     memory.close()
 
 

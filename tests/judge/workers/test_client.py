@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.client import Worker, WorkerError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.sandbox import Program
 from tests.judge import scripted_worker
 
@@ -16,17 +16,17 @@ OVERDUE_S = 0.2
 
 
 @pytest.fixture
-def worker(bench: Bench) -> Iterator[Worker]:
+def worker(bench: JudgeContext) -> Iterator[WorkerClient]:
     lock = DeviceLock(bench.device.unique_id)
     program = Program(entry=scripted_worker.ENTRY, readonly=bench.readonly)
-    worker = Worker.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
+    worker = WorkerClient.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
     worker.request("ready", DEADLINE_S, script=["ready"])
     yield worker
     worker.close()
     lock.close()
 
 
-def ask(worker: Worker, *script: str | float) -> list[float]:
+def ask(worker: WorkerClient, *script: str | float) -> list[float]:
     """When the judge was told, or thought it time, after asking, in seconds."""
     start = time.monotonic()
     called: list[float] = []
@@ -34,12 +34,12 @@ def ask(worker: Worker, *script: str | float) -> list[float]:
     return called
 
 
-def test_what_waits_for_the_queue_is_called_once_when_it_stands(worker: Worker) -> None:
+def test_what_waits_for_the_queue_is_called_once_when_it_stands(worker: WorkerClient) -> None:
     (called_s,) = ask(worker, "queued", OVERDUE_S, "burst")
     assert called_s < OVERDUE_S
 
 
-def test_what_waits_for_the_queue_does_not_wait_for_ever(worker: Worker) -> None:
+def test_what_waits_for_the_queue_does_not_wait_for_ever(worker: WorkerClient) -> None:
     (called_s,) = ask(worker, 3 * OVERDUE_S, "queued", "burst")
     assert OVERDUE_S <= called_s < 3 * OVERDUE_S
 
@@ -52,19 +52,19 @@ def test_what_waits_for_the_queue_does_not_wait_for_ever(worker: Worker) -> None
         (["queued", "queued", "burst"], "an answer of kind 'queued' where burst was asked"),
     ],
 )
-def test_another_order_is_no_answer(worker: Worker, script: list[str | float], words: str) -> None:
+def test_another_order_is_no_answer(worker: WorkerClient, script: list[str | float], words: str) -> None:
     with pytest.raises(WorkerError):
         ask(worker, *script)
     assert worker.protocol_error == words
 
 
-def test_nothing_is_queued_unless_it_was_asked_for(worker: Worker) -> None:
+def test_nothing_is_queued_unless_it_was_asked_for(worker: WorkerClient) -> None:
     with pytest.raises(WorkerError):
         worker.request("ping", DEADLINE_S, script=["queued", "ping"])
     assert worker.protocol_error == "an answer of kind 'queued' where ping was asked"
 
 
-def test_an_exception_needs_no_queue(worker: Worker) -> None:
+def test_an_exception_needs_no_queue(worker: WorkerClient) -> None:
     with pytest.raises(WorkerError):
         ask(worker, "failed")
     assert "validation error" in worker.protocol_error  # it was taken for a report, and is none

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from evaluator.judge.workers.input_buffers import InputSet, fill, fresh_seed
-from evaluator.judge.workers.shared_memory import Memory, describe, raw_bytes
+from evaluator.judge.workers.shared_memory import SharedMemory, describe, raw_bytes
 from evaluator.worker.memory import Mappings
 
 CPU = torch.device("cpu")
@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 @pytest.mark.parametrize("size", [0, 10, 1 << 20])
 def test_a_holder_of_the_descriptor_can_not_resize_it(size: int) -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     allocation = memory.allocate(4096)
     held = os.dup(allocation.descriptor)
     with pytest.raises(PermissionError):
@@ -30,7 +30,7 @@ def test_a_holder_of_the_descriptor_can_not_resize_it(size: int) -> None:
 
 
 def test_what_is_written_through_one_descriptor_reaches_no_other_allocation() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     allocations = [memory.allocate(nbytes) for nbytes in (100, 4096, 100)]
     for allocation in allocations:
         allocation.bytes.zero_()
@@ -45,7 +45,7 @@ def test_what_is_written_through_one_descriptor_reaches_no_other_allocation() ->
 
 
 def test_descriptors_are_not_inherited_and_are_closed_with_the_memory() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     allocations = [memory.allocate(8) for _ in range(3)]
     assert not any(os.get_inheritable(allocation.descriptor) for allocation in allocations)
     memory.free(allocations[:1])
@@ -56,7 +56,7 @@ def test_descriptors_are_not_inherited_and_are_closed_with_the_memory() -> None:
 
 
 def test_views_of_nothing_and_of_one_number() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     allocation = memory.allocate(0)
     assert allocation.view((3, 0), torch.float32).shape == (3, 0)
     single = memory.allocate(4)
@@ -66,7 +66,7 @@ def test_views_of_nothing_and_of_one_number() -> None:
 
 
 def test_numbers_of_allocations_are_never_used_again() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     first = memory.allocate(1)
     memory.free([first])
     assert memory.allocate(1).number != first.number
@@ -78,7 +78,7 @@ def arguments() -> list[object]:
 
 
 def test_a_set_of_inputs_reaches_the_worker_as_it_is() -> None:
-    memory, mappings = Memory(CPU), Mappings(CPU)
+    memory, mappings = SharedMemory(CPU), Mappings(CPU)
     inputs = InputSet(memory, arguments())
     for allocation in inputs.allocations:
         mappings.add(allocation.number, allocation.nbytes, os.dup(allocation.descriptor))
@@ -93,7 +93,7 @@ def test_a_set_of_inputs_reaches_the_worker_as_it_is() -> None:
 
 
 def test_many_sets_are_filled_together() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     values = [[torch.full((3,), float(n)), torch.full((2, 2), n).t(), 7, torch.empty(0), torch.tensor(n > 1)] for n in range(4)]
     sets = [InputSet(memory, values[0]) for _ in values]
     fill(list(zip(sets, values, strict=True)))
@@ -103,7 +103,7 @@ def test_many_sets_are_filled_together() -> None:
 
 
 def test_a_changed_input_is_seen_bit_by_bit() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     values = [torch.tensor([0.0, float("nan"), 1.0]), torch.tensor([1, 2])]
     inputs = InputSet(memory, values)
     assert inputs.unchanged(values)
@@ -119,7 +119,7 @@ def test_a_changed_input_is_seen_bit_by_bit() -> None:
 
 
 def test_a_description_names_what_the_worker_needs() -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     allocation = memory.allocate(64)
     assert describe(allocation, 16, torch.zeros(2, 3, dtype=torch.float16)) == {
         "allocation": allocation.number,
@@ -139,7 +139,7 @@ def test_seeds_are_drawn_anew() -> None:
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 4096, 4099])
 @pytest.mark.parametrize("offset", [0, 1, 8])
 def test_every_byte_of_an_input_counts(size: int, offset: int) -> None:
-    memory = Memory(CPU)
+    memory = SharedMemory(CPU)
     values = torch.arange(offset + size, dtype=torch.int64).to(torch.uint8)[offset:]
     inputs = InputSet(memory, [values])
     assert inputs.unchanged([values])

@@ -7,8 +7,8 @@ from typing import TypeVar
 import torch
 
 from evaluator.judge.correctness.errors.error_map import ErrorMapper
-from evaluator.judge.correctness.errors.pattern import Layout
-from evaluator.judge.correctness.errors.similarity import Likeness
+from evaluator.judge.correctness.errors.pattern import ErrorPattern
+from evaluator.judge.correctness.errors.similarity import Similarity
 from evaluator.results.evidence import ErrorMap
 
 log = logging.getLogger(__name__)
@@ -16,11 +16,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Portrait:
+class ErrorDescription:
     """Collects wrong elements, chunk by chunk in row-major order. A part that fails, be it for want of memory, stays empty."""
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
-        self._layout, self._map, self._likeness = Layout(shape), ErrorMapper(shape), Likeness(dtype)
+        self._layout, self._map, self._likeness = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype)
         self._failed: set[str] = set()
 
     def add(

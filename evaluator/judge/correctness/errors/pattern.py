@@ -15,7 +15,7 @@ MAX_STEPS = 4096
 """Different distances between lines up to which a period is looked for."""
 
 
-class Layout:
+class ErrorPattern:
     """Collects wrong positions, chunk by chunk in row-major order, and names their pattern."""
 
     def __init__(self, shape: torch.Size) -> None:

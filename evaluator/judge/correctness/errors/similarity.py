@@ -17,7 +17,7 @@ NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 """The one with fewer bits first: most of its numbers are the other's too."""
 
 
-class Likeness:
+class Similarity:
     """Collects candidate and oracle, chunk by chunk."""
 
     def __init__(self, dtype: torch.dtype) -> None:

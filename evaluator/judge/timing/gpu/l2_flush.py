@@ -5,21 +5,21 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.workers.shared_memory import Allocation, Memory, describe
+from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
 
 FLUSH_FACTOR = 3
 """Sizes of the L2 cache that are written: nothing of the inputs is left there."""
 LEAST_FLUSH_BYTES = 32 << 20
 
 
-class Flush:
+class L2Flush:
     """What a worker writes over before a timed call, so that the L2 cache holds nothing of the inputs; several areas for calls in a row.
 
     It is the judge's memory, and so is the word to write, drawn anew for each area. It comes together with the inputs, so that the flush is
     not done ahead, and one that was left out, to hide work of the same length behind its time, is seen.
     """
 
-    def __init__(self, memory: Memory, room_bytes: int, areas: int = 1) -> None:
+    def __init__(self, memory: SharedMemory, room_bytes: int, areas: int = 1) -> None:
         """So many areas as there is room for, one at the least. Raises RuntimeError where there is no memory for them."""
         self.device = memory.device
         words = torch.zeros(max(_flush_bytes(memory.device) // 8, 1), dtype=torch.int64, device="meta")

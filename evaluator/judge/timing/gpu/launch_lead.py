@@ -19,7 +19,7 @@ TRIES = 5
 
 
 @dataclass(frozen=True)
-class HeadStart:
+class LaunchLead:
     """By the device's own clock, which is not always as fast."""
 
     cycles: int = 0
@@ -27,14 +27,14 @@ class HeadStart:
     """About."""
 
     @staticmethod
-    def of(host_ms: Sequence[float], length: int, device: torch.device, answer_bytes: int = 0) -> "HeadStart":
+    def of(host_ms: Sequence[float], length: int, device: torch.device, answer_bytes: int = 0) -> "LaunchLead":
         """For the slowest of several sides, of what launching a call takes each, in blocks of so many calls with so large an answer."""
         most_ms = MOST_OF_LARGE_MS if answer_bytes > LARGE_BYTES else MOST_MS
         ms = min(FACTOR * max(host_ms) + MORE_MS, most_ms, 2 * MOST_MS / length)
-        return HeadStart(round(ms * _cycles_per_ms(device)), ms)
+        return LaunchLead(round(ms * _cycles_per_ms(device)), ms)
 
 
-NONE = HeadStart()
+NONE = LaunchLead()
 
 
 def _cycles_per_ms(device: torch.device) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from evaluator.judge.workers.shared_memory import HostAllocation, Memory
+from evaluator.judge.workers.shared_memory import HostAllocation, SharedMemory
 from evaluator.worker.gate import MappedGate
 
 MAX_VALUE = (1 << 31) - 1
@@ -26,10 +26,10 @@ MOST_AT_ONCE = 256
 log = logging.getLogger(__name__)
 
 
-class Gate:
+class StreamGate:
     """A word of the judge's memory. Streams of its device wait until it holds what was drawn for the request."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: SharedMemory) -> None:
         self.device = memory.device
         self._page = memory.allocate_on_host(PAGE_BYTES)
         self._word = self._page.view((1,), torch.int32)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from evaluator.judge.timing.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import Side
+    from evaluator.judge.timing.timed_worker import TimedWorker
     from evaluator.judge.workers.input_buffers import Given
 
 
@@ -19,6 +19,6 @@ class Cpu(Protocol):
     def calls_in_block(self, call_ms: float, room: int) -> int:  # noqa: ARG002 - the judge's clock knows no parts of a request
         return 1
 
-    def take(self, side: "Side", given: "Given") -> list[Any]:
+    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
         ((inputs, arguments),) = given
         return [side.sample(inputs, arguments).get("output")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from evaluator.judge.timing.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import Side
+    from evaluator.judge.timing.timed_worker import TimedWorker
     from evaluator.judge.workers.input_buffers import Given
 
 
@@ -21,5 +21,5 @@ class Graph(Protocol):
     text = "device time of a call in the replay of a CUDA graph"
     replays = True
 
-    def take(self, side: "Side", given: "Given") -> list[Any]:
+    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
         return side.replay(given)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import Side
+    from evaluator.judge.timing.timed_worker import TimedWorker
     from evaluator.judge.workers.input_buffers import Given
 
 BLOCK_MS = 5.0
@@ -30,7 +30,7 @@ class Protocol(ABC):
         return max(1, min(room, int(BLOCK_MS / call_ms)))
 
     @abstractmethod
-    def take(self, side: "Side", given: "Given") -> list[Any]:
+    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
         """Have a worker do one block of calls, and note what they took; its answers as it describes them, one for each call.
 
         Raises WorkerError, ProtocolError.

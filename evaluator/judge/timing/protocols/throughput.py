@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from evaluator.judge.timing.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import Side
+    from evaluator.judge.timing.timed_worker import TimedWorker
     from evaluator.judge.workers.input_buffers import Given
 
 
@@ -16,5 +16,5 @@ class Throughput(Protocol):
     device_kind = "cuda"
     text = "device time of a call among others, back to back"
 
-    def take(self, side: "Side", given: "Given") -> list[Any]:
+    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
         return side.block(given, apart=self.is_apart)

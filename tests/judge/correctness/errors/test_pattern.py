@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.errors.error_map import SIDE, ErrorMapper
-from evaluator.judge.correctness.errors.pattern import Layout
+from evaluator.judge.correctness.errors.pattern import ErrorPattern
 
 Mark = Callable[[torch.Tensor], object]
 
@@ -58,7 +58,7 @@ def test_pattern(name: str, chunk: int) -> None:
     mark, words = PATTERNS[name]
     wrong = torch.zeros(64, 64, dtype=torch.bool)
     mark(wrong)
-    layout = Layout(wrong.shape)
+    layout = ErrorPattern(wrong.shape)
     for start in range(0, wrong.numel(), chunk):
         layout.add(start, wrong.view(-1)[start : start + chunk])
     assert layout.describe() == words
@@ -67,7 +67,7 @@ def test_pattern(name: str, chunk: int) -> None:
 def test_scattered_elements_of_a_few_rows() -> None:
     wrong = torch.zeros(64, 64, dtype=torch.bool)
     wrong[10:14] = torch.rand(4, 64, generator=torch.Generator().manual_seed(1)) < 0.5
-    layout = Layout(wrong.shape)
+    layout = ErrorPattern(wrong.shape)
     layout.add(0, wrong.view(-1))
     assert layout.describe() == "scattered, in 4 rows: 10 to 13"
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.timing.gpu.launch_lead import NONE, HeadStart
+from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 from evaluator.judge.timing.protocols import PROTOCOLS
-from evaluator.judge.timing.run import BLANKS, EMPTY_KERNEL_MS, Timing
+from evaluator.judge.timing.run import BLANKS, EMPTY_KERNEL_MS, TimingRun
 
-GIVEN = HeadStart(1000, 0.5)
+GIVEN = LaunchLead(1000, 0.5)
 
 
 class StandInSide:
@@ -19,7 +19,7 @@ class StandInSide:
     def __init__(self, host_ms: float, *, gate: bool = True, gated: bool = True) -> None:
         self.gate = object() if gate else None
         self.is_gated, self.head_start = gated, NONE
-        self.samples: list[HeadStart] = []
+        self.samples: list[LaunchLead] = []
         self.asked = 0
         self._host_ms = host_ms
 
@@ -48,7 +48,7 @@ def warmed(
     monkeypatch: pytest.MonkeyPatch, candidate: StandInSide, *, protocol: str = "cold", leads: bool = True, baseline_gated: bool = True
 ) -> tuple[StandInSide, list[Any], list[Any]]:
     """The baseline, what was probed, and of what head starts were made."""
-    timing, baseline = Timing.__new__(Timing), StandInSide(0.01, gate=candidate.gate is not None, gated=baseline_gated)
+    timing, baseline = TimingRun.__new__(TimingRun), StandInSide(0.01, gate=candidate.gate is not None, gated=baseline_gated)
     turns = StandInTurns(candidate, baseline)
     timing._turns, timing._protocol, timing._candidate_leads = turns, PROTOCOLS[protocol], leads  # type: ignore[assignment]
     timing._memory = SimpleNamespace(device=None)  # type: ignore[assignment]
@@ -60,12 +60,12 @@ def warmed(
         for side in turns.sides:
             side.block()
 
-    def make(host_ms: Sequence[float], length: int, _: object, answer_bytes: int) -> HeadStart:
+    def make(host_ms: Sequence[float], length: int, _: object, answer_bytes: int) -> LaunchLead:
         made.append((list(host_ms), length, answer_bytes))
         return GIVEN
 
     monkeypatch.setattr(timing, "_run_block_of_each", run_blocks)
-    monkeypatch.setattr(HeadStart, "of", make)
+    monkeypatch.setattr(LaunchLead, "of", make)
     timing._warm_blocks(probed.append)
     return baseline, probed, made
 
@@ -108,7 +108,7 @@ def test_without_a_gate_or_calls_that_are_apart_nobody_has_one(monkeypatch: pyte
 
 @pytest.mark.parametrize(("blanks_ms", "blank_ms"), [((0.004, 0.005, 0.9), 0.005 - EMPTY_KERNEL_MS), ((EMPTY_KERNEL_MS / 2,), 0.0)])
 def test_what_events_take_is_the_median_of_empty_kernels_less_what_these_take(blanks_ms: tuple[float, ...], blank_ms: float) -> None:
-    timing, asked = Timing.__new__(Timing), []
+    timing, asked = TimingRun.__new__(TimingRun), []
     timing._on_device, timing._turns = True, SimpleNamespace(most_in_block=len(blanks_ms))  # type: ignore[assignment]
 
     def blank(count: int) -> list[float]:

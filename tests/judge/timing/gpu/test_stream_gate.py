@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from evaluator.diagnosis.notes.speed_notes import speed_notes
-from evaluator.judge.context import Bench
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.timing.cross_check import beyond_claim_ms, least
-from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, Gate, at_once
-from evaluator.judge.workers.shared_memory import Memory
+from evaluator.judge.timing.gpu.stream_gate import MOST_AT_ONCE, StreamGate, at_once
+from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.worker.gate import MappedGate
@@ -50,10 +50,10 @@ class ModelNew(torch.nn.Module):
 '''
 
 
-def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: Bench) -> None:
+def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: JudgeContext) -> None:
     device = torch.device(gpu_bench.device.torch_device)
-    memory = Memory(device)
-    gate = Gate(memory)
+    memory = SharedMemory(device)
+    gate = StreamGate(memory)
     assert gate.works()
     mapped = MappedGate(os.dup(gate.descriptor))
     done = torch.zeros(1, device=device)
@@ -70,7 +70,7 @@ def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: Bench) -
     memory.close()
 
 
-def test_copies_begin_when_all_have_been_asked_for(gpu_bench: Bench) -> None:
+def test_copies_begin_when_all_have_been_asked_for(gpu_bench: JudgeContext) -> None:
     device = torch.device(gpu_bench.device.torch_device)
     with torch.cuda.device(device):
         place = torch.zeros(1, device=device)
@@ -96,13 +96,13 @@ def test_copies_begin_when_all_have_been_asked_for(gpu_bench: Bench) -> None:
         torch.cuda.synchronize()
 
 
-def timed(judge: Judge, bench: Bench, *lines: str, case: str = "small") -> Result:
+def timed(judge: Judge, bench: JudgeContext, *lines: str, case: str = "small") -> Result:
     result = judge(SOURCE + "".join(f"        {line}\n" for line in lines), "gelu_tanh", bench=bench, case=case)
     assert result.status == "correct", result.message
     return result
 
 
-def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_bench: Bench) -> None:
+def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = timed(judge, gpu_bench, "y = extension.gelu(x)", f"time.sleep({HOST_S})", "return y")
     timing = result.evidence.timing
     assert timing is not None
@@ -115,7 +115,7 @@ def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_ben
     assert any("takes the host" in note for note in speed_notes(result))
 
 
-def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: Bench) -> None:
+def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: JudgeContext) -> None:
     result = timed(judge, gpu_bench, "y = extension.gelu(x)", "torch.cuda.synchronize()", "return y")
     timing = result.evidence.timing
     assert timing is not None
@@ -125,7 +125,7 @@ def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: 
     assert timing.baseline.head_start_ms > 0 and timing.baseline.blank_ms > 0, "who can have one has one"
 
 
-def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_bench: Bench) -> None:
+def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_bench: JudgeContext) -> None:
     """It works wherever inputs are there before a call is asked for, as everywhere but behind a gate."""
     lines = (
         "self.side = getattr(self, 'side', None) or torch.cuda.Stream()",
@@ -146,7 +146,7 @@ QUEUE = 1024
 
 
 @pytest.mark.parametrize("launches", [100, 600])
-def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gpu_bench: Bench, launches: int) -> None:
+def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gpu_bench: JudgeContext, launches: int) -> None:
     lines = ("y = extension.gelu(x)", f"for _ in range({launches - 1}):", "    y = extension.gelu(x)", "return y")
     result = timed(judge, gpu_bench, *lines)
     timing = result.evidence.timing
@@ -157,7 +157,7 @@ def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gp
     assert 0.3 * launches < timing.runtime_ms / few.runtime_ms < 3 * launches
 
 
-def test_what_two_events_take_is_taken_off(judge: Judge, gpu_bench: Bench) -> None:
+def test_what_two_events_take_is_taken_off(judge: Judge, gpu_bench: JudgeContext) -> None:
     timing = timed(judge, gpu_bench, "return extension.gelu(x)").evidence.timing
     assert timing is not None and timing.alone is not None
     assert 0.0005 < timing.candidate.blank_ms < 0.01
@@ -175,7 +175,7 @@ JOINED = (
 )
 
 
-def test_a_stream_that_is_joined_is_charged_nothing(judge: Judge, gpu_bench: Bench) -> None:
+def test_a_stream_that_is_joined_is_charged_nothing(judge: Judge, gpu_bench: JudgeContext) -> None:
     timing = timed(judge, gpu_bench, *JOINED, case="full").evidence.timing
     assert timing is not None and timing.alone is not None
     assert beyond_claim_ms(timing.candidate, timing.candidate.single_ms, timing.alone.single_ms, least) < 0.1
