@@ -1,0 +1,21 @@
+"""The import order that docs/architecture.md lists is the one that import-linter's contracts in pyproject.toml hold the tree to."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.shipped import ROOT
+
+
+def test_the_contracts_hold() -> None:
+    found = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stdout
+
+
+def test_the_documented_order_is_the_one_that_is_held() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for contract in contracts:
+        if contract["type"] == "layers":
+            assert "    " + " > ".join(contract["layers"]) + "\n" in text, contract["name"]
