@@ -8,6 +8,7 @@ from types import CodeType
 import pytest
 
 import evaluator.worker
+from evaluator.worker import server
 from evaluator.worker.server import HANDLERS
 
 CORPUS = sorted((Path(__file__).parents[1] / "attacks" / "corpus").glob("*.py"))
@@ -25,9 +26,9 @@ def test_what_an_attack_patches_or_looks_for_in_the_worker_is_there(path: Path) 
     text = path.read_text(encoding="utf-8")
     for name in re.findall(r'sys\.modules\.get\("(evaluator\.worker[\w.]*)"\)', text):
         importlib.import_module(name)
-    assert set(re.findall(r'handlers\["(\w+)"\]|HANDLERS\["(\w+)"\]|thing\.get\("(\w+)"\)', text)) <= {
-        match for kind in HANDLERS for match in ((kind, "", ""), ("", kind, ""), ("", "", kind))
-    }
+    assert set(re.findall(r'(?:handlers|HANDLERS)\["(\w+)"\]', text)) <= HANDLERS.keys()
+    for name in re.findall(r'"evaluator\.worker\.server"\), "(\w+)"', text):
+        assert hasattr(server, name)
     looked_for = re.findall(r'co_name (?:==|!=|in) (\(?(?:"\w+"(?:, )?)+\)?)', text)
     assert {name for each in looked_for for name in re.findall(r'"(\w+)"', each)} <= functions_of_worker()
     for end in re.findall(r'co_filename\.endswith\("([^"]+)"\)', text):

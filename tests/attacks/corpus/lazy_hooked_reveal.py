@@ -14,8 +14,8 @@ pending = []
 
 def hook():
     for thing in gc.get_objects():
-        if type(thing) is dict and callable(thing.get("reveal")) and callable(thing.get("ping")):
-            handlers = thing
+        if type(thing).__name__ == "Server" and hasattr(type(thing), "answer"):
+            handlers = type(thing).answer.__globals__["HANDLERS"]
             break
     else:
         return
