@@ -23,7 +23,7 @@ from evaluator.sandbox.levels import bubblewrap, child, landlock, landlock_rules
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.resources import disk, process_tree
 from evaluator.sandbox.resources.cgroup import Group, Parents
-from evaluator.sandbox.resources.resources import WRITERS, ProgramResources, claimed_user, prepared
+from evaluator.sandbox.resources.per_program import WRITERS, ProgramResources, claimed_user, prepared
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
@@ -127,7 +127,7 @@ def _start(request: Request, level: Level, place: ProgramResources, entrances: l
     program = request.program
     inside = namespaces.NOBODY if place.user is None else place.user
     entries = [] if level in (Level.NONE, Level.BUBBLEWRAP) else view.compose(program, inside)
-    plan = child.Plan(
+    plan = child.ChildPlan(
         program=program,
         level=level,
         names=request.names,
@@ -166,7 +166,7 @@ def _become(body: Callable[[], NoReturn], report: int) -> NoReturn:
         body()
 
 
-def _be_first(request: Request, plan: child.Plan, entries: list[view.Entry], entrances: list[int], report: int) -> NoReturn:
+def _be_first(request: Request, plan: child.ChildPlan, entries: list[view.ViewEntry], entrances: list[int], report: int) -> NoReturn:
     """Process 1 of the namespace: build the view, fork the program, reap until it ends, and tell how it did."""
     linux.die_with_parent(signal.SIGKILL)
     if _nobody_reads(report):
@@ -183,14 +183,14 @@ def _nobody_reads(pipe: int) -> bool:
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
-def _be_worker(request: Request, plan: child.Plan, entrances: list[int], report: int) -> NoReturn:
+def _be_worker(request: Request, plan: child.ChildPlan, entrances: list[int], report: int) -> NoReturn:
     report, *entrances = child.arrange(request.stdout, request.stderr, request.given, [report, *entrances])
     with child.reporting(report):
         child.confine(plan, entrances)
         child.run(plan, report)
 
 
-def _be_bubblewrap(request: Request, plan: child.Plan, inside: int, entrances: list[int], report: int) -> NoReturn:
+def _be_bubblewrap(request: Request, plan: child.ChildPlan, inside: int, entrances: list[int], report: int) -> NoReturn:
     child.enter_groups(entrances)
     command = bubblewrap.command(plan, inside)
     child.arrange(request.stdout, request.stderr, request.given, [report, *command.data])

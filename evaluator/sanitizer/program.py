@@ -78,7 +78,7 @@ def archive() -> bytes:
         file.writestr("evaluator/__init__.py", "")
         for package in _PACKAGES:
             path = PROJECT_ROOT / package
-            for module in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
                 file.write(module, str(module.relative_to(PROJECT_ROOT)))
     return packed.getvalue()
 

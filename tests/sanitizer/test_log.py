@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_OTHERS, MAX_REPORTS, MAX_TEXT_CHARS, Log, Place, Report, read
+from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_OTHERS, MAX_REPORTS, MAX_TEXT_CHARS, DevicePlace, Log, ToolReport, read
 
 MEMCHECK = """\
 ========= COMPUTE-SANITIZER
@@ -78,7 +78,7 @@ BROKEN_INSTALLATION = """\
 EVERY = (MEMCHECK, OLDER, RACECHECK, HAZARD, INITCHECK, SYNCCHECK, BROKEN_INSTALLATION)
 
 
-def only(text: str) -> Report:
+def only(text: str) -> ToolReport:
     (report,) = read(text).reports
     return report
 
@@ -86,7 +86,7 @@ def only(text: str) -> Report:
 def test_an_access_past_the_end() -> None:
     report = only(MEMCHECK)
     assert (report.severity, report.message) == ("error", "Invalid __global__ write of size 4 bytes")
-    assert report.place == Place("", "shifted(const float *, float *, float, long)", "cuda.cu", 10)
+    assert report.place == DevicePlace("", "shifted(const float *, float *, float, long)", "cuda.cu", 10)
     assert report.details == (
         "by thread (186,0,0) in block (131,0,0)",
         "Access at 0x7f3c7ec20d6c is out of bounds",
@@ -101,15 +101,15 @@ def test_an_error_of_a_call_to_cuda_is_no_finding_but_a_remark() -> None:
 
 def test_the_older_forms_of_a_place() -> None:
     first, second = read(OLDER).reports
-    assert first.place == Place("", "product(Matrix, Matrix, Matrix)", "tile.cu", 120)
-    assert second.place == Place("", "iota(unsigned char*)")
+    assert first.place == DevicePlace("", "product(Matrix, Matrix, Matrix)", "tile.cu", 120)
+    assert second.place == DevicePlace("", "iota(unsigned char*)")
 
 
 def test_races_name_all_accesses_and_how_grave_they_are() -> None:
     error, warning = read(RACECHECK).reports
     assert (error.severity, warning.severity) == ("error", "warning")
     assert (error.place.line, error.message) == (8, "Write access that races")
-    assert error.others == (Place("Read access", error.place.kernel, "cuda.cu", 9),)
+    assert error.others == (DevicePlace("Read access", error.place.kernel, "cuda.cu", 9),)
     assert error.details == ("1,052,672 hazards",)
     assert [place.kernel for place in (warning.place, *warning.others)] == ["other<int>(T1 *)"] * 3
     assert read(RACECHECK).total == 2
@@ -131,7 +131,7 @@ def test_a_read_of_what_was_never_written() -> None:
 def test_a_barrier_is_told_with_the_line_that_asked_for_it() -> None:
     report = only(SYNCCHECK)
     assert report.message == "Barrier error detected. Divergent thread(s) in block"
-    assert report.others == (Place(CALLED, "halved(int *, int *)", "cuda.cu", 60),)
+    assert report.others == (DevicePlace(CALLED, "halved(int *, int *)", "cuda.cu", 60),)
 
 
 def test_a_run_that_came_to_nothing_says_why() -> None:
