@@ -1,4 +1,4 @@
-"""What of the sandbox this machine gives, found out by doing it."""
+"""Where the level of confinement is chosen: each level is tried by running a program at it."""
 
 import shutil
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class LevelTrial:
 
 @dataclass(frozen=True)
 class LevelReport:
-    """What this machine gives."""
+    """What of the sandbox this machine gives."""
 
     trials: tuple[LevelTrial, ...]
     """One for each level but NONE, strongest first."""

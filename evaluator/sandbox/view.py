@@ -1,6 +1,6 @@
 """What a confined program sees of the file system.
 
-The view is a list of entries, each one path; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. Whatever no entry
+The view is a list of entries, each one path; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. A path that no entry
 names is not there: homes, the project, its database, other submissions, /run, /var.
 """
 

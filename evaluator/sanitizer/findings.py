@@ -1,4 +1,4 @@
-"""From reports to findings: alike ones together, each with the lines of the submission that it is about."""
+"""Turns a tool's reports into findings: equal reports are merged, and each finding names the lines of the submission."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ MAX_FINDINGS = 20
 """Kept of one tool."""
 MAX_OTHERS = 6
 MAX_LOOKED_AT = 64
-"""Of different reports: the log may be of anybody's making, and each is looked up in all sources."""
+"""Different reports looked at: the submission may have written the log, and each report is looked up in all sources."""
 MAX_SOURCES_CHARS = 8 << 20
 """Of sources that are looked into; those of the first builds."""
 

@@ -1,7 +1,7 @@
 """What compute-sanitizer writes, read line by line.
 
-The log comes of a process that shares its memory with the submission: whatever is in it is a claim. It is cut, cleaned and never obeyed,
-and counts as far as it goes where it breaks off. The form is that of versions 2021 to 2025, whose places read
+The log is written by a process that shares its memory with the submission, so it is a claim. It is cut and cleaned, and never obeyed.
+A log that breaks off counts as far as it goes. The form is that of versions 2021 to 2025, whose places read
 `kernel(int *)+0x90 in file.cu:41`, or `0x90 in file.cu:41:kernel(int *)`, or `0x90 in kernel(int *)`.
 """
 
@@ -83,7 +83,7 @@ class _Block:
 
 
 def read(text: str) -> Log:
-    """Read a log; whatever is not known in it is a remark, or is passed over. Never raises."""
+    """Read a log; unknown lines become remarks, or are passed over. Never raises."""
     reports: list[ToolReport] = []
     remarks: list[str] = []
     total = None

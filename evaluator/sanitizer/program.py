@@ -37,7 +37,7 @@ _INSIDE = (
     "sys.exit(main({channel}, {remains}, {log}))"
 )
 _OF_TOOL: dict[Tool, tuple[str, ...]] = {
-    # PyTorch asks for functions of the driver that an older one may not have, and goes on without: no fault of anybody's.
+    # PyTorch asks for functions of the driver that an older one may not have, and goes on without it: that is no fault.
     Tool.MEMCHECK: ("--report-api-errors", "no", "--padding", str(PADDING_BYTES)),
 }
 

@@ -75,11 +75,11 @@ class Server:
         self.state = State(channel, interpreter)
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
-        """Carry out one request; whatever the submission raises becomes a `failed` answer."""
+        """Carry out one request; an exception of the submission's becomes a `failed` answer."""
         kind, seq = request["kind"], request["seq"]
         try:
             return {"kind": kind, "seq": seq, **HANDLERS[kind](self.state, request, descriptors)}
-        # The submission's code runs in there: SystemExit, KeyboardInterrupt and whatever it derives from BaseException are its answer too.
+        # The submission's code runs in there: SystemExit, KeyboardInterrupt and its own subclasses of BaseException are its answer too.
         except BaseException as error:  # noqa: BLE001
             return self.failed(request, error)
 

@@ -64,7 +64,7 @@ def command(plan: ChildPlan, user: int) -> BwrapCommand:
 
 
 def _privileges(plan: ChildPlan) -> tuple[str, ...]:
-    """Root stays root until the launcher inside becomes the program's user; an ordinary user is somebody else in its own namespace."""
+    """Root stays root until the launcher inside becomes the program's user; an ordinary user becomes another in its own namespace."""
     if plan.user is None:
         return ("--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL")
     kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SYS_RESOURCE", "CAP_KILL")

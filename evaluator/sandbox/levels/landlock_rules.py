@@ -1,4 +1,4 @@
-"""Landlock's rules for a view: the level that has no namespaces shows the same paths by forbidding all others."""
+"""Landlock's rules for a view: without namespaces, the same paths are shown by forbidding all others."""
 
 import os
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def for_view(entries: list[ViewEntry], home: str, *, lax: bool = False) -> Itera
 
 
 def own_processes() -> Iterator[landlock.Rule]:
-    """What may be done in /proc: `self` is whoever lays these rules on itself."""
+    """What may be done in /proc: `self` is the process that restricts itself."""
     for name in _PROC:
         yield f"/proc/{name}", landlock.READ | (_OWN_PROCESS if name == "self" else 0)
 

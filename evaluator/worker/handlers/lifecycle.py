@@ -33,7 +33,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     torch.set_num_threads(request["threads"])
     os.environ["OMP_NUM_THREADS"] = str(request["threads"])
     os.environ.update(cache_environment(state.path.parent))
-    tempfile.tempdir = None  # the warm parent may have looked for one, which is none of this process's
+    tempfile.tempdir = None  # the warm parent may have looked for one, which this process can't use
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
     with os.fdopen(descriptors[0], "rb") as file:
         source = file.read()
@@ -71,7 +71,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
 
 
 def start(state: State, _request: Message, _: Sequence[int]) -> Message:
-    """Start CUDA, unless the submission has done so: it takes a while, in which nobody's clock is to run."""
+    """Start CUDA, unless the submission has done so: its start takes a while, which is to be in the time of no call."""
     torch.zeros(1, device=state.device)
     synchronize(state.device)
     return {}

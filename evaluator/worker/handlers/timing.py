@@ -88,7 +88,7 @@ def blank(state: State, request: Message, _: Sequence[int]) -> Message:
 
 def record(state: State, request: Message, _: Sequence[int]) -> Message:
     """Record calls over these sets as a CUDA graph of this `name`, each followed by the copying of its answer where there is a
-    place for it; without `calls`, the copying of the last answer alone. Whatever keeps it from being recorded is the reason given."""
+    place for it; without `calls`, the copying of the last answer alone. If recording fails, the answer says why."""
     last = state.output
     synchronize(state.device)
     try:
@@ -97,7 +97,7 @@ def record(state: State, request: Message, _: Sequence[int]) -> Message:
             state.reuses = True
             recording = _recorded(state, request)
         state.graphs[request["name"]] = recording
-    # The submission's code runs in there, and fails for reasons of its own.
+    # The submission's code runs in there, and may raise anything.
     except Exception as error:  # noqa: BLE001
         return {"recorded": False, "reason": describe_failure(error, str(state.path), on_device=state.on_device)["message"]}
     finally:
@@ -106,7 +106,7 @@ def record(state: State, request: Message, _: Sequence[int]) -> Message:
 
 
 def _recorded(state: State, request: Message) -> Recording:
-    """These calls as a graph. Raises whatever keeps them from being recorded."""
+    """These calls as a graph. Raises any exception of the calls, or of the recording."""
     last, state.outputs = state.output, []
     graph, descriptions = torch.cuda.CUDAGraph(), []
     with torch.no_grad(), torch.cuda.graph(graph):
