@@ -80,16 +80,9 @@ def test_reports_of_many_threads_are_one_finding() -> None:
     other = DevicePlace("", "scaled(const float *, float *, long)", "cuda.cu", 4)
     found = findings("memcheck", [report(place)] * 30 + [report(other)], SOURCES)
     assert [finding.count for finding in found] == [30, 1]
-
-
-def test_hazards_of_many_threads_are_one_finding() -> None:
-    reports = [
-        report(
-            DevicePlace("", "k", "cuda.cu", 4), DevicePlace(f"Write Thread ({n},0,0)", "k", "cuda.cu", 4), message="Potential WAW hazard"
-        )
-        for n in range(9)
-    ]
-    assert [finding.count for finding in findings("racecheck", reports, SOURCES)] == [9]
+    threads = (DevicePlace(f"Write Thread ({number},0,0)", "k", "cuda.cu", 4) for number in range(9))
+    hazards = [report(place, thread, message="Potential WAW hazard") for thread in threads]
+    assert [finding.count for finding in findings("racecheck", hazards, SOURCES)] == [9]
 
 
 def test_what_is_in_a_header_is_told_with_the_line_that_called_it() -> None:
