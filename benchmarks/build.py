@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _chosen(found, options.names, options.limit)
     with ExitStack() as stack:
         level = best_level()
-        zygote = stack.enter_context(Zygote.start(modules=())) if level else None
+        zygote = stack.enter_context(Zygote.start((), level)) if level else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-bench-")))
         caches = Cache(folder / "ours"), Cache(folder / "stock")
         bench = Bench(Builder(caches[0], toolchain, zygote), caches[0], Builder(caches[1], toolchain, zygote, stock_only=True), caches[1])

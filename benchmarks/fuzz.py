@@ -1,9 +1,9 @@
-"""The judge against drawn lies on its channel, by the thousand.
+"""Fuzzes the judge: thousands of drawn invalid or false frames from hostile workers.
 
     python -m benchmarks.fuzz --frames 10000 --confined 300 --json fuzz.json
 
-The conversations are those of tests/fuzz: light workers, and confined ones for part of the frames. Prints what was sent and what became of
-it; exits with 1 where the judge did anything but give a fair verdict in time.
+The conversations are those of tests/fuzz: light workers, and confined ones for part of the frames. Prints what was sent and the
+verdicts; exits with 1 unless the judge gave a fair verdict in time for each conversation.
 """
 
 import argparse

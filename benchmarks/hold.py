@@ -33,7 +33,7 @@ from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
-from evaluator.sandbox import Zygote
+from evaluator.sandbox import Zygote, best_level
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
@@ -130,7 +130,8 @@ def bench_of(spec: str) -> Iterator[JudgeContext]:
     device, _ = choose(spec)
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
     recorder = launch_recorder(options)
-    with Zygote.start(modules=(WORKER_MODULE,), env=WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})) as zygote:
+    environment = WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})
+    with Zygote.start((WORKER_MODULE,), best_level(), environment) as zygote:
         yield make_bench(options, zygote)
 
 

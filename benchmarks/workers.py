@@ -33,7 +33,7 @@ from evaluator.judge.workers.client import Recorded, WorkerClient
 from evaluator.judge.workers.launcher import WORKER_ENTRY
 from evaluator.machine import devices
 from evaluator.machine.devices import Device
-from evaluator.sandbox import Program, Zygote
+from evaluator.sandbox import Program, Zygote, best_level
 from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR
 from evaluator.sandbox.view import PROJECT_ROOT
 
@@ -127,7 +127,7 @@ def launcher(device: Device) -> Iterator[Starter]:
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
     recorder = launch_recorder(options)
     environment = WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})
-    with Zygote.start(modules=(WORKER_MODULE,), env=environment) as zygote:
+    with Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=environment) as zygote:
         yield Starter(device, zygote, Builder(Cache(default_root()), toolchain, zygote), recorder)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from evaluator.machine.devices import DeviceError, choose_all
-from evaluator.sandbox import Level, SandboxUnavailable, Zygote
+from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 
 WORKER_MODULE = "evaluator.worker.server"
 JUDGE_MODULE = "evaluator.engine.judge_process"
@@ -53,8 +53,8 @@ def recorder_for(device_kind: str, cache_root: Path) -> str | None:
 
 
 def launch_zygote(level: Level | None, recorder: str | None) -> Zygote:
-    """Start the parent of the workers, which imports meanwhile. Raises SandboxUnavailable."""
-    return Zygote.launch((WORKER_MODULE,), level, WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {}))
+    """Start the parent of the workers, which imports meanwhile; `level` None is the best. Raises SandboxUnavailable."""
+    return Zygote.launch((WORKER_MODULE,), level or best_level(), WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {}))
 
 
 class EarlyStart:

@@ -1,6 +1,7 @@
 """How untrusted code is confined: a warm parent forks programs into a sandbox, and a judge holds each by a handle.
 
-    with Zygote.start() as zygote, zygote.start_program(Program(entry="evaluator.worker.server:main"), {"channel": fd}) as confined:
+    with Zygote.start(("evaluator.worker.server",), best_level()) as zygote:
+        confined = zygote.start_program(Program(entry="evaluator.worker.server:main"), {"channel": fd})
         ended = confined.wait(30.0)
 
 `python -m evaluator.sandbox check` says what this machine gives.
@@ -8,8 +9,8 @@
 
 from evaluator.sandbox.client import Zygote
 from evaluator.sandbox.confined import Confined
-from evaluator.sandbox.level_choice import Report, Trial, best_level, probe
+from evaluator.sandbox.level_choice import best_level, probe
 from evaluator.sandbox.limits import Limits
 from evaluator.sandbox.program import Exit, Level, Program, SandboxUnavailable
 
-__all__ = ["Confined", "Exit", "Level", "Limits", "Program", "Report", "SandboxUnavailable", "Trial", "Zygote", "best_level", "probe"]
+__all__ = ["Confined", "Exit", "Level", "Limits", "Program", "SandboxUnavailable", "Zygote", "best_level", "probe"]

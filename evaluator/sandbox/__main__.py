@@ -3,10 +3,10 @@
 import argparse
 import sys
 
-from evaluator.sandbox.level_choice import Report, probe
+from evaluator.sandbox.level_choice import LevelReport, probe
 
 
-def _text(report: Report) -> str:
+def _text(report: LevelReport) -> str:
     lines = []
     for trial in report.trials:
         state = f"yes   memory limited by {trial.memory_limited_by}" if trial.available else f"no    {trial.reason}"

@@ -14,7 +14,6 @@ from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.view import PROJECT_ROOT
 
-MODULES = ("torch", "evaluator.worker.server")
 _START_WITHIN_S = 120.0
 _END_WITHIN_S = 5.0
 _PASSED_ON = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
@@ -49,26 +48,21 @@ class Zygote:
         self._owner = os.getpid()
 
     @classmethod
-    def start(cls, modules: Iterable[str] = MODULES, level: Level | None = None, env: Mapping[str, str] | None = None) -> Self:
+    def start(cls, modules: Iterable[str], level: Level | None, env: Mapping[str, str] | None = None) -> Self:
         """Start a warm parent that imports `modules`, with `env` on top of a small clean environment; returns when it is ready.
 
-        `level` None is the best that this machine gives, and never NONE. A library for warm entries goes into `env` as LD_PRELOAD.
-        Raises SandboxUnavailable where it can't be started, or no level can be had.
+        `level` is mostly that of `level_choice.best_level`, which is None where this machine gives none.
+        A library for warm entries goes into `env` as LD_PRELOAD. Raises SandboxUnavailable where there is no level, or the start fails.
         """
         zygote = cls.launch(modules, level, env)
         zygote.await_ready()
         return zygote
 
     @classmethod
-    def launch(cls, modules: Iterable[str] = MODULES, level: Level | None = None, env: Mapping[str, str] | None = None) -> Self:
+    def launch(cls, modules: Iterable[str], level: Level | None, env: Mapping[str, str] | None = None) -> Self:
         """As `start`, but returns while it still imports: `await_ready` comes before anything else but `close`."""
         if level is None:
-            # Here, because the probe itself starts zygotes.
-            from evaluator.sandbox.level_choice import best_level
-
-            level = best_level()
-            if level is None:
-                raise SandboxUnavailable("this machine gives no level of confinement; `python -m evaluator.sandbox check` says why")
+            raise SandboxUnavailable("this machine gives no level of confinement; `python -m evaluator.sandbox check` says why")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", "evaluator.sandbox.zygote", str(theirs.fileno()), level, *modules]
         zygote = cls(ours, level)

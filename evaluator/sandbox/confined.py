@@ -93,7 +93,7 @@ class Confined:
         if self._control.fileno() < 0:
             return
         self.kill()
-        with suppress(SandboxUnavailable):  # whoever wants to know asks `wait`, which keeps the error
+        with suppress(SandboxUnavailable):  # `wait` keeps the error for the callers that need it
             self.wait(_CLOSE_WITHIN_S)
         self._control.close()
         self._drain.join(_CLOSE_WITHIN_S)

@@ -1,4 +1,4 @@
-"""What of the sandbox this machine gives, found out by doing it."""
+"""Where the level of confinement is chosen: each level is tried by running a program at it."""
 
 import shutil
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _TRIAL_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
-class Trial:
+class LevelTrial:
     """Whether one level can be had."""
 
     level: Level
@@ -25,10 +25,10 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What this machine gives."""
+class LevelReport:
+    """What of the sandbox this machine gives."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[LevelTrial, ...]
     """One for each level but NONE, strongest first."""
     landlock_abi: int
     seccomp: bool
@@ -42,7 +42,7 @@ class Report:
 
 
 @cache
-def try_level(level: Level) -> Trial:
+def try_level(level: Level) -> LevelTrial:
     """Run a program that does nothing at `level`; the answer is kept for the life of this process."""
     reason, limited_by = "", ""
     try:
@@ -54,7 +54,7 @@ def try_level(level: Level) -> Trial:
                     reason = f"a trial program ended as {ended}: {confined.output()[1].strip()}"
     except (SandboxUnavailable, OSError) as error:
         reason = str(error)
-    return Trial(level, not reason, reason, limited_by)
+    return LevelTrial(level, not reason, reason, limited_by)
 
 
 def best_level() -> Level | None:
@@ -62,6 +62,6 @@ def best_level() -> Level | None:
     return next((level for level in _STRONGEST_FIRST if try_level(level).available), None)
 
 
-def probe() -> Report:
+def probe() -> LevelReport:
     """Try every level."""
-    return Report(tuple(try_level(level) for level in _STRONGEST_FIRST), landlock.abi(), seccomp.supported(), shutil.which("bwrap"))
+    return LevelReport(tuple(try_level(level) for level in _STRONGEST_FIRST), landlock.abi(), seccomp.supported(), shutil.which("bwrap"))

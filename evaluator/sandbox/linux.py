@@ -148,7 +148,7 @@ def die_with_parent(number: signal.Signals) -> None:
 
 
 def new_session_keyring() -> None:
-    """Leave the keys of whoever started us behind; does nothing on a kernel without keys."""
+    """Leave the keys of the process that started us behind; does nothing on a kernel without keys."""
     try:
         syscall(_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
     except OSError as error:

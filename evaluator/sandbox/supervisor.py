@@ -23,7 +23,7 @@ from evaluator.sandbox.levels import bubblewrap, child, landlock, landlock_rules
 from evaluator.sandbox.program import Level, Program, SandboxUnavailable
 from evaluator.sandbox.resources import disk, process_tree
 from evaluator.sandbox.resources.cgroup import Group, Parents
-from evaluator.sandbox.resources.resources import WRITERS, ProgramResources, claimed_user, prepared
+from evaluator.sandbox.resources.per_program import WRITERS, ProgramResources, claimed_user, prepared
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 0.1
@@ -33,7 +33,7 @@ _SWEEP_S = 5.0
 
 @dataclass(frozen=True)
 class Request:
-    """One program to be run, as it came from a judge."""
+    """One program to be run, as a judge asked for it."""
 
     program: Program
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class _State:
 
     @property
     def ended_by_us(self) -> bool:
-        """Whether it was killed, for whatever reason."""
+        """Whether the supervisor killed it."""
         return self.killed or self.lost or self.memory_exceeded or self.disk_exceeded
 
 
@@ -80,8 +80,8 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
     wake = _wake_on_signals()
     os.setsid()
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    with claimed_user(level) as user, prepared(request.program, level, parents, user) as place:
-        entrances = place.group.open_entrances()
+    with claimed_user(level) as user, prepared(request.program, level, parents, user) as resources:
+        entrances = resources.group.open_entrances()
         report, report_end = os.pipe()
         if level is Level.NAMESPACES:
             namespaces.leave_processes()
@@ -89,14 +89,14 @@ def _supervise(request: Request, level: Level, parents: Parents, zygote: int) ->
         if os.getppid() != zygote:
             raise SandboxUnavailable("the zygote ended")
         with kept_to(request.program.cores):
-            pid = _start(request, level, place, entrances, report_end)
+            pid = _start(request, level, resources, entrances, report_end)
         for descriptor in (report_end, request.stdout, request.stderr, *request.given, *entrances):
             os.close(descriptor)
         state = _State()
-        _watch(state, pid, request, place, wake)
+        _watch(state, pid, request, resources, wake)
         if level is not Level.NAMESPACES:
-            _sweep(place.group, user)
-        state.memory_exceeded |= place.group.memory_exceeded()
+            _sweep(resources.group, user)
+        state.memory_exceeded |= resources.group.memory_exceeded()
         return _answer(state, level, _read_all(report))
 
 
@@ -120,22 +120,22 @@ def _wake_on_signals() -> int:
     return wake
 
 
-def _start(request: Request, level: Level, place: ProgramResources, entrances: list[int], report: int) -> int:
+def _start(request: Request, level: Level, resources: ProgramResources, entrances: list[int], report: int) -> int:
     """Fork the child; the number returned is process 1 of the namespace, bubblewrap, or the program itself, by level."""
-    if level is Level.LANDLOCK and (missing := landlock.shortcoming(landlock.abi(), own_user=place.user is not None)):
+    if level is Level.LANDLOCK and (missing := landlock.shortcoming(landlock.abi(), own_user=resources.user is not None)):
         raise SandboxUnavailable(missing)
     program = request.program
-    inside = namespaces.NOBODY if place.user is None else place.user
+    inside = namespaces.NOBODY if resources.user is None else resources.user
     entries = [] if level in (Level.NONE, Level.BUBBLEWRAP) else view.compose(program, inside)
-    plan = child.Plan(
+    plan = child.ChildPlan(
         program=program,
         level=level,
         names=request.names,
-        user=place.user,
+        user=resources.user,
         processes=_process_limit(level, program),
         groups=(WRITERS,) if program.writable else (),
-        home=place.home,
-        rules=tuple(landlock_rules.for_view(entries, place.home, lax=program.lax)) if level is Level.LANDLOCK else (),
+        home=resources.home,
+        rules=tuple(landlock_rules.for_view(entries, resources.home, lax=program.lax)) if level is Level.LANDLOCK else (),
         reaching_sockets=program.lax or level is not Level.LANDLOCK,
     )
     if level is Level.NAMESPACES:
@@ -166,7 +166,7 @@ def _become(body: Callable[[], NoReturn], report: int) -> NoReturn:
         body()
 
 
-def _be_first(request: Request, plan: child.Plan, entries: list[view.Entry], entrances: list[int], report: int) -> NoReturn:
+def _be_first(request: Request, plan: child.ChildPlan, entries: list[view.ViewEntry], entrances: list[int], report: int) -> NoReturn:
     """Process 1 of the namespace: build the view, fork the program, reap until it ends, and tell how it did."""
     linux.die_with_parent(signal.SIGKILL)
     if _nobody_reads(report):
@@ -183,24 +183,24 @@ def _nobody_reads(pipe: int) -> bool:
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
-def _be_worker(request: Request, plan: child.Plan, entrances: list[int], report: int) -> NoReturn:
+def _be_worker(request: Request, plan: child.ChildPlan, entrances: list[int], report: int) -> NoReturn:
     report, *entrances = child.arrange(request.stdout, request.stderr, request.given, [report, *entrances])
     with child.reporting(report):
         child.confine(plan, entrances)
         child.run(plan, report)
 
 
-def _be_bubblewrap(request: Request, plan: child.Plan, inside: int, entrances: list[int], report: int) -> NoReturn:
+def _be_bubblewrap(request: Request, plan: child.ChildPlan, inside: int, entrances: list[int], report: int) -> NoReturn:
     child.enter_groups(entrances)
     command = bubblewrap.command(plan, inside)
     child.arrange(request.stdout, request.stderr, request.given, [report, *command.data])
     os.execve(command.argv[0], command.argv, command.env)
 
 
-def _watch(state: _State, pid: int, request: Request, place: ProgramResources, wake: int) -> None:
+def _watch(state: _State, pid: int, request: Request, resources: ProgramResources, wake: int) -> None:
     """Until the child is reaped: kill it when the judge hangs up, the zygote ends, or memory or disk run over."""
-    allowed, group = request.program.limits, place.group
-    directory = disk.Watch(place.home, allowed.tmp_bytes) if place.on_shared_disk else None
+    allowed, group = request.program.limits, resources.group
+    directory = disk.Watch(resources.home, allowed.tmp_bytes) if resources.on_shared_disk else None
     poller = select.poll()
     poller.register(request.control, select.POLLIN)
     poller.register(wake, select.POLLIN)
@@ -214,7 +214,7 @@ def _watch(state: _State, pid: int, request: Request, place: ProgramResources, w
             state.killed = True
             poller.unregister(request.control)
         if not enforced and not state.memory_exceeded:
-            # Ours are all that lost their parent, too.
+            # Orphans of the program are below this process too.
             used = 0 if group.memory else process_tree.resident_bytes(os.getpid())
             state.memory_exceeded = group.memory_exceeded() or used > allowed.memory_bytes
         if directory is not None and state.status is None and not state.ended_by_us:
@@ -224,7 +224,7 @@ def _watch(state: _State, pid: int, request: Request, place: ProgramResources, w
 
 
 def _reap(pid: int) -> int | None:
-    """Wait for whatever has ended; the status of `pid` if that is among it."""
+    """Reap all children that have ended; the status of `pid` if it is one of them."""
     status = None
     while True:
         try:
@@ -237,7 +237,7 @@ def _reap(pid: int) -> int | None:
 
 
 def _sweep(group: Group, user: int | None) -> None:
-    """Kill all that the program left; what lost its parent has become ours."""
+    """Kill all processes that the program left; those without a parent have become children of this process."""
     deadline = time.monotonic() + _SWEEP_S
     while (left := process_tree.descendants(os.getpid())) and time.monotonic() < deadline:
         group.kill()

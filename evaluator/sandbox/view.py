@@ -1,6 +1,6 @@
 """What a confined program sees of the file system.
 
-The view is a list of entries, each one path; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. Whatever no entry
+The view is a list of entries, each one path; namespaces mount it, bubblewrap gets it as arguments, Landlock as rules. A path that no entry
 names is not there: homes, the project, its database, other submissions, /run, /var.
 """
 
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class ViewEntry:
     """One path of the view."""
 
     target: str
@@ -59,7 +59,7 @@ def python_paths() -> tuple[str, ...]:
     return tuple(dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix, *packages]))
 
 
-def compose(program: Program, user: int, extra: tuple[Entry, ...] = ()) -> list[Entry]:
+def compose(program: Program, user: int, extra: tuple[ViewEntry, ...] = ()) -> list[ViewEntry]:
     """The view of `program` run as `user` (its number inside), parents before children.
 
     Raises SandboxUnavailable where a path that the program names does not exist.
@@ -74,45 +74,45 @@ def compose(program: Program, user: int, extra: tuple[Entry, ...] = ()) -> list[
     return sorted([*visible, *_hidden(program, visible)], key=lambda entry: entry.depth)
 
 
-def _standard(program: Program, user: int) -> Iterator[Entry]:
+def _standard(program: Program, user: int) -> Iterator[ViewEntry]:
     for path in (*_SYSTEM, *(f"/etc/{name}" for name in _ETC)):
         if os.path.islink(path):  # noqa: PTH114 - strings throughout: this runs for every child
-            yield Entry(path, Kind.LINK, os.readlink(path))  # noqa: PTH115
+            yield ViewEntry(path, Kind.LINK, os.readlink(path))  # noqa: PTH115
         elif os.path.exists(path):  # noqa: PTH110
-            yield Entry(path, Kind.READONLY, path)
-    yield Entry("/etc/passwd", Kind.TEXT, f"root:x:0:0::/:/sbin/nologin\nworker:x:{user}:{user}::{_WORKER_HOME}:/bin/sh\n")
-    yield Entry("/etc/group", Kind.TEXT, f"root:x:0:\nworker:x:{user}:\n")
+            yield ViewEntry(path, Kind.READONLY, path)
+    yield ViewEntry("/etc/passwd", Kind.TEXT, f"root:x:0:0::/:/sbin/nologin\nworker:x:{user}:{user}::{_WORKER_HOME}:/bin/sh\n")
+    yield ViewEntry("/etc/group", Kind.TEXT, f"root:x:0:\nworker:x:{user}:\n")
     if Path(_HARDWARE).is_dir():
-        yield Entry(_HARDWARE, Kind.READONLY, _HARDWARE)
-    yield Entry("/tmp", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
-    yield Entry("/dev/shm", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
+        yield ViewEntry(_HARDWARE, Kind.READONLY, _HARDWARE)
+    yield ViewEntry("/tmp", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
+    yield ViewEntry("/dev/shm", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
     for name in _DEVICES:
-        yield Entry(f"/dev/{name}", Kind.DEVICE, f"/dev/{name}")
+        yield ViewEntry(f"/dev/{name}", Kind.DEVICE, f"/dev/{name}")
     for pattern in _GPU_DEVICES if program.gpu else ():
         for node in Path("/dev").glob(pattern):
-            yield Entry(str(node), Kind.DEVICE, str(node))
+            yield ViewEntry(str(node), Kind.DEVICE, str(node))
 
 
-def _bound(path: str, kind: Kind) -> Iterator[Entry]:
+def _bound(path: str, kind: Kind) -> Iterator[ViewEntry]:
     """A host path at its real place, and also where it was named if its last part is a symbolic link."""
     if not os.path.exists(path):  # noqa: PTH110
         raise SandboxUnavailable(f"the program is to see {path}, which does not exist")
     real = os.path.realpath(path)
-    yield Entry(real, kind, real)
+    yield ViewEntry(real, kind, real)
     named = Path(path).absolute()
     literal = str(named.parent.resolve() / named.name)
     if literal != real:
-        yield Entry(literal, kind, real)
+        yield ViewEntry(literal, kind, real)
 
 
-def _above(entry: Entry, entries: dict[str, Entry]) -> Entry | None:
+def _above(entry: ViewEntry, entries: dict[str, ViewEntry]) -> ViewEntry | None:
     """The nearest entry over `entry`."""
     return next((entries[str(parent)] for parent in PurePosixPath(entry.target).parents if str(parent) in entries), None)
 
 
-def _without_covered(entries: dict[str, Entry]) -> list[Entry]:
+def _without_covered(entries: dict[str, ViewEntry]) -> list[ViewEntry]:
     """Without what a read-only entry above already shows."""
-    kept: dict[str, Entry] = {}
+    kept: dict[str, ViewEntry] = {}
     for entry in sorted(entries.values(), key=lambda entry: entry.depth):
         above = _above(entry, kept)
         shown = above is not None and above.kind is Kind.READONLY and above.source == above.target
@@ -121,11 +121,11 @@ def _without_covered(entries: dict[str, Entry]) -> list[Entry]:
     return list(kept.values())
 
 
-def _hidden(program: Program, visible: list[Entry]) -> Iterator[Entry]:
+def _hidden(program: Program, visible: list[ViewEntry]) -> Iterator[ViewEntry]:
     """What has to be covered: the program's wishes, and the project's own parts where they lie within something visible."""
     by_target = {entry.target: entry for entry in visible}
     for path in (*program.hidden, *(str(PROJECT_ROOT / name) for name in _PROJECT_PARTS)):
         real = os.path.realpath(path)
-        above = _above(Entry(real, Kind.HIDDEN), by_target)
+        above = _above(ViewEntry(real, Kind.HIDDEN), by_target)
         if real not in by_target and above and above.kind in (Kind.READONLY, Kind.WRITABLE) and os.path.lexists(real):
-            yield Entry(real, Kind.HIDDEN, real)
+            yield ViewEntry(real, Kind.HIDDEN, real)

@@ -2,7 +2,7 @@
 
     python -m evaluator.sandbox.zygote SOCKET LEVEL MODULE...
 
-It is trusted, stays single threaded, never touches CUDA, and ends when all who hold the other end of its socket have closed it; supervisors
+It is trusted, stays single threaded, never touches CUDA, and ends when the other end of its socket is closed everywhere; supervisors
 and their programs end with it.
 """
 
@@ -47,7 +47,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     _tell(channel, threads=sum(1 for _ in Path("/proc/self/task").iterdir()), memory_limited_by=_limiter(parents))
-    with contextlib.suppress(ConnectionResetError):  # whoever asked has ended without reading that it is ready
+    with contextlib.suppress(ConnectionResetError):  # the process that asked has ended before it read that the zygote is ready
         while True:
             message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, _DESCRIPTORS)
             if not message and not descriptors:
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _tell(channel: socket.socket, **answer: Any) -> None:
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # whoever asked has ended meanwhile
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the process that asked has ended meanwhile
         channel.send(json.dumps(answer).encode())
 
 

@@ -1,4 +1,4 @@
-"""From reports to findings: alike ones together, each with the lines of the submission that it is about."""
+"""Turns a tool's reports into findings: equal reports are merged, and each finding names the lines of the submission."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis.source_map import MAX_EXCERPT_CHARS, SourceMap
 from evaluator.diagnosis.words import plain_name
 from evaluator.results.evidence import SanitizerFinding, SanitizerPlace
-from evaluator.sanitizer.log import CALLED, Place, Report
+from evaluator.sanitizer.log import CALLED, DevicePlace, ToolReport
 
 MAX_FINDINGS = 20
 """Kept of one tool."""
 MAX_OTHERS = 6
 MAX_LOOKED_AT = 64
-"""Of different reports: the log may be of anybody's making, and each is looked up in all sources."""
+"""Different reports looked at: the submission may have written the log, and each report is looked up in all sources."""
 MAX_SOURCES_CHARS = 8 << 20
 """Of sources that are looked into; those of the first builds."""
 
@@ -42,19 +42,19 @@ class Sources:
                 self._files.append(file)
         self._split: dict[int, list[str]] = {}
         """Lines of files, by their position."""
-        self._located: dict[Place, Located] = {}
+        self._located: dict[DevicePlace, Located] = {}
         self._lines = code.split("\n")
         self._first = first_line
         self._module = module
         self._map = SourceMap(code, first_line)
 
-    def locate(self, place: Place) -> Located:
+    def locate(self, place: DevicePlace) -> Located:
         """Where `place` is; extensions may have files of the same name, and then the one that names the kernel is taken."""
         if place not in self._located:
             self._located[place] = self._locate(place)
         return self._located[place]
 
-    def _locate(self, place: Place) -> Located:
+    def _locate(self, place: DevicePlace) -> Located:
         if place.file == self._module and place.line is not None:
             return self._in_module(place.line)
         name = plain_name(place.kernel) if place.kernel else ""
@@ -81,9 +81,9 @@ class Sources:
         return Located(True, found.line if found else None, text[line - 1].strip()[:MAX_EXCERPT_CHARS])
 
 
-def findings(tool: str, reports: Iterable[Report], sources: Sources) -> tuple[SanitizerFinding, ...]:
+def findings(tool: str, reports: Iterable[ToolReport], sources: Sources) -> tuple[SanitizerFinding, ...]:
     """The reports of one tool, those of the submission's own kernels first, in their order."""
-    alike: dict[tuple[object, ...], list[Report]] = {}
+    alike: dict[tuple[object, ...], list[ToolReport]] = {}
     for report in reports:
         key = (report.severity, report.message, report.place, tuple(place for place in report.others if "Thread" not in place.role))
         alike.setdefault(key, []).append(report)
@@ -91,7 +91,7 @@ def findings(tool: str, reports: Iterable[Report], sources: Sources) -> tuple[Sa
     return tuple(sorted(found, key=lambda finding: not finding.own)[:MAX_FINDINGS])
 
 
-def _finding(tool: str, group: Sequence[Report], sources: Sources) -> SanitizerFinding:
+def _finding(tool: str, group: Sequence[ToolReport], sources: Sources) -> SanitizerFinding:
     first = group[0]
     frames = [first.place, *(place for place in first.others if place.role == CALLED)]
     places = [(place, sources.locate(place)) for place in frames]
@@ -114,7 +114,7 @@ def _finding(tool: str, group: Sequence[Report], sources: Sources) -> SanitizerF
     )
 
 
-def _other(place: Place, sources: Sources) -> SanitizerPlace:
+def _other(place: DevicePlace, sources: Sources) -> SanitizerPlace:
     located = sources.locate(place)
     return SanitizerPlace(
         role=place.role,

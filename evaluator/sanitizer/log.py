@@ -1,7 +1,7 @@
 """What compute-sanitizer writes, read line by line.
 
-The log comes of a process that shares its memory with the submission: whatever is in it is a claim. It is cut, cleaned and never obeyed,
-and counts as far as it goes where it breaks off. The form is that of versions 2021 to 2025, whose places read
+The log is written by a process that shares its memory with the submission, so it is a claim. It is cut and cleaned, and never obeyed.
+A log that breaks off counts as far as it goes. The form is that of versions 2021 to 2025, whose places read
 `kernel(int *)+0x90 in file.cu:41`, or `0x90 in file.cu:41:kernel(int *)`, or `0x90 in kernel(int *)`.
 """
 
@@ -41,7 +41,7 @@ _BACKTRACE = re.compile(r"^(?:Saved host backtrace|Host Frame:|in /)")
 
 
 @dataclass(frozen=True)
-class Place:
+class DevicePlace:
     """Where in device code something is."""
 
     role: str
@@ -52,14 +52,14 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Report:
+class ToolReport:
     """One report of a tool."""
 
     severity: str
     """error, warning or info."""
     message: str
-    place: Place
-    others: tuple[Place, ...] = ()
+    place: DevicePlace
+    others: tuple[DevicePlace, ...] = ()
     details: tuple[str, ...] = ()
 
 
@@ -67,7 +67,7 @@ class Report:
 class Log:
     """All that a log holds."""
 
-    reports: tuple[Report, ...] = ()
+    reports: tuple[ToolReport, ...] = ()
     total: int | None = None
     """Of reports, by its summary; None where the log has none, since it broke off."""
     remarks: tuple[str, ...] = ()
@@ -83,8 +83,8 @@ class _Block:
 
 
 def read(text: str) -> Log:
-    """Read a log; whatever is not known in it is a remark, or is passed over. Never raises."""
-    reports: list[Report] = []
+    """Read a log; unknown lines become remarks, or are passed over. Never raises."""
+    reports: list[ToolReport] = []
     remarks: list[str] = []
     total = None
     for block in _blocks(text):
@@ -118,7 +118,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield block
 
 
-def _report(block: _Block) -> Report | None:
+def _report(block: _Block) -> ToolReport | None:
     severity, message = "error", block.first
     if graded := _SEVERITY.match(message):
         severity, message = graded["severity"].lower(), graded["message"]
@@ -132,11 +132,11 @@ def _report(block: _Block) -> Report | None:
     elif place is None and not _OF_A_KERNEL.match(message):
         return None
     if place is None and others:
-        place, others = Place("", others[0].kernel, others[0].file, others[0].line), others
-    return Report(severity, _clean(message).rstrip(" :."), place or Place(""), tuple(others), tuple(details))
+        place, others = DevicePlace("", others[0].kernel, others[0].file, others[0].line), others
+    return ToolReport(severity, _clean(message).rstrip(" :."), place or DevicePlace(""), tuple(others), tuple(details))
 
 
-def _read_more(lines: list[str]) -> tuple[Place | None, list[Place], list[str]]:
+def _read_more(lines: list[str]) -> tuple[DevicePlace | None, list[DevicePlace], list[str]]:
     place, others, details = None, [], []
     for line in lines:
         if line.startswith("at ") and place is None:
@@ -154,13 +154,13 @@ def _read_more(lines: list[str]) -> tuple[Place | None, list[Place], list[str]]:
     return place, others[:MAX_OTHERS], details[:MAX_DETAILS]
 
 
-def _place(role: str, text: str) -> Place:
+def _place(role: str, text: str) -> DevicePlace:
     for form in _PLACES:
         if match := form.fullmatch(text.strip()):
             found = match.groupdict()
             line = found.get("line")
-            return Place(role, _clean(found.get("kernel") or ""), _clean(_base(found.get("file") or "")), int(line) if line else None)
-    return Place(role, _clean(text.split(" [")[0]))
+            return DevicePlace(role, _clean(found.get("kernel") or ""), _clean(_base(found.get("file") or "")), int(line) if line else None)
+    return DevicePlace(role, _clean(text.split(" [")[0]))
 
 
 def _base(path: str) -> str:

@@ -37,7 +37,7 @@ _INSIDE = (
     "sys.exit(main({channel}, {remains}, {log}))"
 )
 _OF_TOOL: dict[Tool, tuple[str, ...]] = {
-    # PyTorch asks for functions of the driver that an older one may not have, and goes on without: no fault of anybody's.
+    # PyTorch asks for functions of the driver that an older one may not have, and goes on without it: that is no fault.
     Tool.MEMCHECK: ("--report-api-errors", "no", "--padding", str(PADDING_BYTES)),
 }
 
@@ -78,7 +78,7 @@ def archive() -> bytes:
         file.writestr("evaluator/__init__.py", "")
         for package in _PACKAGES:
             path = PROJECT_ROOT / package
-            for module in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
                 file.write(module, str(module.relative_to(PROJECT_ROOT)))
     return packed.getvalue()
 

@@ -33,7 +33,7 @@ class Ablation:
     """Everything of one process that is the submission's own machine code."""
 
     def __init__(self) -> None:
-        self._installed = (*installed_folders(), generated_folder())  # what torch.compile makes is nobody's own
+        self._installed = (*installed_folders(), generated_folder())  # what torch.compile makes does not count as own
         self._sealed: list[tuple[int, int]] = []
         self._lost = False
         """Whether something was run whose effects are lost."""
@@ -159,7 +159,7 @@ class _Operator:
 def _report(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
     try:
         return {"returned": structure.encode(function(*args, **kwargs), _form)}
-    except Exception as error:  # noqa: BLE001  (whatever the submission's code raises is to be raised once more)
+    except Exception as error:  # noqa: BLE001  (any exception of the submission's code is raised once more)
         return {"raised": type(error).__name__, "message": str(error)}
 
 

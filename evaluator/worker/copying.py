@@ -1,6 +1,6 @@
-"""A worker whose inputs are copies in memory of its own, where a tool that watches memory sees their ends and how they were written.
+"""The worker under compute-sanitizer: its inputs are copies in memory of its own, so that the tool knows where each of them ends.
 
-Each request may bring a limit of time, at which its process ends by SIGALRM: who watches it can then still say what was seen.
+A request may bring a time limit, at which the process ends by SIGALRM; the tool can then still report what it saw.
 """
 
 import signal
@@ -26,19 +26,17 @@ class Copies(Mappings):
 
 
 class CopyingWorker(Server):
-    """One submission, from its source to its answers, which nobody compares."""
+    """One submission, from its source to its answers, which are not compared."""
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
         signal.setitimer(signal.ITIMER_REAL, request.get("limit_s", 0.0))
         try:
-            return super().answer(request, descriptors)
+            answer = super().answer(request, descriptors)
+            if request["kind"] == "load":
+                self.state.mappings = Copies(self.state.device)
+            return answer
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-    def _load(self, request: Message, descriptors: Sequence[int]) -> Message:
-        loaded = super()._load(request, descriptors)
-        self._mappings = Copies(self._device)
-        return loaded
 
 
 def main(descriptors: Mapping[str, int]) -> int:

@@ -37,7 +37,7 @@ class Extensions:
     """Answers PyTorch's `_jit_compile` by asking the judge for a build."""
 
     def __init__(self, ask: Ask, ablation: Ablation | None = None) -> None:
-        """With an `ablation`, whatever is loaded is taken out."""
+        """With an `ablation`, all that is loaded is taken out."""
         self._ask, self._ablation = ask, ablation
         self._signature = inspect.signature(cpp_extension._jit_compile)
 

@@ -30,7 +30,7 @@ class Interpreter:
         """Whether kernels are not run."""
 
     def watch(self) -> None:
-        """Have the kernels noted that run from now on; to be called again after whatever may have imported Triton."""
+        """Have the kernels noted that run from now on; to be called again after code that may have imported Triton."""
         module = sys.modules.get(_MODULE)
         if module is None or self._watched:
             return

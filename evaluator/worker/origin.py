@@ -39,9 +39,9 @@ _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
 def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:
     """Whether a kernel of this name, launched from the shared object of this path, is that of the submission with this source.
 
-    Triton, CuPy, Numba and the like launch through the driver, from objects that may be anybody's: there a kernel is the submission's where
-    its name stands in the source, and what torch.compile generates is nobody's own. whose_kernel.h, for the launch recorder, has the
-    same rules.
+    Triton, CuPy, Numba and the like launch through the driver, from objects that don't tell whose the kernel is. There a kernel is the
+    submission's where its name stands in the source; what torch.compile generates is not. whose_kernel.h has the same rules for the
+    launch recorder.
     """
     if not by_driver:
         return is_own(path, installed)

@@ -48,7 +48,7 @@ class Procedure:
         """The answer to `values`: what forward() returns, or a dict in which the arguments that it changed, or the gradients, are besides.
 
         With a backward pass, the last of `values` is a list of the directions that it is for, one for each floating-point tensor of the
-        answer. Raises ValueError where there are not as many, and where the answer leads back to none of what gradients are asked of.
+        answer. Raises ValueError where the answer has no gradient. An answer of another form comes without gradients.
         """
         if self.backward is not None:
             return self._with_gradients(forward, parameters, values)

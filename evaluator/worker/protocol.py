@@ -1,7 +1,7 @@
 """Frames on the one socket between judge and worker: a length, then a JSON object; descriptors travel beside it.
 
 Both sides use this module. It is written for a peer that may send anything: a frame has a length limit, JSON is strict (numbers are
-finite, text is Unicode without lone surrogates, an object is at the top), and whatever is wrong becomes a ProtocolError.
+finite, text is Unicode without lone surrogates, an object is at the top), and anything else is a ProtocolError.
 """
 
 import array
@@ -73,7 +73,7 @@ class Channel:
     """One end of the socket pair.
 
     `take_descriptors` is set on the worker's side only: the judge never accepts a descriptor, so that a worker can't fill its table.
-    `learn_peer` is set on the judge's: `peer_pid` is then who sent the first piece, as the kernel says.
+    `learn_peer` is set on the judge's: `peer_pid` is then the process that sent the first piece, as the kernel says.
     """
 
     def __init__(self, sock: socket.socket, take_descriptors: bool = False, learn_peer: bool = False) -> None:

@@ -51,7 +51,7 @@ def prepared(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Pa
     own = tmp_path_factory.getbasetemp()
     root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "prepared"
     with ExitStack() as stack:
-        zygote = stack.enter_context(Zygote.start(modules=())) if best_level() is not None else None
+        zygote = stack.enter_context(Zygote.start((), best_level())) if best_level() is not None else None
         stack.enter_context(Cache(root).lock("tests", 600))
         assert Builder(Cache(root), machine, zygote).prepare(False, FLAGS)
     return root

@@ -26,7 +26,7 @@ ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 @pytest.fixture(scope="module")
 def zygote() -> Iterator[Zygote]:
-    with Zygote.start(modules=()) as started:
+    with Zygote.start((), best_level()) as started:
         yield started
 
 

@@ -30,7 +30,7 @@ from evaluator.judge.timing import run, spot_check
 from evaluator.judge.workers import client, launcher
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
-from evaluator.sandbox import Level, Zygote
+from evaluator.sandbox import Level, Zygote, best_level
 from tests.fuzz import peer
 from tests.fuzz.mutation import MUTATORS
 from tests.fuzz.plan import REQUESTS, Json, Mutation, Plan
@@ -134,7 +134,7 @@ def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
 def cpu_bench(cache_root: Path) -> Iterator[JudgeContext]:
     """A bench whose workers can follow a plan, under a device lock of its own."""
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=cache_root)
-    with Zygote.start(modules=(WORKER_MODULE, peer.__name__)) as zygote:
+    with Zygote.start(modules=(WORKER_MODULE, peer.__name__), level=best_level()) as zygote:
         yield make_bench(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 

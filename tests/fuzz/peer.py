@@ -1,8 +1,8 @@
 """The hostile end of a conversation: a worker that follows a plan, confined as every worker is, or light.
 
-Confined, its answers are those of evaluator.worker.server, changed as the first line of the submission says. The light one stands at the end
-of a zygote's socket, forks nothing and imports no torch: a thread of one process for each worker, with a few lines of numpy for a model.
-So the judge has its real requests answered several hundred times a second.
+Confined, it gives the answers of evaluator.worker.server, changed as the first line of the submission says. The light one stands at the
+end of a zygote's socket, forks nothing and imports no torch: each worker is a thread of one process, with a few lines of numpy for a model.
+So it answers the judge's real requests several hundred times a second.
 
     python -m tests.fuzz.peer SOCKET
 

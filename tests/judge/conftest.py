@@ -19,7 +19,7 @@ from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import Device, choose, cpu
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.result import Result
-from evaluator.sandbox import Zygote
+from evaluator.sandbox import Zygote, best_level
 
 Judge = Callable[..., Result]
 """(code, problem, bench, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
@@ -33,7 +33,7 @@ def own_cpu() -> Device:
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
-    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile", "tests.judge.scripted_worker")) as zygote:
+    with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile", "tests.judge.scripted_worker"), level=best_level()) as zygote:
         yield make_bench(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 
@@ -46,7 +46,7 @@ def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext
     recorder = launch_recorder(options)
     assert recorder is not None
     modules, env = (WORKER_MODULE, "tests.judge.device_worker"), {**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}
-    with Zygote.start(modules=modules, env=env) as zygote:
+    with Zygote.start(modules=modules, level=best_level(), env=env) as zygote:
         yield make_bench(options, zygote)
 
 

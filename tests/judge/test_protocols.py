@@ -21,13 +21,14 @@ from tests.judge.timing.test_timed_worker import side_of
 
 HOOKED = """
 import sys, time, torch
-main = sys.modules["evaluator.worker.server"]
+handlers = sys.modules["evaluator.worker.server"].HANDLERS
+timing = sys.modules["evaluator.worker.handlers.timing"]
 
 class Event:
     def record(self): self.at = time.perf_counter()
     def elapsed_time(self, end): return (end.at - self.at) * 1e3
-main.event = Event
-main._keep_busy = lambda cycles: time.sleep(cycles * 1e-9)
+timing.event = Event
+timing.keep_busy = lambda cycles: time.sleep(cycles * 1e-9)
 
 class ModelNew(torch.nn.Module):
     def forward(self, x):
@@ -132,7 +133,7 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
             choose("cold", "cuda").take(reusing, given)
             said.append(reusing.copies)
         assert said == [False, True, True], "that they share memory is known when a block is over"
-    source = HOOKED + "main.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
+    source = HOOKED + "timing.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
     with blocks_of(bench, source, monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         assert not side.copies
@@ -193,10 +194,10 @@ def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
 )
 def test_claims_that_no_block_can_have(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
     hooked = f"""
-def block(self, request, descriptors, block=main.Worker._block):
-    result = block(self, request, descriptors)
+def block(state, request, descriptors, block=handlers["block"]):
+    result = block(state, request, descriptors)
     return {hook}
-main.Worker._block = block
+handlers["block"] = block
 """
     with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (side, given), pytest.raises(ProtocolError, match=words):
         choose("cold", "cuda").take(side, given)
@@ -204,7 +205,7 @@ main.Worker._block = block
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
 def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
-    endless = "main.Worker._block = main.Worker._record = lambda self, request, descriptors: time.sleep(60)\n"
+    endless = "handlers['block'] = handlers['record'] = lambda state, request, descriptors: time.sleep(60)\n"
     with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (side, given):
         side.deadline_s, side.replays = 0.5, protocol == "graph"
         with pytest.raises(WorkerError):
@@ -213,7 +214,7 @@ def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContex
 
 
 def test_a_block_without_its_flushes_is_seen(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (side, given):
+    with blocks_of(bench, HOOKED + "timing.flush = lambda state, order: None\n", monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         side.check_flush(3)
         assert side.unflushed == 3
@@ -232,18 +233,18 @@ class Graph:
     def replay(self):
         for call in self.calls: call()
 
-def record(self, request, _):
+def record(state, request, _):
     graph, outputs, descriptions = Graph(), [], []
     for position in request["sets"]:
-        inputs = self._sets[position]
+        inputs = state.sets[position]
         output = torch.empty_like(inputs[0])
-        graph.calls.append(lambda inputs=inputs, output=output: output.copy_(self._model(*inputs)))
+        graph.calls.append(lambda inputs=inputs, output=output: output.copy_(state.model(*inputs)))
         outputs.append([output])
-        self._output = []
-        descriptions.append(main.structure.encode(output, self._describe))
-    self._graphs[request["name"]] = main.Recording(graph, outputs, descriptions)
+        state.output = []
+        descriptions.append(timing.structure.encode(output, state.describe))
+    state.graphs[request["name"]] = timing.Recording(graph, outputs, descriptions)
     return {"recorded": True}
-main.Worker._record = record
+handlers["record"] = record
 """
 """In the place of a CUDA graph: the calls, over the same memory."""
 

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,30 +12,43 @@ from evaluator.sandbox import Exit, Level, Limits, Program, Zygote
 from evaluator.sandbox.level_choice import try_level
 
 ENTRIES = "tests.sandbox.entries"
+SYSTEM_ENTRIES = "tests.sandbox.system_entries"
 CONFINED = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
 
 Runner = Callable[..., tuple[Exit, Any]]
-"""(entry, argument, program fields) → how it ended, and its answer: JSON where it parses, else text."""
+"""(entry, argument, program fields) → how it ended, and its answer: JSON where it parses, else text.
+
+An entry is a function of ENTRIES, or is named with its module."""
 
 
-def _zygote(level: Level) -> Iterator[Zygote]:
-    trial = try_level(level) if level is not Level.NONE else None
-    if trial and not trial.available:
-        pytest.skip(f"{level}: {trial.reason}")
-    with Zygote.start((ENTRIES,), level) as zygote:
-        yield zygote
+@pytest.fixture(scope="session")
+def zygotes() -> Iterator[Callable[[Level], Zygote]]:
+    """The zygote of a level, started once for all tests; skips where the machine does not give the level."""
+    with ExitStack() as stack:
+
+        @cache
+        def of_level(level: Level) -> Zygote:
+            return stack.enter_context(Zygote.start((ENTRIES, SYSTEM_ENTRIES), level))
+
+        def find(level: Level) -> Zygote:
+            trial = try_level(level) if level is not Level.NONE else None
+            if trial and not trial.available:
+                pytest.skip(f"{level}: {trial.reason}")
+            return of_level(level)
+
+        yield find
 
 
 @pytest.fixture(scope="session", params=[*CONFINED, Level.NONE])
-def any_zygote(request: pytest.FixtureRequest) -> Iterator[Zygote]:
+def any_zygote(request: pytest.FixtureRequest, zygotes: Callable[[Level], Zygote]) -> Zygote:
     """Every level, NONE too."""
-    yield from _zygote(request.param)
+    return zygotes(request.param)
 
 
 @pytest.fixture(scope="session", params=CONFINED)
-def zygote(request: pytest.FixtureRequest) -> Iterator[Zygote]:
+def zygote(request: pytest.FixtureRequest, zygotes: Callable[[Level], Zygote]) -> Zygote:
     """Every level that confines."""
-    yield from _zygote(request.param)
+    return zygotes(request.param)
 
 
 @pytest.fixture
@@ -49,7 +64,7 @@ def confined_run(zygote: Zygote) -> Runner:
 def runner(zygote: Zygote) -> Runner:
     def run(entry: str, argument: object = None, *, limits: Limits | None = None, **fields: Any) -> tuple[Exit, Any]:
         env = {"ARG": json.dumps(argument), **fields.pop("env", {})}
-        program = Program(entry=f"{ENTRIES}:{entry}", env=env, limits=limits or Limits(), **fields)
+        program = Program(entry=entry if ":" in entry else f"{ENTRIES}:{entry}", env=env, limits=limits or Limits(), **fields)
         with zygote.start_program(program) as confined:
             ended = confined.wait(30)
             stdout, stderr = confined.output()

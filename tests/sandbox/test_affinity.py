@@ -10,10 +10,11 @@ import pytest
 from evaluator.sandbox import Exit, Program, SandboxUnavailable, Zygote
 from evaluator.sandbox.affinity import cores_of, kept_to
 from evaluator.sandbox.levels import seccomp
-from tests.sandbox.conftest import Runner, runner
+from tests.sandbox.conftest import SYSTEM_ENTRIES, Runner, runner
 
 ALL = sorted(os.sched_getaffinity(0))
 LAST = ALL[-1]
+CORES = f"{SYSTEM_ENTRIES}:cores"
 
 
 def everywhere(cores: list[int]) -> list[object]:
@@ -22,23 +23,23 @@ def everywhere(cores: list[int]) -> list[object]:
 
 
 def test_a_program_its_threads_and_its_children_begin_on_its_cores(run: Runner) -> None:
-    ended, found = run("cores", ALL, cores=(LAST,))
+    ended, found = run(CORES, ALL, cores=(LAST,))
     assert ended == Exit(0), found
     assert found["at first"] == everywhere([LAST])
 
 
 @pytest.mark.skipif(platform.machine() not in seccomp._AUDIT_ARCH, reason="there is no system call filter for this machine")
 def test_no_thread_of_it_gets_away_from_them_or_chooses_among_them(zygote: Zygote) -> None:
-    ended, found = runner(zygote)("cores", ALL, cores=(LAST,))
+    ended, found = runner(zygote)(CORES, ALL, cores=(LAST,))
     assert ended == Exit(0), found
     assert found["asked"] == ["refused"] * 3 and found["then"] == everywhere([LAST])
-    _, found = runner(zygote)("cores", [LAST], cores=tuple(ALL))
+    _, found = runner(zygote)(CORES, [LAST], cores=tuple(ALL))
     assert found["asked"] == ["refused"] * 3 and found["then"] == everywhere(ALL)
 
 
 def test_who_is_kept_to_none_may_choose_and_is_not_held_by_the_one_before(run: Runner) -> None:
-    run("cores", ALL, cores=(LAST,))
-    ended, found = run("cores", [LAST])
+    run(CORES, ALL, cores=(LAST,))
+    ended, found = run(CORES, [LAST])
     assert ended == Exit(0), found
     assert found["at first"] == everywhere(ALL)
     assert found["asked"] == ["done"] * 3 and found["then"] == everywhere([LAST])

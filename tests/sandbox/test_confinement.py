@@ -12,8 +12,8 @@ import pytest
 
 from evaluator.sandbox import Exit, Level, Program, Zygote
 from evaluator.sandbox.view import python_paths
-from tests.sandbox.conftest import ENTRIES, Runner, runner
-from tests.sandbox.entries import DEADLY_X86_64, HARMLESS_X86_64, REFUSED_X86_64
+from tests.sandbox.conftest import ENTRIES, SYSTEM_ENTRIES, Runner, runner
+from tests.sandbox.system_entries import DEADLY_X86_64, HARMLESS_X86_64, REFUSED_X86_64
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -153,26 +153,26 @@ ON_X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbe
 @ON_X86_64
 def test_system_calls_that_libraries_may_try_are_refused(confined_run: Runner) -> None:
     own = "process_vm_readv of itself"  # in a child it is another process's, so it is made in the program itself below
-    _, found = confined_run("call_system", [name for name in REFUSED_X86_64 if name != own])
+    _, found = confined_run(f"{SYSTEM_ENTRIES}:call_system", [name for name in REFUSED_X86_64 if name != own])
     assert found == dict.fromkeys(REFUSED_X86_64.keys() - {own}, errno.EPERM)
-    assert confined_run("call_system_itself", own)[1] == errno.EPERM
+    assert confined_run(f"{SYSTEM_ENTRIES}:call_system_itself", own)[1] == errno.EPERM
 
 
 @ON_X86_64
 def test_system_calls_that_lead_out_end_the_process(confined_run: Runner) -> None:
-    _, found = confined_run("call_system", list(DEADLY_X86_64))
+    _, found = confined_run(f"{SYSTEM_ENTRIES}:call_system", list(DEADLY_X86_64))
     assert found == dict.fromkeys(DEADLY_X86_64, "SIGSYS")
 
 
 @ON_X86_64
 @pytest.mark.parametrize("name", ["ptrace", "unshare user"])
 def test_the_supervisor_sees_that_end(confined_run: Runner, name: str) -> None:
-    assert confined_run("call_system_itself", name) == (Exit(None, "SIGSYS"), "")
+    assert confined_run(f"{SYSTEM_ENTRIES}:call_system_itself", name) == (Exit(None, "SIGSYS"), "")
 
 
 @ON_X86_64
 def test_clones_and_unsharing_without_namespaces_are_allowed(confined_run: Runner) -> None:
-    _, found = confined_run("call_system", list(HARMLESS_X86_64))
+    _, found = confined_run(f"{SYSTEM_ENTRIES}:call_system", list(HARMLESS_X86_64))
     assert found == dict.fromkeys(HARMLESS_X86_64, 0)
 
 
@@ -184,7 +184,7 @@ def test_in_compilers_what_leads_out_is_refused_only(zygote: Zygote) -> None:
 
 
 def test_there_is_no_network(confined_run: Runner) -> None:
-    _, found = confined_run("use_sockets")
+    _, found = confined_run(f"{SYSTEM_ENTRIES}:use_sockets")
     assert found.pop("pair") == "x"
     assert set(found.values()) == {"PermissionError"}
 

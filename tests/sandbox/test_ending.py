@@ -161,7 +161,8 @@ def test_tmp_has_a_size(zygote: Zygote) -> None:
     assert size <= 16 << 20
 
 
-def test_processor_time_is_limited(run: Runner) -> None:
+@pytest.mark.parametrize("any_zygote", [Level.NONE], indirect=True)
+def test_the_kernel_keeps_the_limit_of_processor_time(run: Runner) -> None:
     assert run("spin", limits=Limits(cpu_s=1))[0] == Exit(None, "SIGXCPU")
 
 

@@ -14,7 +14,7 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, SanitizerRuns
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
-from evaluator.sandbox import Zygote
+from evaluator.sandbox import Zygote, best_level
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Tool, Wish, find
 from tests.judge.conftest import make_job
@@ -29,7 +29,7 @@ def main(target: Path) -> None:
     folder = target / sanitizer.version
     folder.mkdir(parents=True, exist_ok=True)
     device, _ = choose("cuda")
-    with tempfile.TemporaryDirectory() as cache, Zygote.start(modules=(WORKER_MODULE,), env=WARM_ENVIRONMENT) as zygote:
+    with tempfile.TemporaryDirectory() as cache, Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=WARM_ENVIRONMENT) as zygote:
         bench = make_bench(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
         for name, mistake in MISTAKES.items():
             plan = SanitizerRuns(

@@ -1,84 +1,20 @@
 """Reading what compute-sanitizer writes, in the forms of its versions, whole and broken."""
 
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_OTHERS, MAX_REPORTS, MAX_TEXT_CHARS, Log, Place, Report, read
+from evaluator.sanitizer.log import CALLED, MAX_DETAILS, MAX_OTHERS, MAX_REPORTS, MAX_TEXT_CHARS, DevicePlace, Log, ToolReport, read
 
-MEMCHECK = """\
-========= COMPUTE-SANITIZER
-========= Invalid __global__ write of size 4 bytes
-=========     at shifted(const float *, float *, float, long)+0x150 in cuda.cu:10
-=========     by thread (186,0,0) in block (131,0,0)
-=========     Access at 0x7f3c7ec20d6c is out of bounds
-=========     and is 1 bytes after the nearest allocation at 0x7f3c7ec00000 of size 134,508 bytes
-=========
-========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cudaDeviceSynchronize.
-=========     Saved host backtrace up to driver entry point at error
-=========         Host Frame: main [0x1754] in a.out
-=========
-========= ERROR SUMMARY: 2 errors
-"""
-OLDER = """\
-========= COMPUTE-SANITIZER
-========= Invalid __shared__ read of size 4 bytes
-=========     at 0x578 in /home/user/kernels/tile.cu:120:product(Matrix, Matrix, Matrix)
-=========     by thread (1,0,0) in block (0,0,0)
-=========     Address 0x400 is out of bounds
-=========     Device Frame:/home/user/kernels/tile.cu:120:product(Matrix, Matrix, Matrix) [0x578]
-========= Invalid __global__ write of size 1 bytes
-=========     at 0x60 in iota(unsigned char*)
-=========     by thread (63,0,0) in block (0,0,0)
-========= ERROR SUMMARY: 2 errors
-"""
-RACECHECK = """\
-========= COMPUTE-SANITIZER
-========= Error: Race reported between Write access at mirrored(const float *, float *, float, long)+0x90 in cuda.cu:8
-=========     and Read access at mirrored(const float *, float *, float, long)+0x100 in cuda.cu:9 [1,052,672 hazards]
-=========
-========= Warning: Race reported between Read access at other<int>(T1 *)+0xf0
-=========     and Write access at other<int>(T1 *)+0x280 [4 hazards]
-=========     and Write access at other<int>(T1 *)+0x2a0 [4 hazards]
-=========
-========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)
-"""
-HAZARD = """\
-========= Warning: (Warp Level Programming) Potential RAW hazard detected at __shared__ 0x8c in block (0,0,0) :
-=========     Write Thread (35,0,0) at sum(int *, int *)+0x90 in /home/user/warp.cu:44
-=========     Read Thread (32,0,0) at sum(int *, int *)+0x120 in /home/user/warp.cu:56
-=========     Current Value : 35
-=========
-"""
-INITCHECK = """\
-========= COMPUTE-SANITIZER
-========= Uninitialized __global__ memory read of size 4 bytes
-=========     at added(const float *, float *, float, long)+0xc0 in cuda.cu:11
-=========     by thread (31,0,0) in block (1,0,0)
-=========     Address 0x7f3c7ec000fc
-=========
-========= ERROR SUMMARY: 1 error
-"""
-SYNCCHECK = """\
-========= COMPUTE-SANITIZER
-========= Barrier error detected. Divergent thread(s) in block.
-=========     at [clone halved(int *, int *)] outlineSync()+0x11f0 in cuda.cu:42
-=========     by thread (32,0,0) in block (0,0,0)
-=========     Device Frame: halved(int *, int *)+0xe40 in cuda.cu:60
-=========
-========= ERROR SUMMARY: 1 error
-"""
-BROKEN_INSTALLATION = """\
-========= COMPUTE-SANITIZER
-========= Error: Target application terminated before first instrumented API call
-========= Error: couldn't find exit code.
-"""
-EVERY = (MEMCHECK, OLDER, RACECHECK, HAZARD, INITCHECK, SYNCCHECK, BROKEN_INSTALLATION)
+LOGS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("logs/*.txt"))}
+MEMCHECK, OLDER, RACECHECK, HAZARD = (LOGS[name] for name in ("memcheck", "older", "racecheck", "hazard"))
+INITCHECK, SYNCCHECK, BROKEN_INSTALLATION = (LOGS[name] for name in ("initcheck", "synccheck", "broken_installation"))
 
 
-def only(text: str) -> Report:
+def only(text: str) -> ToolReport:
     (report,) = read(text).reports
     return report
 
@@ -86,7 +22,7 @@ def only(text: str) -> Report:
 def test_an_access_past_the_end() -> None:
     report = only(MEMCHECK)
     assert (report.severity, report.message) == ("error", "Invalid __global__ write of size 4 bytes")
-    assert report.place == Place("", "shifted(const float *, float *, float, long)", "cuda.cu", 10)
+    assert report.place == DevicePlace("", "shifted(const float *, float *, float, long)", "cuda.cu", 10)
     assert report.details == (
         "by thread (186,0,0) in block (131,0,0)",
         "Access at 0x7f3c7ec20d6c is out of bounds",
@@ -101,15 +37,15 @@ def test_an_error_of_a_call_to_cuda_is_no_finding_but_a_remark() -> None:
 
 def test_the_older_forms_of_a_place() -> None:
     first, second = read(OLDER).reports
-    assert first.place == Place("", "product(Matrix, Matrix, Matrix)", "tile.cu", 120)
-    assert second.place == Place("", "iota(unsigned char*)")
+    assert first.place == DevicePlace("", "product(Matrix, Matrix, Matrix)", "tile.cu", 120)
+    assert second.place == DevicePlace("", "iota(unsigned char*)")
 
 
 def test_races_name_all_accesses_and_how_grave_they_are() -> None:
     error, warning = read(RACECHECK).reports
     assert (error.severity, warning.severity) == ("error", "warning")
     assert (error.place.line, error.message) == (8, "Write access that races")
-    assert error.others == (Place("Read access", error.place.kernel, "cuda.cu", 9),)
+    assert error.others == (DevicePlace("Read access", error.place.kernel, "cuda.cu", 9),)
     assert error.details == ("1,052,672 hazards",)
     assert [place.kernel for place in (warning.place, *warning.others)] == ["other<int>(T1 *)"] * 3
     assert read(RACECHECK).total == 2
@@ -131,7 +67,7 @@ def test_a_read_of_what_was_never_written() -> None:
 def test_a_barrier_is_told_with_the_line_that_asked_for_it() -> None:
     report = only(SYNCCHECK)
     assert report.message == "Barrier error detected. Divergent thread(s) in block"
-    assert report.others == (Place(CALLED, "halved(int *, int *)", "cuda.cu", 60),)
+    assert report.others == (DevicePlace(CALLED, "halved(int *, int *)", "cuda.cu", 60),)
 
 
 def test_a_run_that_came_to_nothing_says_why() -> None:
@@ -150,7 +86,7 @@ def test_what_is_printed_without_the_prefix_is_passed_over() -> None:
     assert read(printed + INITCHECK + printed).reports == read(INITCHECK).reports
 
 
-@pytest.mark.parametrize("text", EVERY)
+@pytest.mark.parametrize("text", LOGS.values(), ids=LOGS)
 def test_a_log_that_breaks_off_counts_as_far_as_it_goes(text: str) -> None:
     whole = read(text).reports
     for end in range(len(text)):
@@ -174,7 +110,9 @@ def test_control_characters_do_not_get_through() -> None:
     assert all(character in string.printable and character >= " " for character in told), told
 
 
-@given(st.lists(st.one_of(st.text(max_size=60), st.sampled_from([line for text in EVERY for line in text.splitlines()])), max_size=40))
+@given(
+    st.lists(st.one_of(st.text(max_size=60), st.sampled_from([line for text in LOGS.values() for line in text.splitlines()])), max_size=40)
+)
 def test_whatever_is_written_is_read(lines: list[str]) -> None:
     log = read("\n".join(f"========= {line}" if number % 2 else line for number, line in enumerate(lines)))
     for report in log.reports:

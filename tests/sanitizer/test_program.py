@@ -16,7 +16,7 @@ SANITIZER = Sanitizer("/opt/cuda/bin/compute-sanitizer", "2025.3", Wish(tuple(To
 
 def test_the_archive_holds_the_sandbox_the_worker_and_nothing_of_the_judge() -> None:
     with zipfile.ZipFile(io.BytesIO(archive())) as file:
-        folders = {str(Path(name).parent) for name in file.namelist()}
+        folders = {"/".join(Path(name).parent.parts[:2]) for name in file.namelist()}
         names = {name for name in file.namelist() if name.startswith("evaluator/sanitizer/")}
     assert folders == {"evaluator", "evaluator/sandbox", "evaluator/worker", "evaluator/sanitizer"}
     assert names == {"evaluator/sanitizer/__init__.py", "evaluator/sanitizer/inside.py"}

@@ -10,13 +10,8 @@ import pytest
 from evaluator.build.native import compile_native
 from evaluator.engine.warm_parents import RECORDER
 from evaluator.judge.workers.launch_table import LaunchTable
-from tests.worker.test_launch_recorder import CLOCKED
+from tests.worker.test_launch_recorder import compiled
 
-LAUNCHER = """
-typedef struct { unsigned x, y, z; } extent_t;
-int cudaLaunchKernel(const void *, extent_t, extent_t, void **, unsigned long, void *);
-int launch(void) { volatile int code = cudaLaunchKernel("kernel", (extent_t){3, 1, 1}, (extent_t){1, 1, 1}, 0, 0, 0); return code; }
-"""
 SCRIPT = """
 import ctypes, os, sys
 import torch
@@ -53,13 +48,8 @@ print(clock.read())
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """A runtime, and what launches with it."""
     folder = tmp_path_factory.mktemp("clock")
-    for name, source, more in (
-        ("runtime", CLOCKED.replace("static float now_ms", "float now_ms"), []),
-        ("launcher", LAUNCHER, [str(folder / "runtime.so")]),
-    ):
-        (folder / f"{name}.c").write_text(source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", *more, "-o", f"{name}.so"], cwd=folder, check=True)
-    return [str(folder / name) for name in ("runtime.so", "launcher.so")]
+    runtime = compiled(folder, "runtime.so", ("events.c",))
+    return [str(runtime), str(compiled(folder, "launcher.so", ("launch_three.c",), str(runtime)))]
 
 
 @pytest.mark.parametrize("raising", [[], ["raising"]], ids=["returns", "raises"])

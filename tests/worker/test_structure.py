@@ -55,12 +55,10 @@ def test_any_tree_is_a_value_or_a_structure_error(tree: Any) -> None:
         assert str(error)
 
 
-def test_not_a_number_comes_back() -> None:
+def test_what_json_has_no_form_for_comes_back() -> None:
     assert math.isnan(through_json([math.nan])[0])
-
-
-def test_large_integers_keep_every_digit() -> None:
     assert through_json(2**200 + 1) == 2**200 + 1
+    assert through_json(torch.zeros(2, 3).shape) == (2, 3)
 
 
 def test_tensors_are_described_in_order_and_resolved_in_place() -> None:
@@ -74,10 +72,6 @@ def test_tensors_are_described_in_order_and_resolved_in_place() -> None:
     tree = structure.encode(value, describe)
     assert seen == [(2,), (3,), ()]
     assert structure.decode(tree, lambda number: f"tensor {number}") == {"a": ["tensor 1", ("tensor 2", 1)], "b": "tensor 3"}
-
-
-def test_a_shape_is_a_tuple_of_integers() -> None:
-    assert through_json(torch.zeros(2, 3).shape) == (2, 3)
 
 
 def test_a_value_of_another_type_is_told_by_its_types_name() -> None:
@@ -141,13 +135,6 @@ def test_depth_has_a_limit_both_ways() -> None:
         tree = {"list": [tree]}
     with pytest.raises(StructureError):
         structure.decode(tree, no_tensor)
-
-
-def test_a_list_that_holds_itself_ends_at_the_depth_limit() -> None:
-    value: list[Any] = []
-    value.append(value)
-    with pytest.raises(StructureError, match="deep"):
-        structure.encode(value, no_tensor)
 
 
 @pytest.mark.parametrize("leaf", [1, torch.zeros(())], ids=["number", "tensor"])

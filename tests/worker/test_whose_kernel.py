@@ -12,47 +12,9 @@ from evaluator.build.native import compile_native
 from evaluator.engine.warm_parents import RECORDER
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.worker.origin import INSTALLED_KERNELS, is_own_kernel
+from tests.worker.test_launch_recorder import compiled
 from tests.worker.test_origin import SOURCE
 
-DRIVER = """
-#include <string.h>
-static int launched;
-int launches(void) { return launched; }
-int cuFuncGetName(const char **name, const char *kernel) { *name = kernel; return 0; }
-int cuLaunchKernel(void *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s, void *t, void **a,
-                   void **e) { ++launched; return 0; }
-int cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s, void *t,
-                              void **a) { ++launched; return 0; }
-int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long flags, int *status) {
-    *found = strcmp(name, "cuLaunchKernel") == 0 ? (void *)cuLaunchKernel : NULL;
-    return *found ? 0 : 500;
-}
-"""
-CALLER = """
-#include <dlfcn.h>
-#include <stddef.h>
-typedef int (*launch_t)(const char *, int, int, int, int, int, int, int, void *, void *, void *);
-typedef int (*cooperative_t)(const char *, int, int, int, int, int, int, int, void *, void *);
-typedef int (*get_t)(const char *, void **, int, unsigned long, int *);
-int launch(const char *path, const char *kernel) {
-    volatile int code = ((launch_t)dlsym(dlopen(path, RTLD_LAZY), "cuLaunchKernel"))(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-    return code;
-}
-int launch_together(const char *path, const char *kernel) {
-    void *found = dlsym(dlopen(path, RTLD_LAZY), "cuLaunchCooperativeKernel");
-    volatile int code = ((cooperative_t)found)(kernel, 2, 1, 1, 32, 1, 1, 0, NULL, NULL);
-    return code;
-}
-int launch_asked(const char *path, const char *kernel) {  /* as NVIDIA's Python bindings find the driver's functions */
-    void *found = NULL;
-    volatile int code = ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuLaunchKernel", &found, 12000, 0, NULL);
-    return code ? code : ((launch_t)found)(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) + 0 * code;
-}
-int finds_nothing(const char *path) {
-    void *found = NULL;
-    return ((get_t)dlsym(dlopen(path, RTLD_LAZY), "cuGetProcAddress_v2"))("cuNothing", &found, 12000, 0, NULL);
-}
-"""
 SCRIPT = """
 import ctypes, json, sys
 driver, caller = sys.argv[1].encode(), ctypes.CDLL(sys.argv[2])
@@ -83,10 +45,9 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The recorder, and a folder with a driver, and callers in the places of the submission's, of NVIDIA's bindings and of PyTorch."""
     folder = tmp_path_factory.mktemp("whose")
     (folder / "cuda" / "bindings").mkdir(parents=True)
-    callers = (("caller", CALLER, name) for name in ("own", "cuda/bindings/cydriver", "libtorch_cuda"))
-    for name, source, target in (("driver", DRIVER, "driver"), *callers):
-        (folder / f"{name}.c").write_text(source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-w", f"{name}.c", "-o", f"{target}.so", "-ldl"], cwd=folder, check=True)
+    compiled(folder, "driver.so", ("naming_driver.c",))
+    for caller in ("own.so", "cuda/bindings/cydriver.so", "libtorch_cuda.so"):
+        compiled(folder, caller, ("launch_by_driver.c",))
     return compile_native(RECORDER, folder), folder
 
 

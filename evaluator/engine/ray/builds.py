@@ -21,7 +21,7 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Capability, Toolchain
 from evaluator.engine.ray.cluster import draining
 from evaluator.results.category import Category
-from evaluator.sandbox import Level, SandboxUnavailable, Zygote
+from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -154,7 +154,7 @@ def build(request: BuildRequest, key: str, terms: Terms) -> Made:
 def _builder(terms: Terms) -> tuple[Toolchain, Builder]:
     """Once in each of Ray's processes; how many of them build at once is Ray's affair."""
     toolchain = Toolchain.find(terms.capability)
-    zygote = None if terms.level is Level.NONE else Zygote.start(modules=(), level=terms.level)
+    zygote = None if terms.level is Level.NONE else Zygote.start((), terms.level or best_level())
     return toolchain, Builder(Cache(default_root()), toolchain, zygote, terms.timeout_s)
 
 

@@ -1,7 +1,7 @@
 """bubblewrap: the view and the namespaces made by the `bwrap` program, which may be allowed to where we are not.
 
-It executes what it confines, so a program starts cold: a fresh Python in the sandbox runs `evaluator.sandbox.levels.exec_launcher`. Of our own code, only
-the sandbox and the package of the entry are visible to it, under /assay.
+It executes what it confines, so a program starts cold: a fresh Python in the sandbox runs `exec_launcher`. Of our own code, that Python
+sees only the sandbox and the package of the entry, under /assay.
 """
 
 import json
@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from evaluator.sandbox import view
-from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR, Plan
+from evaluator.sandbox.levels.child import FIRST_DESCRIPTOR, ChildPlan
 from evaluator.sandbox.program import Program, SandboxUnavailable
-from evaluator.sandbox.view import Entry, Kind
+from evaluator.sandbox.view import Kind, ViewEntry
 
 CODE = "/assay"
 """Where the sandbox's own code is visible inside."""
@@ -24,7 +24,7 @@ _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts
 
 
 @dataclass(frozen=True)
-class Command:
+class BwrapCommand:
     """A command line of bwrap."""
 
     argv: tuple[str, ...]
@@ -33,7 +33,7 @@ class Command:
     """Descriptors that the command reads; they have to follow the program's own and the report's."""
 
 
-def command(plan: Plan, user: int) -> Command:
+def command(plan: ChildPlan, user: int) -> BwrapCommand:
     """The command that runs `plan` as `user` (its number inside); raises SandboxUnavailable where there is no bwrap."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -60,18 +60,18 @@ def command(plan: Plan, user: int) -> Command:
     )
     # The zygote's own environment is clean; its search path names what is not visible, and its preloads are for warm entries.
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
-    return Command(argv, env, tuple(data))
+    return BwrapCommand(argv, env, tuple(data))
 
 
-def _privileges(plan: Plan) -> tuple[str, ...]:
-    """Root stays root until the launcher inside becomes the program's user; an ordinary user is somebody else in its own namespace."""
+def _privileges(plan: ChildPlan) -> tuple[str, ...]:
+    """Root stays root until the launcher inside becomes the program's user; an ordinary user becomes another in its own namespace."""
     if plan.user is None:
         return ("--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL")
     kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SYS_RESOURCE", "CAP_KILL")
     return ("--cap-drop", "ALL", *(word for name in kept for word in ("--cap-add", name)))
 
 
-def _arguments(entry: Entry) -> tuple[str, ...]:
+def _arguments(entry: ViewEntry) -> tuple[str, ...]:
     match entry.kind:
         case Kind.LINK:
             return ("--symlink", entry.source, entry.target)
@@ -97,7 +97,7 @@ def _search_path() -> list[str]:
     return [path for path in sys.path if path and Path(path) != view.PROJECT_ROOT]
 
 
-def _code(program: Program) -> Iterator[Entry]:
+def _code(program: Program) -> Iterator[ViewEntry]:
     """The sandbox's code and the package of the entry, with the __init__ files above them."""
     root = view.PROJECT_ROOT
     packages: list[tuple[str, ...]] = [("evaluator", "sandbox")]
@@ -107,10 +107,10 @@ def _code(program: Program) -> Iterator[Entry]:
         for length in range(1, len(package)):
             initial = root.joinpath(*package[:length], "__init__.py")
             if initial.is_file():
-                yield Entry(f"{CODE}/{initial.relative_to(root)}", Kind.READONLY, str(initial))
+                yield ViewEntry(f"{CODE}/{initial.relative_to(root)}", Kind.READONLY, str(initial))
         folder = root.joinpath(*package)
         if package and folder.is_dir():
-            yield Entry(f"{CODE}/{folder.relative_to(root)}", Kind.READONLY, str(folder))
+            yield ViewEntry(f"{CODE}/{folder.relative_to(root)}", Kind.READONLY, str(folder))
 
 
 def _file_of(text: str) -> int:

@@ -27,7 +27,7 @@ FIRST_DESCRIPTOR = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChildPlan:
     """What a child needs besides its program."""
 
     program: Program
@@ -48,7 +48,7 @@ class Plan:
     """Whether a socket of AF_UNIX may reach an address."""
 
 
-def confine(plan: Plan, entrances: list[int]) -> None:
+def confine(plan: ChildPlan, entrances: list[int]) -> None:
     """Enter the control groups and give up everything that can be given up but system calls; the caller goes on with `run`."""
     linux.prctl(linux.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root
     Path("/proc/self/oom_score_adj").write_text("1000")
@@ -104,7 +104,7 @@ def relay(worker: int, report: int) -> NoReturn:
             os._exit(0)
 
 
-def _restrict_files(plan: Plan) -> None:
+def _restrict_files(plan: ChildPlan) -> None:
     if plan.level is Level.LANDLOCK:
         landlock.restrict(landlock.READ | landlock.WRITE | landlock.IOCTL_DEV, plan.rules)
     elif plan.level is not Level.NONE and landlock.abi() >= landlock.RENAME_ABI:
@@ -129,7 +129,7 @@ def arrange(stdout: int, stderr: int, given: list[int], kept: list[int]) -> list
     return list(range(len(wanted) - len(kept), len(wanted)))
 
 
-def run(plan: Plan, report: int) -> NoReturn:
+def run(plan: ChildPlan, report: int) -> NoReturn:
     """Put the system call filter on, give up the descriptor `report`, and run the program; does not return."""
     program = plan.program
     environment = _environment(plan)
@@ -145,7 +145,7 @@ def run(plan: Plan, report: int) -> NoReturn:
     _call(program.entry or "", {name: FIRST_DESCRIPTOR + index for index, name in enumerate(plan.names)})
 
 
-def _environment(plan: Plan) -> dict[str, str]:
+def _environment(plan: ChildPlan) -> dict[str, str]:
     base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": plan.home, "TMPDIR": plan.home, "LANG": "C.UTF-8"}
     base["LOGNAME"] = base["USER"] = "worker"  # its user may have no name on this machine, and libraries ask for one
     preload = {"LD_PRELOAD": plan.program.preload} if plan.program.preload and plan.program.argv else {}

@@ -17,7 +17,7 @@ def main(report: int, plan_file: int) -> NoReturn:
             data = json.load(file)
         sys.path += [path for path in data.pop("path") if path not in sys.path]
         program = Program.from_json(data.pop("program"))
-        plan = child.Plan(
+        plan = child.ChildPlan(
             program, Level(data.pop("level")), tuple(data.pop("names")), **{**data, "groups": tuple(data["groups"]), "rules": ()}
         )
         given = list(range(child.FIRST_DESCRIPTOR, child.FIRST_DESCRIPTOR + len(plan.names)))
@@ -29,7 +29,7 @@ def main(report: int, plan_file: int) -> NoReturn:
         _run(plan, kept)
 
 
-def _run(plan: child.Plan, report: int) -> NoReturn:
+def _run(plan: child.ChildPlan, report: int) -> NoReturn:
     with child.reporting(report):
         child.confine(plan, [])
         os.environ.pop("LD_PRELOAD", None)

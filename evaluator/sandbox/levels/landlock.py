@@ -43,7 +43,7 @@ def abi() -> int:
 def shortcoming(version: int, *, own_user: bool) -> str:
     """Why Landlock of this version is too little to confine a program by itself; empty where it is enough.
 
-    Files are its matter from the first version on; other processes are out of reach by a user of the program's own, or by its scopes.
+    Every version restricts files. Other processes are kept out of reach by a user of the program's own, or by Landlock's scopes.
     """
     if version == 0:
         return "this kernel has no Landlock"
@@ -61,12 +61,12 @@ def _known_access(version: int) -> int:
     return access
 
 
-def restrict(handled: int, rules: Iterable[Rule], *, network: bool = False) -> None:
-    """Deny every access in `handled` but those that `rules` allow; TCP too unless `network`, and from version 6 on signals and abstract
-    sockets to processes outside. Needs no_new_privs. Paths that don't exist are passed over."""
+def restrict(handled: int, rules: Iterable[Rule]) -> None:
+    """Deny TCP, and every access in `handled` that `rules` don't allow; from version 6 on also signals and abstract sockets to processes
+    outside. Needs no_new_privs. Paths that don't exist are passed over."""
     version = abi()
     handled &= _known_access(version)
-    fields = [handled, 0 if network else _TCP, _SCOPE_ABSTRACT_SOCKET | _SCOPE_SIGNAL][: 1 + (version >= 4) + (version >= SCOPES_ABI)]
+    fields = [handled, _TCP, _SCOPE_ABSTRACT_SOCKET | _SCOPE_SIGNAL][: 1 + (version >= 4) + (version >= SCOPES_ABI)]
     attributes = struct.pack(f"={len(fields)}Q", *fields)
     ruleset = linux.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     try:

@@ -1,17 +1,17 @@
-"""Landlock's rules for a view: the level that has no namespaces shows the same paths by forbidding all others."""
+"""Landlock's rules for a view: without namespaces, the same paths are shown by forbidding all others."""
 
 import os
 from collections.abc import Iterator
 
 from evaluator.sandbox.levels import landlock
-from evaluator.sandbox.view import Entry, Kind
+from evaluator.sandbox.view import Kind, ViewEntry
 
 _PROC = ("self", "cpuinfo", "meminfo", "stat", "devices", "filesystems", "modules", "version", "driver/nvidia", "sys/kernel", "sys/vm")
 _OWN_PROCESS = landlock.WRITE_FILE | landlock.TRUNCATE
 _DEVICE = landlock.READ_FILE | landlock.WRITE_FILE | landlock.IOCTL_DEV | landlock.READ_DIR
 
 
-def for_view(entries: list[Entry], home: str, *, lax: bool = False) -> Iterator[landlock.Rule]:
+def for_view(entries: list[ViewEntry], home: str, *, lax: bool = False) -> Iterator[landlock.Rule]:
     """What may be done below each path of the view, and anything below `home`. `lax` opens the /proc of all processes, not only its own.
 
     Where something inside a visible directory is hidden, names can be listed there but the hidden files can't be read.
@@ -33,7 +33,7 @@ def for_view(entries: list[Entry], home: str, *, lax: bool = False) -> Iterator[
 
 
 def own_processes() -> Iterator[landlock.Rule]:
-    """What may be done in /proc: `self` is whoever lays these rules on itself."""
+    """What may be done in /proc: `self` is the process that restricts itself."""
     for name in _PROC:
         yield f"/proc/{name}", landlock.READ | (_OWN_PROCESS if name == "self" else 0)
 

@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 
 from evaluator.sandbox import linux
-from evaluator.sandbox.view import Entry, Kind
+from evaluator.sandbox.view import Kind, ViewEntry
 
 NOBODY = 65534
 """The user, inside, of programs whose zygote is an ordinary user."""
@@ -32,7 +32,7 @@ def leave_processes() -> None:
     Path("/proc/self/gid_map").write_text(f"{NOBODY} {group} 1")
 
 
-def enter(view: list[Entry]) -> None:
+def enter(view: list[ViewEntry]) -> None:
     """Leave the other namespaces and make `view` all there is; called by process 1 of the PID namespace."""
     linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWUTS)
     socket.sethostname("assay")
@@ -58,7 +58,7 @@ def enter(view: list[Entry]) -> None:
     os.chdir("/")
 
 
-def _add(entry: Entry) -> None:
+def _add(entry: ViewEntry) -> None:
     target, source = _NEW + entry.target, _OLD + entry.source
     if entry.kind is Kind.LINK:
         _make_parent(target)

@@ -84,7 +84,7 @@ _SENDING = {"sendmsg": (46, 211), "sendmmsg": (307, 269)}
 """Calls that can send to an address which a filter can't read."""
 _CLONE3 = 435
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-"""Terminal requests that type into somebody else's shell."""
+"""Terminal requests that type into the shell of another process."""
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 
@@ -136,7 +136,7 @@ def program(machine: str, *, reaching_sockets: bool, own: int | None = None, kee
     code += _on_argument(_IOCTL[column], 1, requests)
     code += _on_argument(_SOCKET[column], 0, [(_JUMP_EQUAL, 1, 0, socket.AF_UNIX), _refuse(errno.EPERM)])
     if not reaching_sockets:
-        # As if nobody listened, which whoever looks for a server expects; a length of 0 is no address.
+        # As if no server listened, which programs that look for one expect; a length of 0 is no address.
         code += [(_JUMP_EQUAL, 0, 1, _CONNECT[column]), _refuse(errno.ECONNREFUSED)]
         code += _on_argument(_SENDTO[column], 5, [(_JUMP_EQUAL, 1, 0, 0), _refuse(errno.EPERM)])
         for number in sorted(row[column] for row in _SENDING.values()):

@@ -1,4 +1,4 @@
-"""For the child of a program that is `lax`: give up, at level `landlock`, what that program was granted, before anything untrusted runs.
+"""The child of a `lax` program gives up what that program was granted at level `landlock`, before it runs anything untrusted.
 
 Namespaces keep both in by themselves; there is nothing to give up.
 """
@@ -10,7 +10,7 @@ from evaluator.sandbox.program import Level, Program
 from evaluator.sandbox.view import compose
 
 _HOME = "/tmp"
-"""Stands for the private directory, which the one who composes the rules does not know yet."""
+"""Stands for the private directory, which is not known yet when the rules are composed."""
 
 
 def remaining(program: Program, level: Level, user: int = 0) -> list[landlock.Rule]:

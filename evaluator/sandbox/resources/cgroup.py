@@ -1,4 +1,4 @@
-"""Control groups: a memory limit, a process limit, and one word that kills everything inside. Version 2, version 1, or both together."""
+"""Control groups: a memory limit, a process limit, and one write that kills everything inside. Version 2, version 1, or both together."""
 
 import errno
 import logging

@@ -1,4 +1,4 @@
-"""What a program holds of the machine's disk through its private directory, looked at from outside where that has no size of its own."""
+"""The disk space that a program takes through its private directory, counted from outside where that is no file system of its own."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from itertools import islice
 from evaluator.sandbox.resources import process_tree
 
 MAX_ENTRIES = 200_000
-"""Names below a directory; more count as over its limit, whatever they hold."""
+"""Names below a directory; a directory with more is over its limit, however small its files are."""
 MAX_DEPTH = 100
 """Directories in one another; deeper ones count as over the limit too. Honest caches nest ten."""
 _MAX_DESCRIPTORS = 50_000

@@ -8,8 +8,10 @@ _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 
 class Lineage:
-    """All processes below one. Whoever has been seen to be below another is not looked at again: orphans go to an ancestor, so that nobody
-    comes below `root` who was not born there. Only those that have come since cost anything."""
+    """All processes below one.
+
+    A process that was seen elsewhere is not looked at again: orphans go to an ancestor, so none comes below `root` that was not born there.
+    So each look costs as much as there are new processes."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -28,13 +30,13 @@ class Lineage:
             if (above := parent(pid)) is not None:
                 children[above].add(pid)
         self.found |= _below({self._root} | self.found, children)
-        # Neither is whose parent went away meanwhile: it has another one the next time.
+        # A process whose parent went away meanwhile is in neither set: it has another parent at the next look.
         self._others |= _below({0} | self._others, children)
         return self.found
 
 
 def _below(pids: set[int], children: dict[int, set[int]]) -> set[int]:
-    """Everybody below these processes; they are taken out of `children`."""
+    """All processes below these; they are taken out of `children`."""
     below: set[int] = set()
     unseen = list(pids)
     while unseen:

@@ -14,7 +14,7 @@ from evaluator.judge.roofline.calibration_run import EXIT_DISTURBED, EXIT_USAGE,
 from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import ConditionsEvidence
-from evaluator.sandbox import Zygote
+from evaluator.sandbox import Zygote, best_level
 from tests.judge.conftest import own_cpu
 
 
@@ -33,7 +33,7 @@ def test_a_calibration_is_printed_stored_and_found_by_a_judge(
     assert stored.measured_at == printed.measured_at and stored.ceiling(COPY) == printed.ceiling(COPY)
     other = stored.model_copy(update={"torch": "1.0"})
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path, calibrations=(other, *known))
-    with Zygote.start(modules=()) as zygote:
+    with Zygote.start((), best_level()) as zygote:
         assert make_bench(options, zygote).calibration == stored
 
 

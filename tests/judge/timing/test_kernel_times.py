@@ -14,20 +14,20 @@ from tests.judge.timing.test_gated_calls import HONEST, HOOKED, bursts_of
 CLAIMS = (
     HOOKED
     + """
-def clocked(self, request, descriptors, burst=Worker._burst):
+def clocked(state, request, descriptors, burst=handlers["burst"]):
     wanted = request.pop("kernels", False)
-    answer = burst(self, request, descriptors)
+    answer = burst(state, request, descriptors)
     return {**answer, **({"ms": %s} if wanted else {})}
-Worker._burst = clocked
+handlers["burst"] = clocked
 """
 )
 ENDS = (
     HOOKED
     + """
 import os
-def end(self, request, descriptors, burst=Worker._burst):
-    return END if request.get("kernels") else burst(self, request, descriptors)
-Worker._burst = end
+def end(state, request, descriptors, burst=handlers["burst"]):
+    return END if request.get("kernels") else burst(state, request, descriptors)
+handlers["burst"] = end
 """
 )
 
@@ -87,7 +87,7 @@ def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: JudgeConte
 
 
 def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    forges = HOOKED + "Worker._burst = lambda self, request, descriptors: {'kind': 'ping'}\n"
+    forges = HOOKED + "handlers['burst'] = lambda state, request, descriptors: {'kind': 'ping'}\n"
     with bursts_of(bench, HONEST + forges, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         with pytest.raises(WorkerError):

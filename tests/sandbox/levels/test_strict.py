@@ -4,13 +4,13 @@ import os
 
 from evaluator.sandbox import Level, Program, Zygote
 from evaluator.sandbox.levels.strict import remaining
-from tests.sandbox.conftest import CONFINED, runner
+from tests.sandbox.conftest import CONFINED, SYSTEM_ENTRIES, runner
 
 
 def reached(zygote: Zygote, *, strict: bool, lax: bool) -> dict[str, bool]:
     """What a child of a program reaches; `strict`: after it has given up what its parent was granted."""
     remains = remaining(Program(entry="any:entry", lax=True), zygote.level) if strict else []
-    ended, answer = runner(zygote)("reach_from_a_child", {"remains": remains, "pid": os.getpid()}, lax=lax)
+    ended, answer = runner(zygote)(f"{SYSTEM_ENTRIES}:reach_from_a_child", {"remains": remains, "pid": os.getpid()}, lax=lax)
     assert ended.code == 0 and isinstance(answer, dict), answer
     return answer
 

@@ -1,4 +1,4 @@
-"""What is made for one program before it starts, and unmade after its end: a user, control groups, directories."""
+"""What one program is given before it starts, and loses after its end: a user, control groups, directories."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from evaluator.sandbox.resources.cgroup import Group, Parents
 
 _FIRST_USER, _USERS = 61000, 4000
 WRITERS = 60999
-"""Group of the writable directories, and of the programs that have some: what several programs write to at once belongs to no one user."""
+"""Group of the writable directories, and of the programs that have some: programs of different users may write to one directory."""
 
 
 @dataclass
@@ -55,24 +55,24 @@ def _claim_user(claim: socket.socket) -> int:
 @contextmanager
 def prepared(program: Program, level: Level, parents: Parents, user: int | None) -> Iterator[ProgramResources]:
     """Make what `program` needs, and remove it again; by then everything that it started must be dead."""
-    place = ProgramResources(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
+    resources = ProgramResources(user, Group.make(parents, f"assay-{os.getppid()}-{os.getpid()}", program.limits))
     try:
         if level in (Level.LANDLOCK, Level.NONE):
-            place.home = tempfile.mkdtemp(prefix=f"assay-{os.getppid()}-", dir="/tmp")
+            resources.home = tempfile.mkdtemp(prefix=f"assay-{os.getppid()}-", dir="/tmp")
             if user is not None:
-                os.chown(place.home, user, user)
+                os.chown(resources.home, user, user)
         for path in program.writable if user is not None else ():
             os.chown(path, -1, WRITERS)
             Path(path).chmod(Path(path).stat().st_mode | 0o070)
-        yield place
+        yield resources
     finally:
-        if place.on_shared_disk:
-            _remove_tree(place.home)
-        place.group.remove()
+        if resources.on_shared_disk:
+            _remove_tree(resources.home)
+        resources.group.remove()
 
 
 def _remove_tree(path: str) -> None:
-    """Remove a directory and all in it; whoever filled it is dead, but may have closed directories to their owner."""
+    """Remove a directory and all in it; the program that filled it is dead, but may have closed directories to their owner."""
     if os.getuid() != 0:
         for folder, names, _ in os.walk(path):
             for inner in (Path(folder, name) for name in names):
