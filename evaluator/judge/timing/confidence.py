@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 CONFIDENCE = 0.95
 WIDTH = 0.01
 """Of the interval, as a share of the ratio, at which there are calls enough."""
-PRECISE, BUDGET = "precise", "budget"
-"""Why there were no more calls: the interval was narrow enough, or the time was spent."""
 RESAMPLES = 400
 MOST_DRAWN = 512
 """Samples of each side drawn for one resample: of more, the spread is taken to fall with the root of their number."""
