@@ -13,7 +13,7 @@ from evaluator.judge.timing.run import TimingRun
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
-from tests.judge.timing.test_timed_worker import side_of
+from tests.judge.timing.test_timed_worker import started
 
 WORKS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
 
@@ -85,9 +85,9 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
 
 
 def test_a_failure_of_another_stays_what_it_is(bench: JudgeContext) -> None:
-    with side_of(bench, WORKS, [torch.zeros(2)]) as (side, _, memory):
+    with started(bench, WORKS, [torch.zeros(2)]) as (timed, _, memory):
         further = ExtraBaselines(("compile",))
         with pytest.raises(WorkerError, match="the candidate"), further:
-            further.start(lambda _: side.worker)
-            call_once(side.worker, memory, [torch.zeros(2)], 30.0)
+            further.start(lambda _: timed.worker)
+            call_once(timed.worker, memory, [torch.zeros(2)], 30.0)
             raise WorkerError("the candidate")

@@ -33,29 +33,29 @@ Worker._burst = end
 
 
 def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
-        bursts.time_kernels(side)
-        assert side.worker.kernel_times is None, "without a recorder there is nothing to be timed"
-        side.worker.launches = LaunchTable()
-        bursts.time_kernels(side)
-        assert side.worker.kernel_times == KernelTimes(calls=KERNEL_CALLS, call_ms=1.5 * KERNEL_CALLS)
-        assert side.burst_ms == side.single_ms == [], "these calls are no samples"
+    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, timed):
+        bursts.time_kernels(timed)
+        assert timed.worker.kernel_times is None, "without a recorder there is nothing to be timed"
+        timed.worker.launches = LaunchTable()
+        bursts.time_kernels(timed)
+        assert timed.worker.kernel_times == KernelTimes(calls=KERNEL_CALLS, call_ms=1.5 * KERNEL_CALLS)
+        assert timed.samples.burst_ms == timed.samples.single_ms == [], "these calls are no samples"
 
 
 def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_before(
     bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
-        burst = side.burst
+    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, timed):
+        timed.worker.launches = LaunchTable()
+        burst = timed.burst
 
         def waiting(*arguments: object, **options: object) -> float:
-            side.waits = True
+            timed.waits = True
             return burst(*arguments, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(side, "burst", waiting)
-        bursts.time_kernels(side)
-        assert not side.waits
+        monkeypatch.setattr(timed, "burst", waiting)
+        bursts.time_kernels(timed)
+        assert not timed.waits
 
 
 @pytest.mark.parametrize(
@@ -63,36 +63,36 @@ def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_befo
 )
 def test_a_worker_that_fails_then_is_not_blamed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     """Without the hook it raises: there are no events of CUDA's here."""
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
-        bursts.time_kernels(side)
-        assert (side.worker.kernel_times, side.worker.failure) == (None, "")
+    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, timed):
+        timed.worker.launches = LaunchTable()
+        bursts.time_kernels(timed)
+        assert (timed.worker.kernel_times, timed.worker.failure) == (None, "")
 
 
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
 def test_a_time_that_is_none_is_no_answer(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % claim, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
+    with bursts_of(bench, HONEST + CLAIMS % claim, monkeypatch) as (bursts, timed):
+        timed.worker.launches = LaunchTable()
         with pytest.raises(Exception, match="a time is a number"):
-            bursts.time_kernels(side)
+            bursts.time_kernels(timed)
 
 
 def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = ENDS.replace("END", "os.kill(os.getpid(), 31)")  # as the kernel does for a forbidden system call
-    with bursts_of(bench, HONEST + killed, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
+    with bursts_of(bench, HONEST + killed, monkeypatch) as (bursts, timed):
+        timed.worker.launches = LaunchTable()
         with pytest.raises(WorkerError):
-            bursts.time_kernels(side)
-        assert side.worker.exit is not None and side.worker.exit.signal == "SIGSYS"
+            bursts.time_kernels(timed)
+        assert timed.worker.exit is not None and timed.worker.exit.signal == "SIGSYS"
 
 
 def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     forges = HOOKED + "Worker._burst = lambda self, request, descriptors: {'kind': 'ping'}\n"
-    with bursts_of(bench, HONEST + forges, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
+    with bursts_of(bench, HONEST + forges, monkeypatch) as (bursts, timed):
+        timed.worker.launches = LaunchTable()
         with pytest.raises(WorkerError):
-            bursts.time_kernels(side)
-        assert "where burst was asked" in side.worker.protocol_error
+            bursts.time_kernels(timed)
+        assert "where burst was asked" in timed.worker.protocol_error
 
 
 KERNELS = '''

@@ -25,8 +25,8 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
     revealing = TimedWorker.revealing
 
     @contextmanager
-    def noted(side: TimedWorker) -> Iterator[None]:
-        with revealing(side):
+    def noted(timed: TimedWorker) -> Iterator[None]:
+        with revealing(timed):
             seen.append("starts")
             yield
             seen.append("stops")

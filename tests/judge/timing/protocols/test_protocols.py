@@ -17,7 +17,7 @@ from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
 from evaluator.worker.protocol import ProtocolError
-from tests.judge.timing.test_timed_worker import side_of
+from tests.judge.timing.test_timed_worker import started
 
 HOOKED = """
 import sys, time, torch
@@ -63,43 +63,43 @@ def test_a_block_is_of_as_many_calls_as_fit_into_some_milliseconds_and_into_memo
 
 @contextmanager
 def blocks_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool) -> Iterator[tuple[TimedWorker, list[Any]]]:
-    """A side on a pretended device, and inputs for three calls."""
+    """A timed on a pretended device, and inputs for three calls."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with side_of(bench, source, [torch.zeros(5)] * 3) as (before, sets, memory):
+    with started(bench, source, [torch.zeros(5)] * 3) as (before, sets, memory):
         flush = L2Flush(memory, 1 << 30, 3) if flushed else None
         if flush:
             before.worker.hand_over(flush.allocations, START_S)
         yield TimedWorker(before.worker, START_S, flush, device=torch.device("cpu")), [(one, [torch.rand(5)]) for one in sets]
 
 
-def reveal(side: TimedWorker, given: Any, call: int, place: InputSet) -> torch.Tensor:
+def reveal(timed: TimedWorker, given: Any, call: int, place: InputSet) -> torch.Tensor:
     """One answer of the last block."""
-    side.worker.request("reveal", START_S, outputs=[place.tree(given[call][1])["list"][0]["tensor"]], release=False, call=call)
+    timed.worker.request("reveal", START_S, outputs=[place.tree(given[call][1])["list"][0]["tensor"]], release=False, call=call)
     return place.allocations[0].view((5,), torch.float32).clone()
 
 
 def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
-        answers = choose("cold", "cuda").take(side, given)
-        assert len(answers) == len(side.claims_ms) == len(side.at_s) == 3 and len(side.wall_ms) == 1
-        assert all(2.0 <= claim_ms < 3 * side.wall_ms[0] for claim_ms in side.claims_ms)
-        assert sum(side.claims_ms) <= 3 * side.wall_ms[0], "the wall clock is of one call too"
-        assert side.is_flushed()
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
+        answers = choose("cold", "cuda").take(timed, given)
+        assert len(answers) == len(timed.samples.event_ms) == len(timed.samples.at_s) == 3 and len(timed.samples.wall_ms) == 1
+        assert all(2.0 <= claim_ms < 3 * timed.samples.wall_ms[0] for claim_ms in timed.samples.event_ms)
+        assert sum(timed.samples.event_ms) <= 3 * timed.samples.wall_ms[0], "the wall clock is of one call too"
+        assert timed.is_flushed()
 
 
 def test_calls_back_to_back_are_one_sample_and_flush_nothing(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given):
-        answers = choose("throughput", "cuda").take(side, given)
-        assert len(answers) == 3 and len(side.claims_ms) == len(side.wall_ms) == len(side.at_s) == 1
-        assert 2.0 <= side.claims_ms[0] <= side.wall_ms[0]
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (timed, given):
+        answers = choose("throughput", "cuda").take(timed, given)
+        assert len(answers) == 3 and len(timed.samples.event_ms) == len(timed.samples.wall_ms) == len(timed.samples.at_s) == 1
+        assert 2.0 <= timed.samples.event_ms[0] <= timed.samples.wall_ms[0]
 
 
 def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given):
-        choose("throughput", "cuda").take(side, given)
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (timed, given):
+        choose("throughput", "cuda").take(timed, given)
         for call in (2, 0, 1, 0):
             place = given[(call + 1) % 3][0]
-            assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
+            assert torch.equal(reveal(timed, given, call, place), given[call][1][0] + 1)
 
 
 ONE_BUFFER = """
@@ -115,12 +115,12 @@ def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
     bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     """The first one is to warm up."""
-    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (side, given):
+    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (timed, given):
         for _ in range(2):
-            choose(protocol, "cuda").take(side, given)
+            choose(protocol, "cuda").take(timed, given)
         for call in (2, 0, 1):
             place = given[(call + 1) % 3][0]
-            assert torch.equal(reveal(side, given, call, place), given[call][1][0] + 1)
+            assert torch.equal(reveal(timed, given, call, place), given[call][1][0] + 1)
 
 
 def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
@@ -133,35 +133,35 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
             said.append(reusing.copies)
         assert said == [False, True, True], "that they share memory is known when a block is over"
     source = HOOKED + "main.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
-    with blocks_of(bench, source, monkeypatch, flushed=True) as (side, given):
-        choose("cold", "cuda").take(side, given)
-        assert not side.copies
-        side.copies = True
-        choose("cold", "cuda").take(side, given)
-        assert max(side.claims_ms) < 30.0 <= side.wall_ms[1], "it is in the requests' time, and in no call's"
-        assert torch.equal(reveal(side, given, 1, given[0][0]), given[1][1][0] + 2)
-        choose("throughput", "cuda").take(side, given)
-        assert side.claims_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
+    with blocks_of(bench, source, monkeypatch, flushed=True) as (timed, given):
+        choose("cold", "cuda").take(timed, given)
+        assert not timed.copies
+        timed.copies = True
+        choose("cold", "cuda").take(timed, given)
+        assert max(timed.samples.event_ms) < 30.0 <= timed.samples.wall_ms[1], "it is in the requests' time, and in no call's"
+        assert torch.equal(reveal(timed, given, 1, given[0][0]), given[1][1][0] + 2)
+        choose("throughput", "cuda").take(timed, given)
+        assert timed.samples.event_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
 
 
 def test_a_head_start_is_before_each_call_and_in_no_sample(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
-        side.head_start = LaunchLead(30_000_000, 30.0)
-        choose("cold", "cuda").take(side, given)
-        assert len(side.claims_ms) == len(side.host_ms) == 3 and side.is_flushed()
-        assert side.wall_ms[0] - statistics.fmean(side.claims_ms) >= 30.0, "by a call's share of the request"
-        assert side.wall_ms[0] - statistics.fmean(side.host_ms) >= 30.0
-        assert side.samples_ms(0.5) == [claim_ms - 0.5 for claim_ms in side.claims_ms]
-        told = side.summary(0.5)
-        assert (told.blank_ms, told.head_start_ms, told.host_ms) == (0.5, 30.0, min(side.host_ms))
-        assert told.claim_ms == pytest.approx(statistics.median(side.claims_ms))
-        assert min(side.blank(3)) < 30.0 and side.is_flushed()
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
+        timed.launch_lead = LaunchLead(30_000_000, 30.0)
+        choose("cold", "cuda").take(timed, given)
+        assert len(timed.samples.event_ms) == len(timed.samples.host_ms) == 3 and timed.is_flushed()
+        assert timed.samples.wall_ms[0] - statistics.fmean(timed.samples.event_ms) >= 30.0, "by a call's share of the request"
+        assert timed.samples.wall_ms[0] - statistics.fmean(timed.samples.host_ms) >= 30.0
+        assert timed.samples_ms(0.5) == [claim_ms - 0.5 for claim_ms in timed.samples.event_ms]
+        told = timed.summary(0.5)
+        assert (told.blank_ms, told.head_start_ms, told.host_ms) == (0.5, 30.0, min(timed.samples.host_ms))
+        assert told.claim_ms == pytest.approx(statistics.median(timed.samples.event_ms))
+        assert min(timed.blank(3)) < 30.0 and timed.is_flushed()
 
 
 def test_without_a_head_start_nothing_is_taken_off(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
-        choose("cold", "cuda").take(side, given)
-        assert side.samples_ms(0.5) == side.claims_ms and side.summary(0.5).blank_ms == 0.0
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
+        choose("cold", "cuda").take(timed, given)
+        assert timed.samples_ms(0.5) == timed.samples.event_ms and timed.summary(0.5).blank_ms == 0.0
 
 
 @pytest.mark.parametrize(
@@ -198,31 +198,31 @@ def block(self, request, descriptors, block=main.Worker._block):
     return {hook}
 main.Worker._block = block
 """
-    with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (side, given), pytest.raises(ProtocolError, match=words):
-        choose("cold", "cuda").take(side, given)
+    with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (timed, given), pytest.raises(ProtocolError, match=words):
+        choose("cold", "cuda").take(timed, given)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
 def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
     endless = "main.Worker._block = main.Worker._record = lambda self, request, descriptors: time.sleep(60)\n"
-    with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (side, given):
-        side.deadline_s, side.replays = 0.5, protocol == "graph"
+    with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (timed, given):
+        timed.deadline_s, timed.replays = 0.5, protocol == "graph"
         with pytest.raises(WorkerError):
-            choose(protocol, "cuda").take(side, given)
-        assert side.worker.exit is not None and side.worker.exit.deadline_s == 0.5
+            choose(protocol, "cuda").take(timed, given)
+        assert timed.worker.exit is not None and timed.worker.exit.deadline_s == 0.5
 
 
 def test_a_block_without_its_flushes_is_seen(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (side, given):
-        choose("cold", "cuda").take(side, given)
-        side.check_flush(3)
-        assert side.unflushed == 3
+    with blocks_of(bench, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (timed, given):
+        choose("cold", "cuda").take(timed, given)
+        timed.check_flush(3)
+        assert timed.samples.unflushed == 3
 
 
 def test_what_can_not_be_recorded_says_why(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no device here that could."""
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given), pytest.raises(UnrecordableError) as error:
-        choose("graph", "cuda").take(side, given)
+    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (timed, given), pytest.raises(UnrecordableError) as error:
+        choose("graph", "cuda").take(timed, given)
     assert str(error.value)
 
 
@@ -249,14 +249,14 @@ main.Worker._record = record
 
 
 def test_a_recorded_block_is_replayed_over_new_inputs(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + RECORDED, monkeypatch, flushed=False) as (side, given):
+    with blocks_of(bench, HOOKED + RECORDED, monkeypatch, flushed=False) as (timed, given):
         for _ in range(2):
             fresh = [(inputs, [torch.rand(5)]) for inputs, _ in given]
-            assert len(choose("graph", "cuda").take(side, fresh)) == 3
+            assert len(choose("graph", "cuda").take(timed, fresh)) == 3
             place = fresh[0][0]
-            assert torch.equal(reveal(side, fresh, 1, place), fresh[1][1][0] + 1)
-        assert len(side.claims_ms) == 2 and all(
-            2.0 <= claim_ms <= wall for claim_ms, wall in zip(side.claims_ms, side.wall_ms, strict=True)
+            assert torch.equal(reveal(timed, fresh, 1, place), fresh[1][1][0] + 1)
+        assert len(timed.samples.event_ms) == 2 and all(
+            2.0 <= claim_ms <= wall for claim_ms, wall in zip(timed.samples.event_ms, timed.samples.wall_ms, strict=True)
         )
 
 
