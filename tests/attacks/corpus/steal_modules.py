@@ -9,7 +9,15 @@ import sys
 import torch
 from torch import nn
 
-WANTED = ("reference.softmax", "reference", "evaluator.judge", "evaluator.judge.correctness.reference", "evaluator.problem.problem", "db.store", "pipeline")
+WANTED = (
+    "reference.softmax",
+    "reference",
+    "evaluator.judge",
+    "evaluator.judge.correctness.reference",
+    "evaluator.problem.problem",
+    "db.store",
+    "pipeline",
+)
 
 
 def found():

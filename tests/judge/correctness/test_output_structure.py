@@ -20,8 +20,8 @@ from evaluator.judge.correctness.output_structure import (
 )
 from evaluator.results.category import Category
 from evaluator.worker import structure
+from evaluator.worker.memory import memory_order
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.server import memory_order
 from tests.worker.test_structure import TREES
 
 Pair = namedtuple("Pair", "values indices")

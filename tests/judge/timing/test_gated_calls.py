@@ -39,34 +39,35 @@ class ModelNew(torch.nn.Module):
 """
 HOOKED = """
 import sys, time
-Worker = sys.modules["evaluator.worker.server"].Worker
+handlers = sys.modules["evaluator.worker.server"].HANDLERS
+timing = sys.modules["evaluator.worker.handlers.timing"]
 """
-NO_FLUSH = HOOKED + "Worker._flush = lambda self, order: None\n"
+NO_FLUSH = HOOKED + "timing.flush = lambda state, order: None\n"
 FLUSHED_AHEAD = f"""{HOOKED}
-def ahead(self, request, descriptors, inputs=Worker._inputs):
-    for mapping in self._mappings._mappings.values():
+def ahead(state, request, descriptors, inputs=handlers["inputs"]):
+    for mapping in state.mappings._mappings.values():
         if len(mapping.bytes) >= 32 << 20: mapping.bytes.fill_(7)
-    return inputs(self, request, descriptors)
-Worker._inputs, Worker._flush = ahead, lambda self, order: None
+    return inputs(state, request, descriptors)
+handlers["inputs"], timing.flush = ahead, lambda state, order: None
 """
 LAZY = f"""{HOOKED}
-def queue(self, request, descriptors):
-    for flush in request["flushes"]: self._flush(flush)
+def queue(state, request, descriptors):
+    for order in request["flushes"]: order and timing.flush(state, order)
     return {{}}
-Worker._burst = queue
+handlers["burst"] = queue
 """
 HALF = f"""{HOOKED}
-def half(self, request, descriptors, burst=Worker._burst):
+def half(state, request, descriptors, burst=handlers["burst"]):
     if len(request["sets"]) > 1:
         request = {{**request, **{{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}}}
-    return burst(self, request, descriptors)
-Worker._burst = half
+    return burst(state, request, descriptors)
+handlers["burst"] = half
 """
-SLEEPS = HOOKED + "Worker._burst = lambda self, request, descriptors: time.sleep(30)\n"
+SLEEPS = HOOKED + "handlers['burst'] = lambda state, request, descriptors: time.sleep(30)\n"
 LONG_CLAIMS = f"""{HOOKED}
-def long(self, request, descriptors, time=Worker._time):
-    return {{"ms": 60_000.0, **time(self, request, descriptors)}}
-Worker._time = long
+def long(state, request, descriptors, time=handlers["time"]):
+    return {{"ms": 60_000.0, **time(state, request, descriptors)}}
+handlers["time"] = long
 """
 
 
@@ -145,7 +146,8 @@ REMEMBERS = (
     HONEST
     + """
 import sys, time
-main = sys.modules["evaluator.worker.server"]
+server = sys.modules["evaluator.worker.server"]
+Recording = sys.modules["evaluator.worker.state"].Recording
 
 class Graph:
     def replay(self):
@@ -154,16 +156,16 @@ class Graph:
             output.copy_(inputs + 1)
             if place is not None: place.copy_(output)
 
-def record(self, request, _):
+def record(state, request, _):
     graph, outputs = Graph(), []
     graph.calls = []
     for position, views in zip(request["sets"], request["outputs"]):
-        inputs = self._sets[position][0]
+        inputs = state.sets[position][0]
         outputs.append([torch.empty_like(inputs)])
-        graph.calls.append((inputs, inputs.clone(), outputs[-1][0], views and self._mappings.tensor(views[0])))
-    self._graphs[request["name"]] = main.Recording(graph, outputs, [])
+        graph.calls.append((inputs, inputs.clone(), outputs[-1][0], views and state.mappings.tensor(views[0])))
+    state.graphs[request["name"]] = Recording(graph, outputs, [])
     return {"recorded": True}
-main.Worker._record = record
+server.HANDLERS["record"] = record
 """
 )
 """Has the answer ready to the inputs that it was recorded over."""

@@ -50,12 +50,12 @@ CURRENT = (
 )
 LIES = """
 import sys
-Worker = sys.modules["evaluator.worker.server"].Worker
-for name in ("_block", "_replay"):
-    def claiming(self, request, descriptors, honest=getattr(Worker, name)):
-        answer = honest(self, request, descriptors)
+handlers = sys.modules["evaluator.worker.server"].HANDLERS
+for name in ("block", "replay"):
+    def claiming(state, request, descriptors, honest=handlers[name]):
+        answer = honest(state, request, descriptors)
         return {**answer, "ms": [1e-3 for _ in answer["ms"]]}
-    setattr(Worker, name, claiming)
+    handlers[name] = claiming
 """
 DOUBLED = """import torch
 
@@ -94,7 +94,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         frame = sys._getframe()
         while frame is not None:
-            if frame.f_code.co_name in ("_block", "_record"):
+            if frame.f_code.co_name in ("block", "record"):
                 return torch.empty_like(x)
             frame = frame.f_back
         return torch.softmax(x, 1)

@@ -10,24 +10,26 @@ import torch
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
-from evaluator.judge.timing.gpu.launch_lead import LARGE_BYTES, MOST_OF_LARGE_MS, LaunchLead
-from evaluator.judge.timing.protocols import DEFAULTS, PROTOCOLS, UnknownProtocolError, alternative, choose
-from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError, claimed_times_ms
+from evaluator.judge.timing.gpu.launch_lead import LaunchLead
+from evaluator.judge.timing.protocols import PROTOCOLS, UnknownProtocolError, choose, names
+from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
+from evaluator.results.timing_protocols import DEFAULTS
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.timing.test_timed_worker import started
 
 HOOKED = """
 import sys, time, torch
-main = sys.modules["evaluator.worker.server"]
+handlers = sys.modules["evaluator.worker.server"].HANDLERS
+timing = sys.modules["evaluator.worker.handlers.timing"]
 
 class Event:
     def record(self): self.at = time.perf_counter()
     def elapsed_time(self, end): return (end.at - self.at) * 1e3
-main.event = Event
-main._keep_busy = lambda cycles: time.sleep(cycles * 1e-9)
+timing.event = Event
+timing.keep_busy = lambda cycles: time.sleep(cycles * 1e-9)
 
 class ModelNew(torch.nn.Module):
     def forward(self, x):
@@ -38,19 +40,21 @@ class ModelNew(torch.nn.Module):
 
 
 def test_each_kind_of_device_has_a_default_of_its_own_kind() -> None:
-    assert {kind: choose(None, kind).name for kind in DEFAULTS} == {"cuda": "cold", "cpu": "cpu"}
-    assert all(choose(name, protocol.device_kind) is protocol for name, protocol in PROTOCOLS.items())
-    assert set(PROTOCOLS) == {"cold", "throughput", "graph", "cpu"}
+    assert {kind: choose(None, kind).name for kind in DEFAULTS} == DEFAULTS
+    assert {kind: names(kind) for kind in DEFAULTS} == {"cuda": ["cold", "graph", "throughput"], "cpu": ["cpu"]}
 
 
-@pytest.mark.parametrize(("name", "kind"), [("graph", "cpu"), ("cpu", "cuda"), ("fast", "cuda")])
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_protocol_is_the_file_of_its_name(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    assert type(protocol).__module__ == f"evaluator.judge.timing.protocols.{protocol.name}"
+    assert choose(name, protocol.device_kind) is protocol and protocol.text
+
+
+@pytest.mark.parametrize(("name", "kind"), [("graph", "cpu"), ("cpu", "cuda"), ("fast", "cuda"), ("protocol", "cuda")])
 def test_a_protocol_that_the_device_does_not_have(name: str, kind: str) -> None:
-    with pytest.raises(UnknownProtocolError, match=rf"no protocol '{name}' for a device of kind {kind}; there is "):
+    with pytest.raises(UnknownProtocolError, match=rf"no protocol '{name}' for a device of kind {kind}; there is {names(kind)[0]}"):
         choose(name, kind)
-
-
-def test_defaults_are_no_alternatives() -> None:
-    assert [alternative(name) for name in (None, "cold", "cpu", "graph", "throughput")] == [None, None, None, "graph", "throughput"]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,7 @@ def test_a_block_is_of_as_many_calls_as_fit_into_some_milliseconds_and_into_memo
 
 @contextmanager
 def blocks_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool) -> Iterator[tuple[TimedWorker, list[Any]]]:
-    """A timed on a pretended device, and inputs for three calls."""
+    """A worker on a pretended device, and inputs for three calls."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
     with started(bench, source, [torch.zeros(5)] * 3) as (before, sets, memory):
         flush = L2Flush(memory, 1 << 30, 3) if flushed else None
@@ -94,14 +98,6 @@ def test_calls_back_to_back_are_one_sample_and_flush_nothing(bench: JudgeContext
         assert 2.0 <= timed.samples.event_ms[0] <= timed.samples.wall_ms[0]
 
 
-def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (timed, given):
-        choose("throughput", "cuda").take(timed, given)
-        for call in (2, 0, 1, 0):
-            place = given[(call + 1) % 3][0]
-            assert torch.equal(reveal(timed, given, call, place), given[call][1][0] + 1)
-
-
 ONE_BUFFER = """
 class ModelNew(torch.nn.Module):
     kept = torch.empty(5)
@@ -110,15 +106,13 @@ class ModelNew(torch.nn.Module):
 """
 
 
-@pytest.mark.parametrize("protocol", ["cold", "throughput"])
-def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
-) -> None:
-    """The first one is to warm up."""
-    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (timed, given):
-        for _ in range(2):
+@pytest.mark.parametrize(("protocol", "source"), [("throughput", ""), ("cold", ONE_BUFFER), ("throughput", ONE_BUFFER)])
+def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str, source: str) -> None:
+    """Answers in one buffer are told apart from the second block on; the first one is to warm up."""
+    with blocks_of(bench, HOOKED + source, monkeypatch, flushed=protocol == "cold") as (timed, given):
+        for _ in range(2 if source else 1):
             choose(protocol, "cuda").take(timed, given)
-        for call in (2, 0, 1):
+        for call in (2, 0, 1, 0):
             place = given[(call + 1) % 3][0]
             assert torch.equal(reveal(timed, given, call, place), given[call][1][0] + 1)
 
@@ -132,7 +126,7 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
             choose("cold", "cuda").take(reusing, given)
             said.append(reusing.copies)
         assert said == [False, True, True], "that they share memory is known when a block is over"
-    source = HOOKED + "main.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
+    source = HOOKED + "timing.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
     with blocks_of(bench, source, monkeypatch, flushed=True) as (timed, given):
         choose("cold", "cuda").take(timed, given)
         assert not timed.copies
@@ -144,8 +138,11 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
         assert timed.samples.event_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
 
 
-def test_a_head_start_is_before_each_call_and_in_no_sample(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launch_lead_is_before_each_call_and_in_no_sample(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
+        choose("cold", "cuda").take(timed, given)
+        assert timed.samples_ms(0.5) == timed.samples.event_ms and timed.summary(0.5).blank_ms == 0.0, "without it nothing is taken off"
+        timed.samples.forget_calls()
         timed.launch_lead = LaunchLead(30_000_000, 30.0)
         choose("cold", "cuda").take(timed, given)
         assert len(timed.samples.event_ms) == len(timed.samples.host_ms) == 3 and timed.is_flushed()
@@ -156,27 +153,6 @@ def test_a_head_start_is_before_each_call_and_in_no_sample(bench: JudgeContext, 
         assert (told.blank_ms, told.head_start_ms, told.host_ms) == (0.5, 30.0, min(timed.samples.host_ms))
         assert told.claim_ms == pytest.approx(statistics.median(timed.samples.event_ms))
         assert min(timed.blank(3)) < 30.0 and timed.is_flushed()
-
-
-def test_without_a_head_start_nothing_is_taken_off(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
-        choose("cold", "cuda").take(timed, given)
-        assert timed.samples_ms(0.5) == timed.samples.event_ms and timed.summary(0.5).blank_ms == 0.0
-
-
-@pytest.mark.parametrize(
-    ("host_ms", "length", "ms"),
-    [((0.01, 0.04), 16, 0.09), ((3.0, 0.04), 2, 4.53), ((3.0, 0.04), 16, 1.25), ((60.0,), 1, 10.0)],
-)
-def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
-    monkeypatch: pytest.MonkeyPatch, host_ms: tuple[float, ...], length: int, ms: float
-) -> None:
-    monkeypatch.setattr("evaluator.judge.timing.gpu.launch_lead._cycles_per_ms", lambda _: 1.5e6)
-    found = LaunchLead.of(host_ms, length, torch.device("cuda"))
-    assert found.ms == pytest.approx(ms) and found.cycles == pytest.approx(1.5e6 * ms)
-    assert LaunchLead.of(host_ms, length, torch.device("cuda"), LARGE_BYTES).ms == found.ms
-    of_large = LaunchLead.of(host_ms, length, torch.device("cuda"), LARGE_BYTES + 1)
-    assert of_large.ms == pytest.approx(min(ms, MOST_OF_LARGE_MS)), "no place to hide in"
 
 
 @pytest.mark.parametrize(
@@ -193,10 +169,10 @@ def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
 )
 def test_claims_that_no_block_can_have(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
     hooked = f"""
-def block(self, request, descriptors, block=main.Worker._block):
-    result = block(self, request, descriptors)
+def block(state, request, descriptors, block=handlers["block"]):
+    result = block(state, request, descriptors)
     return {hook}
-main.Worker._block = block
+handlers["block"] = block
 """
     with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (timed, given), pytest.raises(ProtocolError, match=words):
         choose("cold", "cuda").take(timed, given)
@@ -204,7 +180,7 @@ main.Worker._block = block
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
 def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
-    endless = "main.Worker._block = main.Worker._record = lambda self, request, descriptors: time.sleep(60)\n"
+    endless = "handlers['block'] = handlers['record'] = lambda state, request, descriptors: time.sleep(60)\n"
     with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (timed, given):
         timed.deadline_s, timed.replays = 0.5, protocol == "graph"
         with pytest.raises(WorkerError):
@@ -213,7 +189,7 @@ def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContex
 
 
 def test_a_block_without_its_flushes_is_seen(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (timed, given):
+    with blocks_of(bench, HOOKED + "timing.flush = lambda state, order: None\n", monkeypatch, flushed=True) as (timed, given):
         choose("cold", "cuda").take(timed, given)
         timed.check_flush(3)
         assert timed.samples.unflushed == 3
@@ -232,18 +208,18 @@ class Graph:
     def replay(self):
         for call in self.calls: call()
 
-def record(self, request, _):
+def record(state, request, _):
     graph, outputs, descriptions = Graph(), [], []
     for position in request["sets"]:
-        inputs = self._sets[position]
+        inputs = state.sets[position]
         output = torch.empty_like(inputs[0])
-        graph.calls.append(lambda inputs=inputs, output=output: output.copy_(self._model(*inputs)))
+        graph.calls.append(lambda inputs=inputs, output=output: output.copy_(state.model(*inputs)))
         outputs.append([output])
-        self._output = []
-        descriptions.append(main.structure.encode(output, self._describe))
-    self._graphs[request["name"]] = main.Recording(graph, outputs, descriptions)
+        state.output = []
+        descriptions.append(timing.structure.encode(output, state.describe))
+    state.graphs[request["name"]] = timing.Recording(graph, outputs, descriptions)
     return {"recorded": True}
-main.Worker._record = record
+handlers["record"] = record
 """
 """In the place of a CUDA graph: the calls, over the same memory."""
 
@@ -258,13 +234,3 @@ def test_a_recorded_block_is_replayed_over_new_inputs(bench: JudgeContext, monke
         assert len(timed.samples.event_ms) == 2 and all(
             2.0 <= claim_ms <= wall for claim_ms, wall in zip(timed.samples.event_ms, timed.samples.wall_ms, strict=True)
         )
-
-
-@pytest.mark.parametrize("times", [None, 1.0, [1.0], [1.0, "2"], [1.0, float("nan")], [1.0, -1.0], [True, 1.0]])
-def test_claims_of_two_calls_that_are_no_times(times: Any) -> None:
-    with pytest.raises(ProtocolError):
-        claimed_times_ms({"ms": times}, 2)
-
-
-def test_claims_of_two_calls() -> None:
-    assert claimed_times_ms({"ms": [1, 0.5]}, 2) == [1.0, 0.5]

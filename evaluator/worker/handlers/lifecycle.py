@@ -1,0 +1,153 @@
+"""From the submission's source to its model, and the judge's memory mapped beside it."""
+
+import ctypes
+import importlib.util
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.random  # numpy itself would import it in the worker, where there may be no way to it
+import torch
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
+
+from evaluator.worker import structure
+from evaluator.worker.ablation import Ablation
+from evaluator.worker.caches import cache_environment
+from evaluator.worker.extension import BuildReply, Extensions
+from evaluator.worker.gate import MappedGate
+from evaluator.worker.interpreter import ENVIRONMENT
+from evaluator.worker.memory import Mappings, checked
+from evaluator.worker.origin import INSTALLED_KERNELS
+from evaluator.worker.procedure import Procedure
+from evaluator.worker.protocol import Message
+from evaluator.worker.state import MODULE_NAME, State, synchronize
+
+
+def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
+    """Set up the process, and import the submission's module."""
+    state.device = torch.device(request["device"])
+    state.mappings = Mappings(state.device)
+    torch.set_num_threads(request["threads"])
+    os.environ["OMP_NUM_THREADS"] = str(request["threads"])
+    os.environ.update(cache_environment(state.path.parent))
+    tempfile.tempdir = None  # the warm parent may have looked for one, which is none of this process's
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
+    with os.fdopen(descriptors[0], "rb") as file:
+        source = file.read()
+    state.path.write_bytes(source)
+    _name_kernels(source)
+    if not state.on_device:
+        os.environ.update(ENVIRONMENT)
+    if state.on_device:
+        # From here on it is settled which GPUs there are to this process: the submission's code could name others.
+        from cuda.bindings import driver
+
+        checked(driver.cuInit(0))
+    if request.pop("ablate"):
+        _ablate(state)
+
+    def build(wanted: Message) -> BuildReply:
+        state.channel.send({"kind": "build", "request": wanted})
+        reply, built = state.channel.receive()
+        return reply["ok"], reply["output"], built[0] if built else None
+
+    Extensions(build, state.ablation).install()
+    sys.argv = [str(state.path)]
+    sys.path.insert(0, str(state.path.parent))
+    spec = importlib.util.spec_from_file_location(MODULE_NAME, state.path)
+    if spec is None or spec.loader is None:
+        raise ImportError("the submission's file can't be loaded as a module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE_NAME] = module
+    spec.loader.exec_module(module)
+    state.interpreter.watch()
+    for name, value in request["constants"].items():
+        setattr(module, name, structure.decode(value, _no_tensor))
+    state.model_class = getattr(module, request["class"])
+    return {}
+
+
+def start(state: State, _request: Message, _: Sequence[int]) -> Message:
+    """Start CUDA, unless the submission has done so: it takes a while, in which nobody's clock is to run."""
+    torch.zeros(1, device=state.device)
+    synchronize(state.device)
+    return {}
+
+
+def construct(state: State, request: Message, _: Sequence[int]) -> Message:
+    """Make the model, and give it the reference's parameters."""
+    arguments = structure.decode(request["arguments"], state.mappings.tensor)
+    _seed(request["seed"])
+    state.procedure = Procedure.decode(request.get("procedure"))
+    model = state.model_class(*arguments)
+    if isinstance(model, torch.nn.Module):
+        model = _prepare(state, model, request)
+        state.parameters = dict(model.named_parameters())
+    state.model = torch.compile(model) if request.get("compiled") else model
+    return {}
+
+
+def map_memory(state: State, request: Message, descriptors: Sequence[int]) -> Message:
+    """Map allocations of the judge's."""
+    for (number, nbytes), descriptor in zip(request["allocations"], descriptors, strict=True):
+        state.mappings.add(number, nbytes, descriptor)
+    return {}
+
+
+def unmap_memory(state: State, request: Message, _: Sequence[int]) -> Message:
+    """Let go of what lies in these allocations, and unmap them."""
+    state.sets, state.output, state.outputs, state.graphs = [], [], [], {}
+    synchronize(state.device)  # what was enqueued may still read what is to be unmapped
+    for number in request["allocations"]:
+        state.mappings.remove(number)
+    return {}
+
+
+def map_gate(state: State, _: Message, descriptors: Sequence[int]) -> Message:
+    """Map the page of the judge's that streams wait for."""
+    state.gate = MappedGate(descriptors[0])
+    return {}
+
+
+def _name_kernels(source: bytes) -> None:
+    """Tell the preloaded recorder, where there is one, which kernels are the submission's: those that its source names."""
+    name_kernels = getattr(ctypes.CDLL(None), "assay_recorder_source", None)
+    if name_kernels is not None:
+        name_kernels(source.replace(b"\0", b" "), " ".join(INSTALLED_KERNELS).encode())
+
+
+def _ablate(state: State) -> None:
+    """Leave out the submission's own kernels: on a GPU by the preloaded recorder, which they are launched through."""
+    if state.on_device:
+        ctypes.CDLL(None).assay_recorder_ablate()
+    else:
+        state.ablation = Ablation()
+        state.interpreter.leaves_out = True
+
+
+def _no_tensor(_: Any) -> Any:
+    raise structure.StructureError("a constant is no tensor")
+
+
+def _seed(value: int) -> None:
+    """Seed the generators of Python, numpy and PyTorch, as the judge does before it constructs the reference."""
+    random.seed(value)
+    numpy.random.seed(value % (1 << 32))
+    torch.manual_seed(value)
+
+
+def _prepare(state: State, model: torch.nn.Module, request: Message) -> torch.nn.Module:
+    dtype = request["dtype"] and structure.named_dtype(request["dtype"])
+    model = model.to(state.device, dtype) if dtype else model.to(state.device)
+    given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
+    own = model.state_dict()
+    with torch.no_grad():
+        for name, value in given.items():
+            if isinstance(own.get(name), UninitializedTensorMixin):
+                own[name].materialize(value.shape)
+            if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
+                own[name].copy_(value)
+    return state.procedure.prepare(model)

@@ -1,0 +1,96 @@
+"""What a worker keeps between two requests, and what several handlers do with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.worker import structure
+from evaluator.worker.ablation import Ablation
+from evaluator.worker.gate import MappedGate
+from evaluator.worker.interpreter import Interpreter
+from evaluator.worker.memory import Mappings, memory_order
+from evaluator.worker.procedure import PLAIN
+from evaluator.worker.protocol import Channel, Message
+
+MODULE_NAME = "submission"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Calls as a CUDA graph, with their answers, which each replay writes anew."""
+
+    graph: Any
+    outputs: list[list[torch.Tensor]]
+    descriptions: list[Any]
+
+
+class State:
+    """One submission, its model, and what it has last been asked."""
+
+    def __init__(self, channel: Channel, interpreter: Interpreter | None = None) -> None:
+        self.channel = channel
+        self.interpreter = interpreter or Interpreter(None)
+        self.path = Path.cwd() / f"{MODULE_NAME}.py"
+        self.device = torch.device("cpu")
+        self.mappings = Mappings(self.device)
+        self.model_class: Any = None
+        self.model: Any = None
+        self.procedure = PLAIN
+        self.parameters: dict[str, torch.Tensor] = {}
+        self.ablation: Ablation | None = None
+        self.gate: MappedGate | None = None
+        self.sets: list[list[Any]] = []
+        self.output: list[torch.Tensor] = []
+        """The tensors of the last answer."""
+        self.outputs: list[list[torch.Tensor]] = []
+        """Those of each answer of a block."""
+        self.graphs: dict[str, Recording] = {}
+        self.reuses = False
+        """Whether answers of different calls have been seen to lie in the same memory. Then the answers of a block are copied: otherwise
+        each of them would hold the last one."""
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the submission runs on a GPU."""
+        return self.device.type == "cuda"
+
+    def call_model(self, values: Sequence[Any]) -> Any:
+        """The model's answer to a set of inputs."""
+        if self.ablation:
+            values = self.procedure.spared(values)  # what a child writes into shared memory would be seen
+        return self.procedure.call(self.model, self.parameters, values)
+
+    def describe(self, tensor: torch.Tensor) -> Message:
+        """Keep one tensor of an answer, and describe it to the judge."""
+        self.output.append(tensor)
+        return description(tensor)
+
+    def keep(self, value: Any) -> Any:
+        """Keep one answer of several, and describe it to the judge."""
+        self.output = []
+        described = structure.encode(value, self.describe)
+        self.outputs.append(self.output)
+        return described
+
+    def copy_out(self, views: Sequence[Any]) -> None:
+        """Copy the last answer into the judge's memory: in the order of its description, and laid out as described. A view that is None
+        leaves its tensor out."""
+        for view, tensor in zip(views, self.output, strict=True):
+            if view is not None:
+                self.mappings.tensor(view).copy_(tensor.permute(view["order"]) if "order" in view else tensor)
+
+
+def description(tensor: torch.Tensor) -> Message:
+    """What the judge is told of a tensor."""
+    described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+    order = memory_order(tensor)
+    return {**described, "order": order} if order else described
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait for the device, where it is a GPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
