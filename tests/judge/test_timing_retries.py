@@ -188,17 +188,19 @@ def test_a_second_timing_with_more_against_it_does_not_count(judge: Judge, monke
 
 
 @pytest.mark.parametrize("second", ["right", "wrong", "dead"])
-def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
+def test_a_candidate_that_can_t_be_held_is_timed_anew_without_a_launch_lead(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str
+) -> None:
     run, leads = TimingRun.run, []
 
     def uneven(timing: TimingRun) -> TimingEvidence:
-        leads.append(timing._candidate_leads)
-        if timing._candidate_leads:
+        leads.append(timing._options.launch_lead)
+        if timing._options.launch_lead:
             raise UnevenError
         if second == "wrong":
             raise WrongAnswerError(3, "far off")
         if second == "dead":
-            timing._turns.candidate.worker.confined.kill()
+            timing._interleaver.candidate.worker.confined.kill()
         return run(timing)
 
     monkeypatch.setattr(TimingRun, "run", uneven)

@@ -50,7 +50,7 @@ class Interleaver:
         """Raises WorkerError, ProblemError."""
         self._since = time.monotonic()
         self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
-        self._protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
+        self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self._arguments = [self.draw()]
         """What the candidate was given last. The baselines are given the same after it, and so show it nothing in shared memory."""
         self.sets = self._make_sets()
@@ -104,7 +104,7 @@ class Interleaver:
 
     def _timed(self, worker: WorkerClient, gate: StreamGate | None) -> TimedWorker:
         device = self.device if self.on_device else None
-        replays = self._protocol.replays
+        replays = self.protocol.replays
         return TimedWorker(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
 
     def anew(self, timed: TimedWorker) -> TimedWorker:
@@ -160,10 +160,10 @@ class Interleaver:
     def block(self, timed: TimedWorker) -> list[Answer]:
         """A block of calls that count."""
         length = self.length
-        sets = self.sets[:length] if self._protocol.replays else _random.sample(self.sets, length)
+        sets = self.sets[:length] if self.protocol.replays else _random.sample(self.sets, length)
         given = list(zip(sets, self._given(timed, length), strict=True))
         with self._blaming(timed):
-            answers = [read_claim({"output": answer}) for answer in self._protocol.take(timed, given)]
+            answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
         places = [None] if length == 1 and not self.on_device else range(length)
         return [Answer(*pair, *claim, self.calls, place) for pair, claim, place in zip(given, answers, places, strict=True)]
 

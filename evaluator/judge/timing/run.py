@@ -74,9 +74,8 @@ class TimingRun:
         gated_calls = self._make_gated_calls()
         if gated_calls:
             warm_blocks(interleaver)
-            if self._options.protocol.times_each_call and candidate.gate is not None:
-                may = self._options.launch_lead
-                give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=may)
+            candidate_may = self._options.launch_lead
+            give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
         stop = self._run_blocks()
         self._spot_check.settle()
         strayed = any(timed.strays(cores) for timed in interleaver.timed_workers)

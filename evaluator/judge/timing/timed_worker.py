@@ -139,8 +139,8 @@ class TimedWorker:
         fill(given)
         if self._gpu is not None:
             synchronize(self._gpu)
-        fields = {"name": name, "sets": list(range(len(given))), "outputs": list(places or [None] * len(given)), "calls": calls}
-        answer = self.worker.request("record", self.deadline_s, **fields)
+        positions, outputs = list(range(len(given))), list(places or [None] * len(given))
+        answer = self.worker.request("record", self.deadline_s, name=name, sets=positions, outputs=outputs, calls=calls)
         if answer.get("recorded") is not True:
             reason = answer.get("reason")
             raise UnrecordableError(reason[:MAX_REASON_CHARS] if isinstance(reason, str) else "no reason given")

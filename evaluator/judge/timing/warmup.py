@@ -69,10 +69,12 @@ def warm_blocks(interleaver: Interleaver) -> None:
 def give_launch_lead(interleaver: Interleaver, probe: Callable[[TimedWorker], None], answer_bytes: int, *, candidate_may: bool) -> None:
     """Give workers a launch lead by what a block that does not count says of the host; `probe` tells whether a worker can be held.
 
-    The baselines have it whatever the candidate does, which gains nothing by going without. Where this machine has no gate, or the
-    reference itself can't be held behind it, nobody has it.
+    The baselines have it whatever the candidate does, which gains nothing by going without. Nobody has it where this machine has no gate,
+    the reference itself can't be held behind it, or calls are not timed one by one.
     """
     candidate, baseline = interleaver.candidate, interleaver.baseline
+    if candidate.gate is None or not interleaver.protocol.times_each_call:
+        return
     for timed in interleaver.timed_workers:
         with interleaver.sparing(timed):
             interleaver.block(timed)

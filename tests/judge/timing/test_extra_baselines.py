@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.extra_baselines import EAGER, ExtraBaselines, call_once
-from evaluator.judge.timing.run import TimingRun
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
@@ -61,7 +61,7 @@ def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypa
 
 def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow_beside(worker: WorkerClient) -> None:
-        request, waits = worker.request, TimingRun._run_alone
+        request, run_alone = worker.request, BaselineAlone.run
 
         def waiting(kind: str, *args: Any, **fields: Any) -> Any:
             if kind == "time" and not gone:
@@ -70,12 +70,12 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
 
         gone: list[bool] = []
 
-        def alone(self: TimingRun, bursts: Any) -> Any:
+        def alone(self: BaselineAlone, gated_calls: Any) -> Any:
             gone.append(True)
-            return waits(self, bursts)
+            return run_alone(self, gated_calls)
 
         monkeypatch.setattr(worker, "request", waiting)
-        monkeypatch.setattr(TimingRun, "_run_alone", alone)
+        monkeypatch.setattr(BaselineAlone, "run", alone)
 
     broken(monkeypatch, slow_beside)
     result = judge(WORKS.replace("x + 1", "torch.softmax(x, 1)"), baselines=("eager", "compile"))

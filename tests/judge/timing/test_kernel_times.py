@@ -12,6 +12,7 @@ from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.results.category import Category
 from evaluator.results.evidence import KernelTimes
+from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 from tests.judge.timing.test_gated_calls import HONEST, HOOKED, bursts_of
 
@@ -68,10 +69,8 @@ def test_a_worker_that_fails_then_is_not_blamed(bench: JudgeContext, monkeypatch
 
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
 def test_a_time_that_is_none_is_no_answer(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
-    with (
-        recorded(bench, CLAIMS.replace("CLAIM", claim), monkeypatch) as (bursts, timed),
-        pytest.raises(Exception, match="a time is a number"),
-    ):
+    hook = CLAIMS.replace("CLAIM", claim)
+    with recorded(bench, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time is a number"):
         bursts.time_kernels(timed)
 
 
