@@ -43,7 +43,7 @@ class EnoughProcessors(CpuContention):
 
 def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[GpuMonitor]:
     """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
-    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.Crowding", EnoughProcessors)
+    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.CpuContention", EnoughProcessors)
     states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
 
     def watch_of(device: Device) -> GpuMonitor:
