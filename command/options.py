@@ -69,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
     gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))
-    add("--protocol", metavar="NAME", help=f"how calls are timed: {gpu} on a GPU, {cpu} elsewhere (default: the first of these)")
+    add("--protocol", metavar="NAME", help=f"how calls are timed: {gpu} on a GPU, {cpu} elsewhere (default: the first of either)")
     add(
         "--cores",
         type=_cores,

@@ -10,7 +10,7 @@ import logging
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,13 +161,12 @@ class GatedCalls:
         """Calls in which each launch is timed, for the record only: no verdict depends on them."""
         if timed.worker.launches is None:
             return
-        start, waits, deadline_s = time.monotonic(), timed.waits, timed.deadline_s
+        waits, deadline_s = timed.waits, timed.deadline_s
         timed.deadline_s = min(deadline_s, KERNELS_DEADLINE_S)
         try:
             with timed.worker.unjudged():
-                for number in range(KERNEL_CALLS):
-                    if not number or time.monotonic() - start <= KERNELS_S:
-                        timed.burst(self._given(1), [None], kernels=True)
+                for _ in _repetitions(KERNEL_CALLS, 1, KERNELS_S):
+                    timed.burst(self._given(1), [None], kernels=True)
         except torch.OutOfMemoryError:
             log.info("there is no memory to time kernels with")
         finally:
@@ -208,10 +207,7 @@ class GatedCalls:
 
     def _run_singles(self, timed: TimedWorker, check: Check) -> None:
         self._run_recorded(timed, check, self.places[:1])
-        start = time.monotonic()
-        for number in range(SINGLES):
-            if number >= LEAST_SINGLES and time.monotonic() - start > SINGLES_S:
-                return
+        for _ in _repetitions(SINGLES, LEAST_SINGLES, SINGLES_S):
             took_ms, late_ms = self._run_row(timed, check, self.places[:1])
             if timed.is_flushed():
                 timed.samples.single_ms.append(took_ms)
@@ -222,10 +218,7 @@ class GatedCalls:
         if len(self.places) == 1:
             return
         self._run_recorded(timed, check, self.places)
-        start = time.monotonic()
-        for number in range(BURSTS):
-            if number >= LEAST_BURSTS and time.monotonic() - start > BURSTS_S:
-                return
+        for _ in _repetitions(BURSTS, LEAST_BURSTS, BURSTS_S):
             took_ms, late_ms = self._run_row(timed, check, self.places)
             if timed.is_flushed():
                 timed.samples.burst_ms.append(took_ms + late_ms / len(self.places))
@@ -237,10 +230,7 @@ class GatedCalls:
         """
         if len(self.places) == 1 or timed.flush is None:
             return
-        start = time.monotonic()
-        for number in range(HOT_BURSTS):
-            if number >= LEAST_HOT_BURSTS and time.monotonic() - start > HOT_BURSTS_S:
-                return
+        for _ in _repetitions(HOT_BURSTS, LEAST_HOT_BURSTS, HOT_BURSTS_S):
             took_ms, late_ms = self._run_row(timed, check, self.places, flushed=False)
             timed.samples.hot_ms.append(took_ms + late_ms / len(self.places))
 
@@ -290,3 +280,12 @@ class GatedCalls:
 
     def _views(self, timed: TimedWorker, places: Places) -> list[list[dict[str, Any] | None]]:
         return [views_into(place, timed.claims, timed.described, self._supplies.shapes) for place in places]
+
+
+def _repetitions(most: int, least: int, seconds: float) -> Iterator[None]:
+    """As many turns as are wanted: `most`, or fewer once `seconds` have passed, but at least `least`."""
+    start = time.monotonic()
+    for number in range(most):
+        if number >= least and time.monotonic() - start > seconds:
+            return
+        yield

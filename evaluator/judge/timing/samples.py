@@ -10,6 +10,11 @@ from evaluator.results.evidence import TimingSide
 
 LEAST_MS = 1e-3
 """The resolution of the judge's clock: no call is shorter."""
+_CALLS = ("wall_ms", "at_s", "busy_ms", "ahead_ms")
+_REVEALS = ("reveal_ms", "reveal_busy_ms", "arrival_ms")
+_GATED = ("single_ms", "landed_ms", "burst_ms", "hot_ms")
+_STORED = (*_CALLS, *_REVEALS, *_GATED, "background_ms", "background_busy_ms")
+"""Lists that are stored as they are, by what they were taken of."""
 
 
 @dataclass
@@ -48,18 +53,19 @@ class Samples:
 
     def forget_calls(self) -> None:
         """Drop all samples of calls: they were to warm up."""
-        for times in (self.wall_ms, self.event_ms, self.at_s, self.busy_ms, self.ahead_ms, self.host_ms):
-            times.clear()
+        self._clear(*_CALLS, "event_ms", "host_ms")
 
     def forget_reveals(self) -> None:
         """Drop the times of reveals: they were to warm up."""
-        for times in (self.reveal_ms, self.reveal_busy_ms, self.arrival_ms):
-            times.clear()
+        self._clear(*_REVEALS)
 
     def forget_gated(self) -> None:
         """Drop the times of calls behind the gate."""
-        for times in (self.single_ms, self.landed_ms, self.burst_ms, self.hot_ms):
-            times.clear()
+        self._clear(*_GATED)
+
+    def _clear(self, *names: str) -> None:
+        for name in names:
+            getattr(self, name).clear()
 
     def call_ms(self, blank_ms: float) -> list[float]:
         """Time of each call, less `blank_ms` for what a call takes that does nothing."""
@@ -75,19 +81,7 @@ class Samples:
             lower_quartile_ms=lower,
             upper_quartile_ms=upper,
             samples_ms=tuple(samples_ms),
-            wall_ms=tuple(self.wall_ms),
-            busy_ms=tuple(self.busy_ms),
-            ahead_ms=tuple(self.ahead_ms),
-            reveal_ms=tuple(self.reveal_ms),
-            reveal_busy_ms=tuple(self.reveal_busy_ms),
-            arrival_ms=tuple(self.arrival_ms),
-            single_ms=tuple(self.single_ms),
-            landed_ms=tuple(self.landed_ms),
-            burst_ms=tuple(self.burst_ms),
-            hot_ms=tuple(self.hot_ms),
-            background_ms=tuple(self.background_ms),
-            background_busy_ms=tuple(self.background_busy_ms),
-            at_s=tuple(self.at_s),
+            **{name: tuple(getattr(self, name)) for name in _STORED},
             blank_ms=blank_ms,
             head_start_ms=head_start_ms,
             host_ms=sorted(self.host_ms)[len(self.host_ms) // 10] if self.host_ms else None,

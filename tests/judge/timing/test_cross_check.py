@@ -79,7 +79,7 @@ def test_a_worker_that_says_too_early_that_it_is_done_is_charged_until_the_answe
 def test_a_slow_baselines_spread_is_not_held_against_a_fast_candidate(calls: int) -> None:
     """Each of its requests takes 0.25 ms beyond its calls, which differ by more than the candidate's calls take."""
     claims_ms = (48.0, 49.0, 50.0, 51.0, 52.0)
-    requests = {"samples_ms": sum(((ms - 0.5 * (calls - 1), ms + 0.5 * (calls - 1))[:calls] for ms in claims_ms), ())}
+    requests: dict[str, Any] = {"samples_ms": sum(((ms - 0.5 * (calls - 1), ms + 0.5 * (calls - 1))[:calls] for ms in claims_ms), ())}
     slow = side(call_ms=50.0, wall_ms=tuple(ms + 0.25 for ms in claims_ms), **requests)
     alone = slow.model_copy(update={"single_ms": (0.2,) * 5, "burst_ms": (0.3,) * 5})
     timing = compare(side(call_ms=1.0), slow, alone, on_device=True, in_a_row=1)

@@ -28,15 +28,10 @@ from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.launcher import START_S
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.worker.protocol import Message, ProtocolError
+from tests.judge.sources import forward
 from tests.judge.timing.test_timed_worker import started
 
-HONEST = """
-import torch
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return x + 1
-"""
+HONEST = forward("return x + 1")
 HOOKED = """
 import sys, time
 handlers = sys.modules["evaluator.worker.server"].HANDLERS

@@ -21,15 +21,9 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
 from evaluator.results.result import Result
 from tests.judge.conftest import Judge, make_job
+from tests.judge.sources import forward
 
-SLEEPING = """
-import time, torch
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        time.sleep(0.02)
-        return torch.softmax(x, 1)
-"""
+SLEEPING = forward("import time; time.sleep(0.02)\nreturn torch.softmax(x, 1)")
 
 
 def check(side: TimingSide, calls: int) -> None:

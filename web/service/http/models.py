@@ -69,7 +69,7 @@ class Options(Model):
 
     case: Name | None = Field(None, description="Which set of shapes; by default `full` on a GPU, `small` on a CPU.")
     dtype: Precision | None = Field(None, description="Judge in this precision; by default the problem's own.")
-    protocol: Name | None = Field(None, description=f"How calls are timed: {_PROTOCOLS}; by default the first of these.")
+    protocol: Name | None = Field(None, description=f"How calls are timed: {_PROTOCOLS}; by default the first of either.")
     baselines: list[Literal["eager", "compile"]] = Field(
         ["eager"], max_length=2, description="What it is timed beside; `eager` is always among them."
     )
