@@ -21,9 +21,9 @@ from typing import Any
 import torch
 
 from benchmarks.ladder import Rung, ladder
-from evaluator.judge.timing.gated_calls import room_bytes
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.protocols import choose
+from evaluator.judge.timing.setup import room_bytes
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import load
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from command import exits
+from evaluator.judge.timing.protocols import names
 
 if TYPE_CHECKING:
     from evaluator.problem.declaration import PrecisionName
@@ -67,7 +68,8 @@ def parser() -> argparse.ArgumentParser:
     shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
-    add("--protocol", metavar="NAME", help="how calls are timed: cold, throughput or graph on a GPU, cpu elsewhere (default: cold or cpu)")
+    gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))
+    add("--protocol", metavar="NAME", help=f"how calls are timed: {gpu} on a GPU, {cpu} elsewhere (default: the first of either)")
     add(
         "--cores",
         type=_cores,

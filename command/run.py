@@ -126,7 +126,7 @@ class Session:
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.storage.rows import EvaluationKey
-        from evaluator.judge.timing.protocols import alternative
+        from evaluator.results.timing_protocols import alternative
 
         name = submission.problem
         problem = self.problems.get(name) if name and not submission.rejection else None

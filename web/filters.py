@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
-from evaluator.judge.timing.protocols import alternative
+from evaluator.results.timing_protocols import alternative
 from web.site import Site
 
 MAX_NAME = 4096

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from evaluator.judge.timing.protocols import PROTOCOLS
 from evaluator.results.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
 from evaluator.results.figures import cores_text, percent, rate_text
 
@@ -40,7 +39,6 @@ def spells(states: Sequence[DeviceState]) -> Iterator[Spell]:
 
 def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     """What a time is of, how the timing went, and what was added to it; None stands for what does not apply."""
-    protocol = PROTOCOLS.get(timing.protocol or "")
     cores = f"{cores_text(timing.cores)}, {len(timing.cores)} in all" if timing.cores else None
     charged = {
         "is computed before the call": timing.ahead_ms,
@@ -49,7 +47,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
         "the claims leave out": timing.unclaimed_ms,
     }
     facts: dict[str, object] = {
-        "protocol": f"{protocol.name}: {protocol.text}" if protocol else timing.protocol,
+        "protocol": f"{timing.protocol}: {timing.protocol_text}" if timing.protocol_text else timing.protocol,
         "not timed as asked for": timing.fallback or None,
         "ended": _ending_text(timing) if timing.stop else None,
         "beside the times: launching a call takes the host": _host_text(timing),

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow
 from db.storage.rows import text_sha256
-from evaluator.judge.timing.protocols import alternative
+from evaluator.results.timing_protocols import alternative
 
 _MANY = 5000
 """Ids that are put into one statement."""

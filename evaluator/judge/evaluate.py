@@ -5,11 +5,11 @@ import time
 from evaluator.diagnosis import Verdict
 from evaluator.judge.context import Job, JudgeContext, Report
 from evaluator.judge.stages import Stages
-from evaluator.judge.timing.protocols import alternative
 from evaluator.problem.problem import ProblemError, load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
+from evaluator.results.timing_protocols import alternative
 
 
 def evaluate(bench: JudgeContext, job: Job, report: Report) -> Result:

@@ -1,13 +1,14 @@
-"""The times of one submission: what is tried, and tried again, until there are some that count.
+"""The timings of one submission: when one is repeated, and which of two counts. One timing is evaluator.judge.timing.run.
 
-A protocol that does not fit gives way to the device's default. A timing that the device's state disturbed is repeated with fresh workers,
-and so is one on a GPU to whose claims the judge's clock adds: that clock sees the device's change between processes too, which may take
-longer throughout a timing, and nobody is to be charged for that. An accusation stands: a worker can tell that it is in a second timing.
-Only of a candidate that had a head start, and can't be held behind the gate after all, nothing counts but what it does without.
-How one timing goes is in evaluator.judge.timing.run.
+- If the protocol does not fit, the device's default is used instead.
+- If the device's state disturbed a timing, it is repeated with fresh workers.
+- If the judge's clock adds to a GPU's claims, the timing is repeated too. That clock also sees the device change between processes,
+  which may take longer throughout a timing and must not be charged. An accusation stands: a worker can tell that it is timed again.
+- If a candidate had a launch lead and can't be held behind the gate after all, only a timing without a lead counts.
 """
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from evaluator.judge.context import Task
@@ -15,8 +16,9 @@ from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
-from evaluator.judge.timing.protocols import Protocol, choose
+from evaluator.judge.timing.protocols import TimingProtocol, choose
 from evaluator.judge.timing.run import TimingRun, UnevenError, UnfitProtocolError
+from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
@@ -32,22 +34,22 @@ log = logging.getLogger(__name__)
 
 
 class TimingRetries:
-    """Times the candidate of a worker_set, once it has passed the rounds, and notes what comes of it."""
+    """Times the candidate of a worker_set, once it has passed the rounds, and notes the evidence."""
 
     def __init__(
-        self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference, form: Any, protocol: Protocol
+        self,
+        task: Task,
+        worker_set: WorkerSet,
+        evidence_builder: EvidenceBuilder,
+        reference: Reference,
+        form: Any,
+        protocol: TimingProtocol,
     ) -> None:
         """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
-        self._task, self._worker_set, self._evidence_builder, self._reference, self._form = (
-            task,
-            worker_set,
-            evidence_builder,
-            reference,
-            form,
-        )
-        self._protocol = protocol
+        self._task, self._worker_set, self._evidence_builder = task, worker_set, evidence_builder
+        self._reference, self._form, self._protocol = reference, form, protocol
         self._leads = True
-        """Whether the candidate's host may have a head start."""
+        """Whether the candidate may have a launch lead."""
         self._fallback = ""
         """Why that is not the protocol that was asked for, where it is not."""
 
@@ -66,7 +68,7 @@ class TimingRetries:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether there is a timing that is worth another one."""
+        """Whether the timing should be repeated."""
         timing = self._evidence_builder.evidence.timing
         return timing is not None and (self._is_disturbed or (timing.is_contested and not self._is_accused))
 
@@ -80,10 +82,11 @@ class TimingRetries:
         return self._evidence_builder.diagnose().category.status is Status.DISQUALIFIED
 
     def repeat(self) -> None:
-        """Time once more, with fresh workers. Of a device that was shared or throttled the second timing counts, be it disturbed too;
-        otherwise it counts where it is undisturbed, accuses nobody, and less is added to its claims.
+        """Time once more, with fresh workers, and choose which timing counts.
 
-        Where nothing comes of it, the first one stands; but an answer that is wrong in it is as wrong as one in the first.
+        If the device was shared or throttled, the second timing counts, even if it is disturbed too. Otherwise it counts if it is
+        undisturbed, accuses nobody, and less is added to its claims. If it fails, the first one stands; but an answer that is wrong in it
+        is as wrong as one in the first.
         """
         self._task.report("second timing")
         before, first = self._evidence_builder.evidence.conditions, self._evidence_builder.evidence.timing
@@ -118,7 +121,7 @@ class TimingRetries:
             except UnfitProtocolError as error:
                 return self._time_by_default(error)
         except UnevenError:
-            log.info("%s is timed anew without a head start", self._task.job.submission)
+            log.info("%s is timed anew without a launch lead", self._task.job.submission)
             self._task.report("timing anew")
             self._leads = False
             return self._second_timing(takes_over=True)
@@ -127,27 +130,27 @@ class TimingRetries:
         self._worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
 
     def _time(self, name: str, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
-        """One timing, with the states of the device meanwhile noted, and what they come to."""
-        case = (self._task.case, self._reference.oracle, self._form, self._worker_set.memory, self._task.job.timeout_s)
-        how: dict[str, Any] = {"protocol": self._protocol, "head_start": self._leads}
+        """One timing; the states of the device meanwhile are noted."""
+        timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, self._worker_set.memory, self._task.job.timeout_s)
+        options = TimingOptions(self._protocol, launch_lead=self._leads)
         with ExtraBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)
+            participants = Participants(candidate, baseline, further.workers)
             watch = watch_of(self._task.bench.device)
             if watch is None:
-                how |= {"others": further.workers, "cores": self._task.bench.cores}
-                timing = TimingRun(candidate, baseline, *case, **how).run()
+                timing = TimingRun(participants, timed_case, replace(options, cores=self._task.bench.cores)).run()
             else:
                 try:
                     pid = baseline.channel.peer_pid
                     with watch.timing(name, [] if pid is None else [pid]):
-                        timing = TimingRun(candidate, baseline, *case, look=watch.look, others=further.workers, **how).run()
+                        timing = TimingRun(participants, timed_case, replace(options, look=watch.look)).run()
                 finally:
                     self._evidence_builder.note(device_states=(*self._evidence_builder.evidence.device_states, *watch.states))
                 self._evidence_builder.note(conditions=watch.conditions())
         return timing.model_copy(update={"fallback": self._fallback, "failed_baselines": further.failures | timing.failed_baselines})
 
     def _start_further(self, kind: str) -> WorkerClient:
-        """A worker of the reference's, as torch.compile makes it, that has been called once. Raises WorkerError with the reason."""
+        """A worker of the reference under torch.compile that has been called once. Raises WorkerError with the reason."""
         launcher, memory = self._worker_set.launcher, self._worker_set.memory
         worker = launcher.fork()
         try:
@@ -163,7 +166,7 @@ class TimingRetries:
         return worker
 
     def _time_by_default(self, error: UnfitProtocolError) -> TimingEvidence:
-        """Time by the device's default protocol, with fresh workers, what can't be timed by the one that was asked for."""
+        """Time by the device's default protocol, with fresh workers: the protocol that was asked for does not fit."""
         log.info("%s can't be timed by the protocol %s: %s", self._task.job.submission, self._protocol.name, error)
         self._task.report("timing by default")
         self._fallback = f"{self._protocol.name}: {error}"
@@ -171,8 +174,10 @@ class TimingRetries:
         return self._second_timing(takes_over=True)
 
     def _second_timing(self, *, takes_over: bool = False) -> TimingEvidence:
-        """While its workers start and load, others may have the device. What the new worker does counts as the candidate's if it
-        `takes_over`."""
+        """Time with fresh workers. While these start and load, others may have the device.
+
+        If the new worker `takes_over`, what it does counts as the candidate's.
+        """
         worker_set = self._worker_set
         worker_set.make_room()
         worker_set.close_baseline()
@@ -192,7 +197,7 @@ class TimingRetries:
         return self._time("second timing", worker, baseline)
 
     def _hold_against(self, error: Exception) -> None:
-        """What breaks the protocol or out of the sandbox is as bad in the second timing as in the first."""
+        """Note a break of the protocol or out of the sandbox: it counts in the second timing as in the first."""
         first, second = self._worker_set.candidate, self._worker_set.workers[-1]
         if first is None or second is first:
             return  # there was none

@@ -23,10 +23,10 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
+from tests.judge.sources import SOFTMAX
 from tests.judge.stand_in_nvml import UUID, StandIn
 
 HOT, CALM, IDLE = 0x40, 0x4, 0x1
-RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n"
 
 
 class EnoughProcessors(CpuContention):
@@ -43,7 +43,7 @@ class EnoughProcessors(CpuContention):
 
 def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[GpuMonitor]:
     """Let the device be in these states, one for each timing, the last for all that follow; the watches that were asked for."""
-    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.Crowding", EnoughProcessors)
+    monkeypatch.setattr("evaluator.judge.device.gpu_monitor.CpuContention", EnoughProcessors)
     states, made = itertools.chain(reasons, itertools.repeat(reasons[-1])), []
 
     def watch_of(device: Device) -> GpuMonitor:
@@ -57,7 +57,7 @@ def watching(monkeypatch: pytest.MonkeyPatch, *reasons: int) -> list[GpuMonitor]
 
 def test_a_calm_device_is_timed_on_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     watches = watching(monkeypatch, CALM)
-    evidence = judge(RIGHT).evidence
+    evidence = judge(SOFTMAX).evidence
     assert len(watches) == 1
     stages = [stage for stage, _ in itertools.groupby(state.stage for state in evidence.device_states)]
     assert stages == ["before timing", "timing", "after timing"]
@@ -68,7 +68,7 @@ def test_a_calm_device_is_timed_on_once(judge: Judge, monkeypatch: pytest.Monkey
 
 def test_a_timing_on_a_throttled_device_is_repeated_and_the_second_counts(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     watches = watching(monkeypatch, HOT, IDLE)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     evidence = result.evidence
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert len(watches) == 2 and evidence.stages_s["second_timing"] > 0
@@ -82,7 +82,7 @@ def test_a_timing_on_a_throttled_device_is_repeated_and_the_second_counts(judge:
 
 def test_where_it_stays_throttled_the_times_are_marked_and_not_taken_a_third_time(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     watches = watching(monkeypatch, HOT)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     conditions = result.evidence.conditions
     assert len(watches) == 2 and conditions is not None
     assert conditions.repeated and conditions.disturbed
@@ -90,26 +90,29 @@ def test_where_it_stays_throttled_the_times_are_marked_and_not_taken_a_third_tim
 
 
 @pytest.mark.parametrize("error", [BaselineFailedError("CUDA out of memory"), RuntimeError("CUDA error")])
-def test_where_a_second_timing_comes_to_nothing_the_first_one_stands_marked(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception
+@pytest.mark.parametrize("hot", [True, False])
+def test_where_a_second_timing_comes_to_nothing_the_first_one_stands(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, error: Exception, hot: bool
 ) -> None:
-    watching(monkeypatch, HOT)
+    watching(monkeypatch, HOT if hot else CALM)
+    taken = contradicted(monkeypatch, BORNE_OUT if hot else CHARGED)
     monkeypatch.setattr(TimingRetries, "_second_timing", failing(error))
-    result = judge(RIGHT)
-    conditions = result.evidence.conditions
-    assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.timing is not None
-    assert conditions is not None and conditions.disturbed and not conditions.repeated
+    result = judge(SOFTMAX)
+    conditions, timing = result.evidence.conditions, result.evidence.timing
+    assert result.category is Category.NO_CUSTOM_KERNEL and result.runtime_ms == taken[0], result.message
+    assert timing is not None and timing.contested is None
+    assert conditions is not None and conditions.disturbed is hot and not conditions.repeated
 
 
 def test_an_answer_that_is_wrong_in_the_second_timing_is_as_wrong_as_in_the_first(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     watching(monkeypatch, HOT)
     monkeypatch.setattr(TimingRetries, "_second_timing", failing(WrongAnswerError(3, "far off")))
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     assert result.category is Category.CACHED_OUTPUT and "far off" in result.message
     assert result.evidence.timing is None and result.speedup is None
 
 
-TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + RIGHT
+TRACING = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + SOFTMAX
 
 
 @pytest.mark.parametrize(("error", "category"), [(ProtocolError("nonsense"), Category.FORGED_RESULT), (None, Category.SANDBOX_VIOLATION)])
@@ -126,7 +129,7 @@ def test_what_breaks_out_in_the_second_timing_is_disqualified(
 
     watching(monkeypatch, HOT)
     monkeypatch.setattr(TimingRetries, "_second_timing", second_timing)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     assert result.category is category, result.message
     assert result.runtime_ms is None and result.evidence.timing is None
     assert result.evidence.rounds
@@ -160,49 +163,43 @@ def test_what_the_judges_clock_bears_out_or_accuses_is_timed_once(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, late: Late, category: Category
 ) -> None:
     taken = contradicted(monkeypatch, late)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     assert result.category is category, result.message
     assert len(taken) == 1 and result.evidence.timing is not None and result.evidence.timing.contested is None
 
 
-def test_what_a_second_timing_does_not_confirm_is_not_charged(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = contradicted(monkeypatch, CHARGED, BORNE_OUT)
-    result = judge(RIGHT)
-    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
-    timing = result.evidence.timing
-    assert timing is not None and timing.contested is not None
-    assert [timing.contested.runtime_ms, timing.runtime_ms] == taken and timing.contested.late_ms == 50.0
-    assert result.runtime_ms == timing.runtime_ms < 50.0
-    assert result.evidence.stages_s["second_timing"] > 0
-
-
-@pytest.mark.parametrize("second", [CHARGED_MORE, ACCUSED])
-def test_a_second_timing_with_more_against_it_does_not_count(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: Late) -> None:
+@pytest.mark.parametrize(("second", "counts"), [(BORNE_OUT, 1), (CHARGED_MORE, 0), (ACCUSED, 0)])
+def test_of_two_timings_the_one_with_less_against_it_counts(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, second: Late, counts: int
+) -> None:
     taken = contradicted(monkeypatch, CHARGED, second)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     timing = result.evidence.timing
     assert timing is not None and timing.contested is not None
-    assert (timing.runtime_ms, timing.contested.runtime_ms) == tuple(taken)
-    assert result.runtime_ms == timing.runtime_ms > 50.0
+    assert (result.runtime_ms, timing.runtime_ms, timing.contested.runtime_ms) == (taken[counts], taken[counts], taken[1 - counts])
+    assert timing.contested.late_ms == (CHARGED, second)[1 - counts][0]
+    assert (timing.runtime_ms < 50.0) is bool(counts) and result.evidence.stages_s["second_timing"] > 0
 
 
 @pytest.mark.parametrize("second", ["right", "wrong", "dead"])
-def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
+def test_a_candidate_that_can_t_be_held_is_timed_anew_without_a_launch_lead(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, second: str
+) -> None:
     run, leads = TimingRun.run, []
 
     def uneven(timing: TimingRun) -> TimingEvidence:
-        leads.append(timing._candidate_leads)
-        if timing._candidate_leads:
+        leads.append(timing._options.launch_lead)
+        if timing._options.launch_lead:
             raise UnevenError
         if second == "wrong":
             raise WrongAnswerError(3, "far off")
         if second == "dead":
-            timing._turns.candidate.worker.confined.kill()
+            timing._interleaver.candidate.worker.confined.kill()
         return run(timing)
 
     monkeypatch.setattr(TimingRun, "run", uneven)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     assert leads == [True, False]
     evidence = result.evidence
     if second == "right":
@@ -215,18 +212,10 @@ def test_who_can_t_be_held_after_all_is_timed_anew_without_a_head_start(judge: J
 def test_a_disturbed_timing_does_not_take_the_place_of_an_undisturbed_one(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     watching(monkeypatch, CALM, HOT)
     taken = contradicted(monkeypatch, CHARGED, BORNE_OUT)
-    result = judge(RIGHT)
+    result = judge(SOFTMAX)
     assert len(taken) == 2 and result.runtime_ms == taken[0]
     assert result.evidence.conditions is not None and not result.evidence.conditions.disturbed
     assert result.summary()["disturbed"] == ""
-
-
-def test_a_second_timing_that_comes_to_nothing_leaves_what_the_first_came_to(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = contradicted(monkeypatch, CHARGED)
-    monkeypatch.setattr(TimingRetries, "_second_timing", failing(RuntimeError("CUDA error")))
-    result = judge(RIGHT)
-    assert result.category is Category.NO_CUSTOM_KERNEL and result.runtime_ms == taken[0], result.message
-    assert result.evidence.timing is not None and result.evidence.timing.contested is None
 
 
 def failing(error: Exception) -> Callable[..., None]:
@@ -240,12 +229,10 @@ def failing(error: Exception) -> Callable[..., None]:
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_bench: JudgeContext, busy: bool) -> None:
     with stranger() if busy else nullcontext():
-        result = judge(RIGHT, bench=gpu_bench, case="full")
+        result = judge(SOFTMAX, bench=gpu_bench, case="full")
     conditions, states = result.evidence.conditions, result.evidence.device_states
     assert conditions is not None and result.speedup is not None
-    print(conditions, len(states), states[0], states[-1])
     assert states[0].sm_clock_mhz is not None and len(states) >= 3
-    print("others:", {state.other_processes for state in states}, "reasons:", {state.throttled for state in states})
     if conditions.shared is None:
         return  # a machine on which the driver does not name this process: nothing is known, and nothing is repeated for it
     assert conditions.shared is busy

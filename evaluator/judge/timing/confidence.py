@@ -1,9 +1,9 @@
-"""How sure a ratio of times is, when that is sure enough, and which samples are far from the others.
+"""The confidence interval of a speedup, and which samples are outliers.
 
-Candidate and baseline are timed in turns, a block of calls each. The interval is the percentile bootstrap's, with whole pairs of blocks
-drawn anew (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13): what both of a pair have in common, as the
-device's clock of that moment, remains in the ratio of both. Samples are smoothed by the clock's resolution: medians of times that
-come in steps would seem surer than they are.
+Candidate and baseline are timed in turns, a block of calls each. The interval is the percentile bootstrap's, and draws whole pairs of
+blocks (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13). So what both blocks of a pair have in common,
+like the GPU's clock at that moment, cancels in their ratio. Samples are smoothed by the clock's resolution; without that, the interval
+of times that come in steps would be too narrow.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 WIDTH = 0.01
-"""Of the interval, as a share of the ratio, at which there are calls enough."""
-PRECISE, BUDGET = "precise", "budget"
-"""Why there were no more calls: the interval was narrow enough, or the time was spent."""
+"""Of a narrow interval, at the most, as a share of the ratio."""
 RESAMPLES = 400
 MOST_DRAWN = 512
-"""Samples of each side drawn for one resample: of more, the spread is taken to fall with the root of their number."""
+"""Samples of each worker drawn for one resample; with more, the spread is taken to fall with the root of their number."""
 FENCE = 3.0
 """Interquartile ranges beyond a quartile from which on a sample is marked (Tukey's outer fence)."""
 
@@ -26,9 +24,9 @@ Times = NDArray[np.float64]
 
 
 def interval(candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks: int, *, paired: bool = True) -> tuple[float, float]:
-    """What holds the median of the baseline's samples over that of the candidate's with 95 % confidence, both ends within reach of it.
+    """The 95 % confidence interval of the speedup: the median of the baseline's samples over the median of the candidate's.
 
-    Both are samples in the order of their blocks, as many in each. Unpaired, the baseline's are blocks of one, apart from the candidate's.
+    Samples are in the order of their blocks, as many in each. Unpaired, each of the baseline's samples is a block of its own.
     """
     generator = np.random.default_rng()
     candidate = _in_blocks(candidate_ms, blocks)
@@ -43,7 +41,7 @@ def interval(candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks
 
 
 def is_narrow(found: tuple[float, float]) -> bool:
-    """Whether an interval is as narrow as is asked for."""
+    """Whether an interval is narrow enough to stop."""
     low, high = found
     return high - low < WIDTH * (low + high) / 2
 
@@ -70,14 +68,14 @@ def _in_blocks(samples_ms: Sequence[float], blocks: int) -> Times:
 
 
 def _draw(times: Times, generator: np.random.Generator) -> tuple[NDArray[np.int64], float]:
-    """Which blocks each resample is of, shape (RESAMPLES, blocks drawn), and how much closer to the median a resample of all would be."""
+    """The blocks of each resample, shape (RESAMPLES, blocks drawn), and how much closer to the median a resample of all blocks would be."""
     blocks, length = times.shape
     count = max(1, min(blocks, MOST_DRAWN // length))
     return generator.integers(0, blocks, (RESAMPLES, count)), float(np.sqrt(count / blocks))
 
 
 def _medians(times: Times, drawn: NDArray[np.int64], generator: np.random.Generator) -> Times:
-    """Of each resample; shape (RESAMPLES,)."""
+    """The median of each resample; shape (RESAMPLES,)."""
     found = times[drawn].reshape(len(drawn), -1)
     width = step(times.ravel().tolist())
     smoothed = np.median(found + generator.uniform(-width / 2, width / 2, found.shape), axis=1)

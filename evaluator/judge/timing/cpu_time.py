@@ -1,7 +1,7 @@
-"""What a worker's processes do when nothing has been asked of them, as the kernel counts it.
+"""Processor time of a worker's processes, as the kernel counts it, also while they have no request.
 
-A thread or a child that goes on computing after the call has returned takes processor time. How busy the machine is otherwise does
-not matter: time is counted where the process runs, not where it waits.
+A thread or a child that goes on computing after the call has returned takes processor time. Other load on the machine does not matter:
+the kernel counts the time in which a process runs, not the time in which it waits.
 """
 
 import math
@@ -17,23 +17,23 @@ from evaluator.sandbox.resources.process_tree import Lineage, parent
 _CPUCLOCK_SCHED = 2
 LOOK_EVERY_S = 0.0005
 QUIET_MS = 0.02
-"""Less than this between two looks is a process that waits."""
+"""A process that uses less than this between two looks is waiting."""
 WAITS_WITHIN_S = 0.002
-"""After its answer a process waits for what comes next within a twentieth of this, where it has a processor."""
+"""Limit for a process to begin waiting after its answer; with a free processor it takes a twentieth of this."""
 QUIET_LOOKS = 2
-"""So many of them in a row, and it is not going to do more."""
+"""After so many quiet looks in a row the process is done."""
 
 
 class CpuTime:
-    """The processor time of a confined program: of the process, of all that it started, and of what has lost its parent since."""
+    """Processor time of a confined program: of its process, of all that this started, and of orphans among them."""
 
     def __init__(self, pid: int) -> None:
-        """`pid` as this process's namespace numbers it, of a process that still has the parent which confined it: orphans go there."""
+        """`pid` is in this process's namespace; the process must still have the parent that confined it, which takes in orphans."""
         self._pid = pid
         self._lineage = Lineage(parent(pid) or pid)
         self._cores = _count_cores(pid)
         self._answered_ms: dict[int, float] = {}
-        """What each had used when the last answer came."""
+        """Processor time of each process when the last answer came."""
         self.answered()
 
     def main_ms(self) -> float:
@@ -50,21 +50,19 @@ class CpuTime:
 
     @contextmanager
     def arriving(self) -> Iterator[list[float]]:
-        """The processor time used within the block, in ms, in a list that has it when the block is left; of those processes alone that
-        there were before."""
+        """Yield a list that holds, when the block is left, the processor time used in it, in ms, by processes that existed before it."""
         used_ms: list[float] = []
         start = self._used_by_process()
         yield used_ms
         used_ms.append(max(sum(map(_used_ms, start)) - sum(start.values()), 0.0))
 
     def answered(self, called_at_ms: float | None = None, took_ms: float = 0.0) -> None:
-        """Count from now on what the program does of its own accord, or asked to reveal its answer: that of a call which took so long, and
-        before which the process had used so much.
+        """Count from now on what the program does after its answer, or to reveal it. The call took `took_ms`; before it the process had
+        used `called_at_ms`.
 
-        What a thread has used since it got its processor is in no count as long as it keeps it (the kernel counts when it gives it up, or
-        every few milliseconds), and on a busy machine an answer is read before the process has put away what it answered with. So the
-        process itself is given a moment to wait for what comes next; but what it has used by then belongs to the call only as far as it
-        fits into the time that the call took.
+        The kernel counts a running thread's time only when it gives up its processor, or every few milliseconds. On a busy machine, the
+        judge may also read an answer before the process is done with sending it. So the process gets a moment to begin waiting. The time
+        used until then belongs to the call only as far as it fits into the time that the call took.
         """
         self._answered_ms = {pid: _used_ms(pid) for pid in self._lineage.found}
         for pid in self._lineage.look() - self._answered_ms.keys():
@@ -77,15 +75,15 @@ class CpuTime:
             self._answered_ms[self._pid] = min(_used_ms(self._pid), most_ms)
 
     def since_answer_ms(self) -> float:
-        """The processor time used since the answer.
+        """Processor time used since the answer.
 
-        What has been started meanwhile counts whole. What has ended meanwhile, threads aside, can't be asked any more.
+        Processes started since then count in full. Processes that have ended since then no longer count; ended threads do.
         """
         now = self._used_by_process()
         return sum(max(used_ms - self._answered_ms.get(pid, 0.0), 0.0) for pid, used_ms in now.items())
 
     def after_answer_ms(self, longest_s: float) -> float:
-        """Watch until all has gone quiet, `longest_s` at most; the processor time used since the answer."""
+        """Wait until all processes are quiet, `longest_s` at most; the processor time used since the answer."""
         deadline = time.monotonic() + longest_s
         last, quiet = sum(self._answered_ms.values()), 0
         while (quiet < QUIET_LOOKS or _any_runs(self._answered_ms)) and time.monotonic() < deadline:

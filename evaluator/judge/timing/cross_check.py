@@ -1,7 +1,7 @@
-"""What the candidate's time leaves out, by every witness, held against the baseline alone.
+"""What the candidate's claims leave out, by each of the judge's measurements, compared with the baseline alone.
 
-The baseline's worker is trusted, and asked to do everything but the calls it takes what requests take: copying inputs and answers, the
-flush, the talk. It is measured after the candidate has been killed, who would gain if that looked long.
+The baseline's worker is trusted. Asked to do everything but the calls, it shows what a request costs: copying inputs and answers, the
+flush, the talk. It is measured after the candidate has been killed, which would gain if those costs looked high.
 """
 
 import statistics
@@ -11,31 +11,31 @@ from evaluator.results.evidence import TimingEvidence, TimingSide
 
 REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25
-"""What revealing an answer may take beyond what it takes the baseline before it counts; on a GPU at least TALK_SLACK_MS."""
+"""How much longer than the baseline's the reveal of an answer may take before it counts; on a GPU at least TALK_SLACK_MS."""
 PROCESSOR_SLACK_MS = 0.1
-"""Processor time before a call or after an answer, beyond the baseline's, that is not told from bookkeeping."""
+"""Processor time before a call or after an answer, beyond the baseline's, that may be bookkeeping."""
 SINGLE_SLACK_MS = 0.15
-"""How far a claim may fall short of the judge's clock over single requests before the clock's figure stands: how far the overhead of a
-request differs between two workers on a busy machine, which is more than its spread in either."""
+"""How far a claim may fall short of the judge's clock over single calls before the clock's figure counts. On a busy machine the overhead
+of a request differs so much between two workers, which is more than its spread in either."""
 BURST_SLACK_MS = 0.1
 BURST_SLACK_SHARE = 0.5
-"""The same over a burst, whose calls share it, as the second least of many bursts differs between two workers; and no more than this
-share of the claim, for nobody gets a short call for half of what it takes."""
+"""The same over a burst, whose calls share it: the second least of many bursts differs so much between two workers. No more than this
+share of the claim, so that no short call counts for half of its time."""
 LAUNCH_GAP_MS = 0.002
-"""What a kernel takes in a burst beside its own time, at the most, of what is taken off claims for their events."""
+"""The gap between kernels in a burst, at the most; it replaces what is taken off claims for their events."""
 SLACK_SHARE = 0.05
-"""The same of any witness, as a share of the claim."""
+"""The same for any measurement, as a share of the claim."""
 TALK_SLACK_MS = 0.3
-"""The same over whole requests, with the talk in the clock, and where the clock runs until the answer is in the judge's own memory."""
+"""The same over whole requests, whose time includes the talk, and where the clock runs until the judge has its own copy of the answer."""
 UNGATED_SLACK_MS = 0.25
-"""The same over single requests where calls were not behind the gate, and the host's time is in the clock."""
+"""The same over single calls without the gate, whose time includes the host's."""
 
 
 def compare(
     candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, gated: bool = True, in_a_row: int = 0
 ) -> TimingEvidence:
-    """The evidence that a timing comes to. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran
-    behind the gate, and a burst was of `in_a_row` calls."""
+    """The evidence of a timing. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran behind the
+    gate, and `in_a_row` how many calls a burst had."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -63,8 +63,10 @@ def deferred_ms(candidate: TimingSide, alone: TimingSide, *, on_device: bool) ->
 
 
 def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: float) -> float:
-    """How much later answers arrive than usual by the clock, which others on the machine delay and never hasten: the lower quartile beyond
-    the usual upper one. 0 within the slack."""
+    """How much later than usual answers arrive by the clock: their lower quartile beyond the usual upper quartile. 0 within the slack.
+
+    Other processes delay arrivals and never hasten them.
+    """
     if not arrivals_ms or not usual_ms:
         return 0.0
     baseline_ms = _upper_quartile(usual_ms)
@@ -73,7 +75,7 @@ def _late_ms(arrivals_ms: Sequence[float], usual_ms: Sequence[float], slack_ms: 
 
 
 def _arrives_late_ms(candidate: TimingSide, alone: TimingSide) -> float:
-    """What is added on the CPU for answers that are late by the clock, or for what comes after the calls that were looked at."""
+    """What is added on the CPU for answers that are late by the clock, or for work after the calls that were looked at."""
     return max(
         _late_ms(candidate.arrival_ms, alone.arrival_ms, TALK_SLACK_MS),
         _beside_calls_ms(candidate, candidate.reveal_busy_ms, candidate.reveal_ms, alone.reveal_ms),
@@ -82,10 +84,11 @@ def _arrives_late_ms(candidate: TimingSide, alone: TimingSide) -> float:
 
 
 def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: Sequence[float], usual_ms: Sequence[float]) -> float:
-    """How much more processor time calls take at the median, with what came after each of them, than calls do; 0 within the slack.
+    """How much more processor time the calls that were looked at take, each with what came after it, than all calls: at the median, and 0
+    within the slack.
 
-    Which calls are looked at is drawn when they are over: who puts off the work of some, and does that of others in time, according to
-    which of them have been looked at so far, can bring down the median of the calls and that of what comes after them, but not this one.
+    Which calls are looked at is drawn when they are over. A submission that puts off the work of some calls, depending on which were
+    looked at before, can lower the median of the calls and that of the work after them, but not this one.
     """
     if not busy_ms or not usual_ms or not candidate.busy_ms:
         return 0.0
@@ -96,7 +99,7 @@ def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: 
 
 
 def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -> float:
-    """Processor time that the candidate takes beyond the baseline, while nothing is asked of either; 0 within the slack."""
+    """Processor time that the candidate takes beyond the baseline while neither has a request; 0 within the slack."""
     if not candidate_ms or not baseline_ms:
         return 0.0  # on a GPU, where a worker waits awake
     more_ms = statistics.median(candidate_ms) - statistics.median(baseline_ms)
@@ -104,43 +107,45 @@ def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -
 
 
 def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
-    """By how much a call is longer than its claim, by the clock over single calls, and by the others less what the talk's spread may be."""
+    """How much longer a call is than its claim, by single calls, or by whole requests less the slack of the talk."""
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
     return max(single_ms, _talking_ms(candidate, baseline, alone) - TALK_SLACK_MS)
 
 
 def unclaimed_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, gated: bool, in_a_row: int) -> float:
-    """What the claims leave out of a call, by any of the judge's clocks; 0 within their slack."""
+    """What the claims leave out of a call, by the judge's measurement that shows most; 0 within its slack."""
     claim_ms = candidate.median_ms
     single_ms = beyond_claim_ms(candidate, candidate.single_ms, alone.single_ms, least)
     burst_ms = beyond_claim_ms(candidate, candidate.burst_ms, alone.burst_ms, second_least, in_burst=True)
     hot_ms = beyond_claim_ms(candidate, candidate.hot_ms, alone.hot_ms, second_least, in_burst=True)
     talking_ms = _talking_ms(candidate, baseline, alone)
-    witnesses = (
+    measured = (
         (single_ms, single_slack_ms(claim_ms, gated=gated)),
         (burst_ms, _burst_slack_ms(claim_ms, in_a_row)),
         (hot_ms, _burst_slack_ms(claim_ms, in_a_row)),
         (talking_ms, max(TALK_SLACK_MS, SLACK_SHARE * claim_ms)),
     )
-    return max((late_ms for late_ms, slack_ms in witnesses if late_ms > slack_ms), default=0.0)
+    return max((late_ms for late_ms, slack_ms in measured if late_ms > slack_ms), default=0.0)
 
 
 def _talking_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:
-    """The same over whole requests, beyond what is beside the call in the baseline's, with the candidate and without it; and over single
-    calls until the answer is the judge's own."""
+    """How much longer a call is than its claim: by whole requests, compared with the baseline's beside the candidate and alone, and by
+    single calls until the judge has its own copy of the answer."""
     beside_ms = max(_trusted_beside_ms(baseline), _trusted_beside_ms(alone))
     return max(_beside_ms(candidate) - beside_ms, beyond_claim_ms(candidate, candidate.landed_ms, alone.landed_ms, least))
 
 
 def _beside_ms(side: TimingSide) -> float:
-    """What a request of this side takes beyond the time that its worker claims for a call: at the lowest decile, since others on the
-    machine may delay most of them, and not the least, since an answer here and there may be put off."""
+    """What a request takes beyond the time that its worker claims for a call: the lowest decile, since other processes may delay most
+    requests. Not the least, since now and then an answer may be put off."""
     return _lowest_decile(side.wall_ms) - side.claim_ms - side.head_start_ms
 
 
 def _trusted_beside_ms(side: TimingSide) -> float:
-    """The same of the baseline, request by request, by what it claims for the calls of each: its spread, which may be more than a
-    candidate's calls take, is in none of that. Of a candidate, a few long claims and short requests would do."""
+    """The same for the baseline, request by request, so that the spread of its calls, which may exceed the candidate's calls, drops out.
+
+    A candidate could deceive this with a few long claims and short requests.
+    """
     count = len(side.samples_ms) // len(side.wall_ms)
     calls_ms = (statistics.mean(side.samples_ms[number * count :][:count]) for number in range(len(side.wall_ms)))
     beside_ms = [wall_ms - call_ms for wall_ms, call_ms in zip(side.wall_ms, calls_ms, strict=True)]
@@ -164,8 +169,10 @@ def beyond_claim_ms(
     *,
     in_burst: bool = False,
 ) -> float:
-    """How much longer a call of this side took by the judge's clock than its worker claims, in ms, given what the same takes without the
-    call; 0 where that was not measured. `of` says which of several times counts. In a burst there are no events."""
+    """How much longer a call took by the judge's clock than its worker claims, in ms; 0 where that was not measured.
+
+    `idle_ms` are the same requests without the call; `of` chooses the one of several times that counts. In a burst there are no events.
+    """
     claim_ms = side.median_ms + min(side.blank_ms, LAUNCH_GAP_MS) if in_burst else side.claim_ms
     return of(took_ms) - of(idle_ms) - claim_ms if took_ms and idle_ms else 0.0
 

@@ -1,6 +1,6 @@
-"""Baselines beside the eager one, timed in the same turns on demand: the reference as torch.compile makes it.
+"""Workers of the extra baselines, which are timed on demand in the same turns: the reference under torch.compile.
 
-What comes of them decides nothing. One that can't be compiled, or not in time, is left out, and the record says why.
+They decide no verdict. A baseline that can't be compiled in time is left out, and the record says why.
 """
 
 import logging
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class ExtraBaselines:
-    """Their workers while they live, by kind."""
+    """The workers of extra baselines, by kind, until the context ends."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        """`kinds` of all baselines; the eager one is none of these."""
+        """`kinds` are those of all baselines; the eager one, which is always timed, is left out."""
         self._kinds = [kind for kind in dict.fromkeys(kinds) if kind != EAGER]
         self.workers: dict[str, WorkerClient] = {}
         self.failures: dict[str, str] = {}

@@ -1,24 +1,23 @@
-"""Candidate and baselines called in turns, over inputs that the candidate has not seen."""
+"""Calls of candidate and baselines in turns, over inputs that the candidate has not seen."""
 
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.timing.gated_calls import room_bytes
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.stream_gate import StreamGate
-from evaluator.judge.timing.protocols import Protocol
+from evaluator.judge.timing.protocols import TimingProtocol
+from evaluator.judge.timing.setup import Participants, TimedCase, room_bytes
 from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import ProblemCase
 from evaluator.worker.protocol import ProtocolError
 
 MAX_SETS = 16
@@ -45,41 +44,36 @@ class Answer:
 
 
 class Interleaver:
-    """The sides of a timing, and what they are called with."""
+    """The timed workers, and what they are called with."""
 
-    def __init__(
-        self,
-        candidate: WorkerClient,
-        baseline: WorkerClient,
-        others: Mapping[str, WorkerClient],
-        case: ProblemCase,
-        memory: SharedMemory,
-        deadline_s: float,
-        protocol: Protocol,
-    ) -> None:
-        """`others` are further baselines by their kind. Raises WorkerError, ProblemError."""
+    def __init__(self, participants: Participants, timed_case: TimedCase, protocol: TimingProtocol) -> None:
+        """Raises WorkerError, ProblemError."""
         self._since = time.monotonic()
-        self._case, self._memory, self._deadline_s, self._protocol = case, memory, deadline_s, protocol
-        self.on_device = memory.device.type == "cuda"
+        self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
+        self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self._arguments = [self.draw()]
-        """What the candidate was given last. The baselines are given the same after it, and so show it nothing in the memory of all."""
+        """What the candidate was given last. The baselines are given the same after it, and so show it nothing in shared memory."""
         self.sets = self._make_sets()
         is_flushed = self.on_device and protocol.is_cold
-        self.flush = L2Flush(memory, room_bytes(memory.device), len(self.sets)) if is_flushed else None
-        self.candidate, self.baseline = self._make_side(candidate), self._make_side(baseline)
+        self.flush = L2Flush(self._memory, room_bytes(self.device), len(self.sets)) if is_flushed else None
+        self.candidate, self.baseline = self._admit(participants.candidate), self._admit(participants.baseline)
         self.left_out: dict[str, str] = {}
-        """Why a further baseline is not among the sides any more, by its kind."""
+        """Why an extra baseline is not timed any more, by its kind."""
         self.others: dict[str, TimedWorker] = {}
-        for kind, other in others.items():
+        for kind, other in participants.others.items():
             try:
-                self.others[kind] = self._make_side(other)
+                self.others[kind] = self._admit(other)
             except WorkerError:
                 self.left_out[kind] = other.failure[:MAX_REASON_CHARS]
-        self.sides = [self.candidate, self.baseline, *self.others.values()]
         self.calls = self.blocks = 0
         """Those that count."""
         self.length = 1
         """Calls in a block."""
+
+    @property
+    def timed_workers(self) -> list[TimedWorker]:
+        """All that are timed: the candidate, the baseline, and what is left of the extra baselines."""
+        return [self.candidate, self.baseline, *self.others.values()]
 
     @property
     def example(self) -> list[Any]:
@@ -95,91 +89,91 @@ class Interleaver:
         """Memory in which both workers see the inputs of calls, at places that change."""
         first = InputSet(self._memory, self._arguments)
         nbytes = sum(allocation.nbytes for allocation in first.allocations)
-        more = max(0, min(MAX_SETS, room_bytes(self._memory.device) // max(nbytes, 1)) - 1)
+        more = max(0, min(MAX_SETS, room_bytes(self.device) // max(nbytes, 1)) - 1)
         return [first, *(InputSet(self._memory, self._arguments) for _ in range(more))]
 
-    def _make_side(self, worker: WorkerClient) -> TimedWorker:
-        """One side, whose worker sees what all are given, and has a gate that another one can't close."""
+    def _admit(self, worker: WorkerClient) -> TimedWorker:
+        """A worker that sees the inputs of all, and has a gate that no other worker can close."""
         gate = _working_gate(self._memory) if self.on_device else None
-        side = self._side_of(worker, gate, replays=self._protocol.replays)
+        timed = self._timed(worker, gate)
         shared = [allocation for one in self.sets for allocation in one.allocations]
         worker.hand_over([*shared, *(self.flush.allocations if self.flush else [])], self._deadline_s)
-        if side.gate:
-            worker.request("gate", self._deadline_s, [side.gate.descriptor])
-        return side
+        if gate:
+            worker.request("gate", self._deadline_s, [gate.descriptor])
+        return timed
 
-    def _side_of(self, worker: WorkerClient, gate: StreamGate | None, *, replays: bool) -> TimedWorker:
-        device = self._memory.device if self.on_device else None
+    def _timed(self, worker: WorkerClient, gate: StreamGate | None) -> TimedWorker:
+        device = self.device if self.on_device else None
+        replays = self.protocol.replays
         return TimedWorker(worker, self._deadline_s, self.flush, gate, device=device, replays=replays, since=self._since)
 
-    def anew(self, side: TimedWorker) -> TimedWorker:
-        """The same worker as another side, which is given inputs of its own."""
-        fresh = self._side_of(side.worker, side.gate, replays=side.replays)
-        fresh.head_start = side.head_start
+    def anew(self, timed: TimedWorker) -> TimedWorker:
+        """The same worker without its samples, to be given inputs of its own."""
+        fresh = self._timed(timed.worker, timed.gate)
+        fresh.launch_lead = timed.launch_lead
         return fresh
 
     @contextmanager
-    def sparing(self, side: TimedWorker) -> Iterator[None]:
-        """A further baseline that fails in here is left out, and nothing else comes of it."""
+    def sparing(self, timed: TimedWorker) -> Iterator[None]:
+        """Leave out an extra baseline that fails within the block; nothing else follows from that."""
         try:
             yield
         except (WorkerError, BaselineFailedError, UnrecordableError) as error:
-            kind = next((kind for kind, other in self.others.items() if other is side), None)
+            kind = next((kind for kind, other in self.others.items() if other is timed), None)
             if kind is None:
                 raise
             log.info("the baseline %s is left out: %s", kind, error)
-            self.left_out[kind] = (side.worker.failure or str(error))[:MAX_REASON_CHARS]
+            self.left_out[kind] = (timed.worker.failure or str(error))[:MAX_REASON_CHARS]
             del self.others[kind]
-            self.sides = [self.candidate, self.baseline, *self.others.values()]
-            side.worker.end()
+            timed.worker.end()
 
     def draw(self) -> list[Any]:
         """New arguments."""
-        return self._case.inputs(fresh_seed(), self._memory.device)
+        return self._case.inputs(fresh_seed(), self.device)
 
     def forget_arguments(self) -> None:
-        """Let go of what was given last: there may be no memory for more."""
+        """Let go of the last arguments: there may be no memory for more."""
         self._arguments = []
 
-    def _given(self, side: TimedWorker, count: int) -> list[list[Any]]:
-        """Arguments for so many calls: of a baseline beside the candidate what that was given last, and otherwise new ones."""
-        beside = side is self.baseline or side in self.others.values()
+    def _given(self, timed: TimedWorker, count: int) -> list[list[Any]]:
+        """Arguments for so many calls: for a baseline beside the candidate those that the candidate was given last, otherwise new ones."""
+        beside = timed is self.baseline or timed in self.others.values()
         if not beside or len(self._arguments) != count:
             self._arguments = []
             self._arguments = [self.draw() for _ in range(count)]
         return self._arguments
 
-    def call(self, side: TimedWorker) -> Answer:
+    def call(self, timed: TimedWorker) -> Answer:
         """One call, which is no sample."""
-        (arguments,) = self._given(side, 1)
+        (arguments,) = self._given(timed, 1)
         inputs = _random.choice(self.sets)
-        with self._blaming(side):
-            return Answer(inputs, arguments, *read_claim(side.call(inputs, arguments)[2]), self.calls)
+        with self._blaming(timed):
+            return Answer(inputs, arguments, *read_claim(timed.call(inputs, arguments)[2]), self.calls)
 
-    def warming_call(self, side: TimedWorker) -> float:
-        """One call whose answer nobody looks at; what it took, in ms, by the clock of the device's samples."""
-        (arguments,) = self._given(side, 1)
-        with self._blaming(side):
-            wall_ms, claim_ms, _ = side.call(_random.choice(self.sets), arguments)
-        return claim_ms if self.on_device else wall_ms
+    def warming_call(self, timed: TimedWorker) -> float:
+        """One call whose answer is not looked at; its time in ms, by the clock that samples are taken by."""
+        (arguments,) = self._given(timed, 1)
+        with self._blaming(timed):
+            wall_ms, event_ms, _ = timed.call(_random.choice(self.sets), arguments)
+        return event_ms if self.on_device else wall_ms
 
-    def block(self, side: TimedWorker) -> list[Answer]:
+    def block(self, timed: TimedWorker) -> list[Answer]:
         """A block of calls that count."""
         length = self.length
-        sets = self.sets[:length] if self._protocol.replays else _random.sample(self.sets, length)
-        given = list(zip(sets, self._given(side, length), strict=True))
-        with self._blaming(side):
-            answers = [read_claim({"output": answer}) for answer in self._protocol.take(side, given)]
+        sets = self.sets[:length] if self.protocol.replays else _random.sample(self.sets, length)
+        given = list(zip(sets, self._given(timed, length), strict=True))
+        with self._blaming(timed):
+            answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
         places = [None] if length == 1 and not self.on_device else range(length)
         return [Answer(*pair, *claim, self.calls, place) for pair, claim, place in zip(given, answers, places, strict=True)]
 
     @contextmanager
-    def _blaming(self, side: TimedWorker) -> Iterator[None]:
-        """Whatever a baseline's worker sends is not the candidate's fault."""
+    def _blaming(self, timed: TimedWorker) -> Iterator[None]:
+        """Raise BaselineFailedError for what a baseline's worker sends: it is not the candidate's fault."""
         try:
             yield
         except ProtocolError as error:
-            if side is self.candidate:
+            if timed is self.candidate:
                 raise
             raise BaselineFailedError(f"the baseline's worker sent what it should not: {error}") from error
 

@@ -1,38 +1,48 @@
-"""Answers of timed calls looked at: the form of all, and what those hold that are revealed, unannounced."""
+"""Unannounced looks at timed calls: the judge has answers revealed and compares some, or watches what processes do after a call.
+
+A submission that computes only some of its answers does not know which the judge will look at.
+"""
 
 import secrets
 import time
 from typing import Any
 
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
-from evaluator.judge.correctness.reference import BaselineFailedError, Oracle
+from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.timing.gated_calls import Taken
 from evaluator.judge.timing.interleave import Answer, Interleaver
+from evaluator.judge.timing.setup import TimedCase
+from evaluator.judge.timing.stopping import MIN_BLOCKS, MIN_CALLS
 from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
-from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
 
 REVEAL_SHARE = 0.5
-"""Of the candidate's blocks: how often answers are copied out, by the clock, so that work put off is paid for."""
+"""Share of the candidate's blocks after which the clocked copying of answers is asked for, so that work put off is paid for."""
 PICKED = 4
-"""Answers of a block that are revealed then, drawn when it is over."""
+"""Answers of such a block that are revealed, drawn when it is over."""
 CHECKS = 6
 CPU_CHECKS = 12
-"""Answers compared of each candidate at the least, on average, whatever the number of calls: more on the CPU, where no others are."""
+"""Answers that are compared at the least, on average, however many calls there are: more on the CPU, which has no calls behind a gate."""
 CHECKS_S = 0.2
 CPU_CHECKS_S = 0.5
-"""As many more are compared as fit into this time. Of large answers it is rows drawn anew: the rounds have compared all rows."""
+"""As many more are compared as fit into this time. Of large answers only drawn rows are: the rounds have compared all rows."""
+MIN_REVEALS = 2
+MIN_WATCHES = 5
+SETTLED_REVEALS = 16
+SETTLING_S = 0.5
+"""Reveals aimed at in the end, unless they take longer than this: an answer that is late by chance must not pass for one put off."""
+WATCH_S = (0.002, 0.02)
+"""Limits of how long a worker is watched after an answer; within them, as long as the baseline takes for one."""
 
 _random = secrets.SystemRandom()
 
 
 class WrongAnswerError(Exception):
-    """A timed answer was wrong where the rounds' were right; there is no time to be had."""
+    """A timed answer was wrong where the rounds' were right: no time counts."""
 
     def __init__(self, call: int, message: str, category: Category = Category.CACHED_OUTPUT, *, back_to_back: bool = False) -> None:
         super().__init__(message)
@@ -40,72 +50,111 @@ class WrongAnswerError(Exception):
 
 
 class SpotCheck:
-    """What the answers of one timing's turns are held against."""
+    """Looks at the answers of one timing."""
 
-    def __init__(self, turns: Interleaver, case: ProblemCase, oracle: Oracle, form: Any, memory: SharedMemory, deadline_s: float) -> None:
-        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
-        self._turns, self._case, self._oracle, self._deadline_s = turns, case, oracle, deadline_s
-        self._device = memory.device
-        self._form, self.shapes = form, [tensor for _, tensor in tensors_of(form)]
-        self.sampler = Sampler(turns.example, self.shapes, case.rows_independent)
-        self.outputs = allocate_outputs(memory, form)
-        """Memory for revealed answers. The baselines get it once the candidate, who could find answers there, is gone."""
+    def __init__(self, interleaver: Interleaver, timed_case: TimedCase) -> None:
+        self._interleaver, self._case, self._oracle = interleaver, timed_case.case, timed_case.oracle
+        self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
+        self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
+        self.sampler = Sampler(interleaver.example, self.shapes, self._case.rows_independent)
+        self.outputs = allocate_outputs(timed_case.memory, self._form)
+        """Memory for revealed answers. The baselines get it when the candidate, who could read answers there, is gone."""
         self._check_s = 0.0
-        """What it takes to compare an answer, the reference's own included."""
+        """Time of the last comparison, the reference's call included."""
         self.in_bursts = False
 
-    def is_due(self) -> bool:
-        """Whether answers of a block are to be revealed, drawn anew."""
-        return _random.random() < REVEAL_SHARE
+    @property
+    def answer_bytes(self) -> int:
+        """Size of one answer."""
+        return sum(allocation.nbytes for allocation in self.outputs)
 
-    def look_into(self, answers: list[Answer], blocks: int) -> None:
-        """Have some of the candidate's answers revealed, and compare some of these, where it is one of so many `blocks`, about.
+    def inspect(self, timed: TimedWorker, answers: list[Answer]) -> None:
+        """Check the form of all answers of a block and its flushes; for the candidate, at random, reveal some answers or watch it.
 
-        Raises WrongAnswerError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+        Raises WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
+        if timed is self._interleaver.candidate:
+            if _random.random() < REVEAL_SHARE:
+                self._reveal_some(answers)
+            else:
+                self.watch(timed)
+        for answer in answers:
+            self._match(timed, answer)
+        timed.check_flush(len(answers))
+
+    def _reveal_some(self, answers: list[Answer]) -> None:
         picked = _random.sample(answers, min(PICKED, len(answers)))
-        taken = [self.reveal(self._turns.candidate, answer) for answer in picked]
+        taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
         for answer, values in zip(picked, taken, strict=True):
-            if _random.random() < self._check_share(blocks):
-                self.check(values, answer)
+            if _random.random() < self._check_share():
+                self._check(values, answer)
 
-    def reveal(self, side: TimedWorker, answer: Answer) -> Taken:
-        """Have an answer copied into the judge's memory, by the clock. It stops when the judge's own copy is done: whoever is revealed next
-        would have to wait for that.
+    def reveal(self, timed: TimedWorker, answer: Answer) -> Taken:
+        """Have an answer copied into the judge's memory, by the clock. The clock stops when the judge's own copy is done, so that the next
+        reveal does not wait for it.
 
-        The reference, for a comparison, runs when all of a block have been: meanwhile the worker has time for what it has put off.
+        The reference runs only when all answers of a block have been revealed: meanwhile the worker could do work that it put off.
         """
-        claims = self.match(side, answer)
-        side.claims, side.described = claims, answer.described
+        claims = self._match(timed, answer)
+        timed.claims, timed.described = claims, answer.described
         sample = self.sampler.draw()
         copy = copying(self.outputs, claims, self.shapes, sample)
-        with side.revealing():
-            spin_s = SPIN_S if self._turns.on_device else 0.0
+        with timed.revealing():
+            spin_s = SPIN_S if self._on_device else 0.0
             where = (self.outputs, claims, answer.described, self.shapes, self._deadline_s, spin_s)
-            ask_to_reveal(side.worker, *where, call=answer.place)
+            ask_to_reveal(timed.worker, *where, call=answer.place)
             values = copy()
             synchronize(self._device)
         return Taken(values, sample)
 
-    def match(self, side: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
-        """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at.
+    def warm_reveal(self, timed: TimedWorker) -> None:
+        """One reveal that does not count, to warm up; the candidate's is compared."""
+        answer = self._interleaver.call(timed)
+        taken = self.reveal(timed, answer)
+        if timed is self._interleaver.candidate:
+            self._check(taken, answer)
+        timed.samples.forget_reveals()
 
-        Raises WrongAnswerError, BaselineFailedError.
-        """
+    def watch(self, timed: TimedWorker) -> None:
+        """Leave the worker alone for a while and note what it does. On a GPU it waits awake for requests; there bursts show late work."""
+        if not self._on_device:
+            shortest_s, longest_s = WATCH_S
+            took_ms = self._interleaver.baseline.samples.wall_ms
+            timed.watch(min(max(took_ms[-1] / 1e3, shortest_s), longest_s) if took_ms else shortest_s)
+
+    def settle(self) -> None:
+        """Reveal and watch after more of the candidate's calls, which are no samples, until there have been enough of both."""
+        interleaver, timed, deadline = self._interleaver, self._interleaver.candidate, time.monotonic() + SETTLING_S
+        while True:
+            wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
+            if revealed < wanted:
+                answer = interleaver.call(timed)
+                taken = self.reveal(timed, answer)
+                if revealed < MIN_REVEALS:
+                    self._check(taken, answer)
+            elif len(timed.samples.background_ms) < MIN_WATCHES and not self._on_device:
+                self._match(timed, interleaver.call(timed))
+                self.watch(timed)
+            else:
+                return
+
+    def _match(self, timed: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
+        """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at."""
         try:
             return list(match(answer.claimed, self._form, self._device.type, plain_values=False))
         except MismatchError as error:
-            if side is self._turns.candidate:
+            if timed is self._interleaver.candidate:
                 raise WrongAnswerError(answer.call, str(error)) from error
             raise BaselineFailedError(f"the baseline answered in another form than the reference: {error}") from error
 
-    def _check_share(self, blocks: int) -> float:
-        """Of the answers that are revealed: how many are compared, so that about as many are as have to be, or as there is time for."""
-        reveals = REVEAL_SHARE * blocks * min(PICKED, self._turns.length)
-        checks, checks_s = (CHECKS, CHECKS_S) if self._turns.on_device else (CPU_CHECKS, CPU_CHECKS_S)
+    def _check_share(self) -> float:
+        """Share of the revealed answers that are compared, so that there are as many comparisons as required, or as there is time for."""
+        blocks = max(MIN_CALLS if self._interleaver.length == 1 else MIN_BLOCKS, self._interleaver.blocks)
+        reveals = REVEAL_SHARE * blocks * min(PICKED, self._interleaver.length)
+        checks, checks_s = (CHECKS, CHECKS_S) if self._on_device else (CPU_CHECKS, CPU_CHECKS_S)
         return max(checks, checks_s / max(self._check_s, 1e-6)) / reveals
 
-    def check(self, taken: Taken, answer: Answer) -> None:
+    def _check(self, taken: Taken, answer: Answer) -> None:
         """Compare an answer's tensors, and its plain numbers too. Raises WrongAnswerError."""
         start = time.monotonic()
         if has_plain_values(self._form):
@@ -120,6 +169,6 @@ class SpotCheck:
         """Compare an answer's tensors. Raises WrongAnswerError."""
         judged = judge_values(self._case, self._oracle, arguments, taken.values, self._form, sample=taken.sample)
         if judged.category is not None:
-            raise WrongAnswerError(self._turns.calls, judged.message, back_to_back=self.in_bursts)
+            raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
         if not inputs.unchanged(arguments, self._case.in_place):
-            raise WrongAnswerError(self._turns.calls, "forward() changed its input", Category.MUTATED_INPUT)
+            raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)

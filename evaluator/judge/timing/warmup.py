@@ -1,16 +1,17 @@
-"""The warm-up of a timing: all sides are called until their times change no more."""
+"""The warm-up of a timing: calls until times are steady, then blocks that don't count, by which the launch lead is chosen."""
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evaluator.judge.timing.gpu.launch_lead import LaunchLead
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.timed_worker import TimedWorker
 
 WARM_UP_CALLS = 4
 STEADY_SHARE = 0.02
-"""Warm-up ends when the medians of the last WARM_UP_CALLS calls and of those before them differ by no more than this, on every side."""
+"""Warm-up ends when, for every worker, the medians of the last WARM_UP_CALLS calls and of those before them differ by no more than this."""
 WARM_UP_S = 0.3
 MOST_WARM_UP_CALLS = 100
 """It ends then in any case, with WARM_UP_CALLS done."""
@@ -18,34 +19,34 @@ MOST_WARM_UP_CALLS = 100
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What the warm-up came to."""
+    """The result of a warm-up."""
 
     calls: int
-    """Of each side."""
+    """Of each worker."""
     steady: bool
-    """Whether it was over before its time was."""
+    """Whether times were steady before the warm-up's time was over."""
     call_ms: float
-    """What the slowest side's calls took in the end."""
+    """What the slowest worker's calls took in the end."""
 
 
-def warm_up(turns: Interleaver) -> WarmUp:
-    """Call all sides in turns until none of their times changes any more, or until there is no more time for that.
+def warm_up(interleaver: Interleaver) -> WarmUp:
+    """Call all workers in turns until their times are steady, or the time for that is over.
 
     Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
     """
     start = time.monotonic()
-    sides: list[tuple[TimedWorker, list[float]]] = [(side, []) for side in turns.sides]
+    times: list[tuple[TimedWorker, list[float]]] = [(timed, []) for timed in interleaver.timed_workers]
     calls, steady = 0, False
     while not steady and (calls < WARM_UP_CALLS or time.monotonic() - start < WARM_UP_S):
         calls += 1
-        for side, times_ms in sides:
-            with turns.sparing(side):
-                times_ms.append(turns.warming_call(side))
-        sides = [(side, times_ms) for side, times_ms in sides if any(side is left for left in turns.sides)]
-        steady = all(is_steady(times_ms) for _, times_ms in sides)
+        for timed, times_ms in times:
+            with interleaver.sparing(timed):
+                times_ms.append(interleaver.warming_call(timed))
+        times = [(timed, times_ms) for timed, times_ms in times if timed in interleaver.timed_workers]
+        steady = all(is_steady(times_ms) for _, times_ms in times)
         if calls >= MOST_WARM_UP_CALLS:
             break
-    return WarmUp(calls, steady, max(statistics.median(times_ms[-WARM_UP_CALLS:]) for _, times_ms in sides))
+    return WarmUp(calls, steady, max(statistics.median(times_ms[-WARM_UP_CALLS:]) for _, times_ms in times))
 
 
 def is_steady(times_ms: Sequence[float]) -> bool:
@@ -55,3 +56,36 @@ def is_steady(times_ms: Sequence[float]) -> bool:
         return False
     middle_ms = statistics.median(last)
     return abs(middle_ms - statistics.median(before)) <= STEADY_SHARE * middle_ms
+
+
+def warm_blocks(interleaver: Interleaver) -> None:
+    """A block of each worker that does not count."""
+    for timed in interleaver.timed_workers:
+        with interleaver.sparing(timed):
+            interleaver.block(timed)
+            timed.samples.forget_calls()
+
+
+def give_launch_lead(interleaver: Interleaver, probe: Callable[[TimedWorker], None], answer_bytes: int, *, candidate_may: bool) -> None:
+    """Give workers a launch lead by what a block that does not count says of the host; `probe` tells whether a worker can be held.
+
+    The baselines have it whatever the candidate does, which gains nothing by going without. Nobody has it where this machine has no gate,
+    the reference itself can't be held behind it, or calls are not timed one by one.
+    """
+    candidate, baseline = interleaver.candidate, interleaver.baseline
+    if candidate.gate is None or not interleaver.protocol.times_each_call:
+        return
+    for timed in interleaver.timed_workers:
+        with interleaver.sparing(timed):
+            interleaver.block(timed)
+    interleaver.forget_arguments()
+    if candidate_may:
+        probe(candidate)
+    probe(baseline)
+    if baseline.is_gated:
+        led = [timed for timed in interleaver.timed_workers if timed is not candidate or (candidate_may and timed.is_gated)]
+        hosts_ms = [statistics.median(timed.samples.host_ms) for timed in led]
+        launch_lead = LaunchLead.of(hosts_ms, interleaver.length, interleaver.device, answer_bytes)
+        for timed in led:
+            timed.launch_lead = launch_lead
+    warm_blocks(interleaver)

@@ -130,7 +130,9 @@ class TimingEvidence(Record):
     """The same of single calls and bursts for the judge's clock, which then are no samples."""
 
     protocol: str | None = None
-    """What a time is of (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
+    """The timing protocol (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
+    protocol_text: str = ""
+    """What a time by it measures, in a few words. Empty in older records."""
     fallback: str = ""
     """Why it is not the protocol that was asked for, where it is not."""
     cores: tuple[int, ...] = ()
@@ -146,7 +148,7 @@ class TimingEvidence(Record):
     steady: bool | None = None
     """Whether times had stopped changing by then. None in older records."""
     stop: str = ""
-    """Why there were no more calls (evaluator.judge.timing.confidence): `precise` or `budget`; empty in older records."""
+    """Why there were no more calls (evaluator.judge.timing.stopping): `precise` or `budget`; empty in older records."""
     interval: tuple[float, float] | None = None
     """What holds the ratio of the baseline's to the candidate's time with 95 % confidence, by bootstrap over blocks: of the medians,
     without what is charged. None in older records."""

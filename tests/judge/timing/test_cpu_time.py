@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from evaluator.judge.timing.cpu_time import CpuTime
 
 WAITS = "import time; print(flush=True); time.sleep(60)"
@@ -74,53 +76,41 @@ def test_who_waits_uses_nothing_and_is_left_soon() -> None:
         assert CpuTime(pid).after_answer_ms(10.0) < 0.1
 
 
-def test_who_works_is_watched_to_the_end() -> None:
-    with running(WORKS) as pid:
-        assert CpuTime(pid).after_answer_ms(0.3) > 10
-
-
-def test_threads_count() -> None:
-    with running(HAS_A_THREAD_THAT_WORKS) as pid:
-        assert CpuTime(pid).after_answer_ms(0.3) > 10
-
-
-def test_children_count() -> None:
-    with running(HAS_A_CHILD_THAT_WORKS) as pid:
-        assert CpuTime(pid).after_answer_ms(0.3) > 10
-
-
-def test_orphans_count() -> None:
-    with running(ORPHAN_THAT_WORKS) as pid:
+@pytest.mark.parametrize(
+    "code", [WORKS, HAS_A_THREAD_THAT_WORKS, HAS_A_CHILD_THAT_WORKS, ORPHAN_THAT_WORKS], ids=["process", "thread", "child", "orphan"]
+)
+def test_all_that_works_counts(code: str) -> None:
+    with running(code) as pid:
         assert CpuTime(pid).after_answer_ms(0.3) > 10
 
 
 def test_what_is_used_while_inputs_arrive() -> None:
     with running(WORKS) as pid:
-        activity = CpuTime(pid)
-        with activity.arriving() as used_ms:
+        cpu_time = CpuTime(pid)
+        with cpu_time.arriving() as used_ms:
             time.sleep(0.3)
         assert 10 < used_ms[0] < 1000
 
 
 def test_what_is_over_before_anybody_looks_counts_from_the_answer_on() -> None:
     with running(WORKS_ON_A_SIGNAL) as pid:
-        activity = CpuTime(pid)
-        activity.answered()
-        before_ms = activity.main_ms()
+        cpu_time = CpuTime(pid)
+        cpu_time.answered()
+        before_ms = cpu_time.main_ms()
         os.kill(pid, signal.SIGUSR1)
         deadline = time.monotonic() + 60
-        while activity.main_ms() < before_ms + 50:
+        while cpu_time.main_ms() < before_ms + 50:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert activity.since_answer_ms() >= 50 and activity.after_answer_ms(0.1) >= 50
-        activity.answered()
-        assert activity.since_answer_ms() < 50, "what was before this answer belongs to another call"
+        assert cpu_time.since_answer_ms() >= 50 and cpu_time.after_answer_ms(0.1) >= 50
+        cpu_time.answered()
+        assert cpu_time.since_answer_ms() < 50, "what was before this answer belongs to another call"
 
 
 def test_a_process_that_is_gone_has_used_nothing() -> None:
     with running(WAITS) as pid:
-        activity = CpuTime(pid)
+        cpu_time = CpuTime(pid)
     deadline = time.monotonic() + 60
-    while activity.after_answer_ms(0.1) > 0:  # to end takes a while
+    while cpu_time.after_answer_ms(0.1) > 0:  # to end takes a while
         assert time.monotonic() < deadline
-        activity.answered()
+        cpu_time.answered()

@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.extra_baselines import EAGER, ExtraBaselines, call_once
-from evaluator.judge.timing.run import TimingRun
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
-from tests.judge.timing.test_timed_worker import side_of
-
-WORKS = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+from tests.judge.sources import SOFTMAX
+from tests.judge.timing.test_timed_worker import started
 
 
 def refuse(kind: str) -> WorkerClient:
@@ -52,7 +51,7 @@ def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypa
         monkeypatch.setattr(worker, "request", dying)
 
     broken(monkeypatch, kill_later)
-    result = judge(WORKS.replace("x + 1", "torch.softmax(x, 1)"), baselines=("eager", "compile"))
+    result = judge(SOFTMAX, baselines=("eager", "compile"))
     timing = result.evidence.timing
     assert result.category is Category.NO_CUSTOM_KERNEL and timing is not None, result.message
     assert timing.others == {} and list(timing.failed_baselines) == ["compile"]
@@ -61,7 +60,7 @@ def test_one_that_fails_after_it_was_compiled_is_left_out(judge: Judge, monkeypa
 
 def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow_beside(worker: WorkerClient) -> None:
-        request, waits = worker.request, TimingRun._run_alone
+        request, run_alone = worker.request, BaselineAlone.run
 
         def waiting(kind: str, *args: Any, **fields: Any) -> Any:
             if kind == "time" and not gone:
@@ -70,24 +69,24 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
 
         gone: list[bool] = []
 
-        def alone(self: TimingRun, bursts: Any) -> Any:
+        def alone(self: BaselineAlone, gated_calls: Any) -> Any:
             gone.append(True)
-            return waits(self, bursts)
+            return run_alone(self, gated_calls)
 
         monkeypatch.setattr(worker, "request", waiting)
-        monkeypatch.setattr(TimingRun, "_run_alone", alone)
+        monkeypatch.setattr(BaselineAlone, "run", alone)
 
     broken(monkeypatch, slow_beside)
-    result = judge(WORKS.replace("x + 1", "torch.softmax(x, 1)"), baselines=("eager", "compile"))
+    result = judge(SOFTMAX, baselines=("eager", "compile"))
     timing = result.evidence.timing
     assert timing is not None and timing.failed_baselines == {}, result.message
     assert 0 < timing.others["compile"].median_ms < 50
 
 
 def test_a_failure_of_another_stays_what_it_is(bench: JudgeContext) -> None:
-    with side_of(bench, WORKS, [torch.zeros(2)]) as (side, _, memory):
+    with started(bench, SOFTMAX, [torch.zeros(2, 2)]) as (timed, _, memory):
         further = ExtraBaselines(("compile",))
         with pytest.raises(WorkerError, match="the candidate"), further:
-            further.start(lambda _: side.worker)
-            call_once(side.worker, memory, [torch.zeros(2)], 30.0)
+            further.start(lambda _: timed.worker)
+            call_once(timed.worker, memory, [torch.zeros(2, 2)], 30.0)
             raise WorkerError("the candidate")

@@ -1,7 +1,7 @@
-"""The judge's own witness to calls on a GPU, with a real worker on the CPU: everything but the gate and the device."""
+"""Calls behind the gate, with a real worker on the CPU: everything but the gate and the device."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from evaluator.judge.timing.gated_calls import (
     LEAST_SINGLES,
     SINGLES,
     GatedCalls,
+    Supplies,
     Taken,
 )
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
@@ -27,67 +28,42 @@ from evaluator.judge.workers.input_buffers import Given, InputSet
 from evaluator.judge.workers.launcher import START_S
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.worker.protocol import Message, ProtocolError
-from tests.judge.timing.test_timed_worker import side_of
+from tests.judge.sources import forward
+from tests.judge.timing.test_timed_worker import started
 
-HONEST = """
-import torch
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return x + 1
-"""
+HONEST = forward("return x + 1")
 HOOKED = """
-import sys
+import sys, time
 handlers = sys.modules["evaluator.worker.server"].HANDLERS
 timing = sys.modules["evaluator.worker.handlers.timing"]
 """
 NO_FLUSH = HOOKED + "timing.flush = lambda state, order: None\n"
-FLUSHED_AHEAD = (
-    HOOKED
-    + """
+FLUSHED_AHEAD = f"""{HOOKED}
 def ahead(state, request, descriptors, inputs=handlers["inputs"]):
     for mapping in state.mappings._mappings.values():
         if len(mapping.bytes) >= 32 << 20: mapping.bytes.fill_(7)
     return inputs(state, request, descriptors)
 handlers["inputs"], timing.flush = ahead, lambda state, order: None
 """
-)
-LAZY = (
-    HOOKED
-    + """
+LAZY = f"""{HOOKED}
 def queue(state, request, descriptors):
-    for order in request["flushes"]: timing.flush(state, order)
-    return {}
+    for order in request["flushes"]: order and timing.flush(state, order)
+    return {{}}
 handlers["burst"] = queue
 """
-)
-
-
-HALF = (
-    HOOKED
-    + """
+HALF = f"""{HOOKED}
 def half(state, request, descriptors, burst=handlers["burst"]):
     if len(request["sets"]) > 1:
-        request = {**request, **{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}
+        request = {{**request, **{{name: request[name][::2] for name in ("sets", "outputs", "flushes")}}}}
     return burst(state, request, descriptors)
 handlers["burst"] = half
 """
-)
-SLEEPS = (
-    HOOKED
-    + """
-import time
-handlers["burst"] = lambda state, request, descriptors: time.sleep(30)
-"""
-)
-LONG_CLAIMS = (
-    HOOKED
-    + """
+SLEEPS = HOOKED + "handlers['burst'] = lambda state, request, descriptors: time.sleep(30)\n"
+LONG_CLAIMS = f"""{HOOKED}
 def long(state, request, descriptors, time=handlers["time"]):
-    return {"ms": 60_000.0, **time(state, request, descriptors)}
+    return {{"ms": 60_000.0, **time(state, request, descriptors)}}
 handlers["time"] = long
 """
-)
 
 
 class WrongError(Exception):
@@ -103,65 +79,62 @@ def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
         raise WrongError
 
 
+def gated_calls_of(memory: SharedMemory, sets: list[InputSet], areas: int) -> GatedCalls:
+    shapes = [torch.empty(5, device="meta")]
+    return GatedCalls(memory, Supplies(sets, lambda: [torch.rand(5)], [memory.allocate(20)], shapes, everything, areas))
+
+
 @contextmanager
 def bursts_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[GatedCalls, TimedWorker]]:
-    """Bursts of a worker whose model adds one, and its side; there is no device to be waited for."""
+    """Calls of a worker whose model adds one, and that worker; there is no device to be waited for."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with side_of(bench, source, [torch.zeros(5)] * sets) as (side, input_sets, memory):
-        side.flush = L2Flush(memory, 1 << 30, sets)
-        side.claims, side.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
-        outputs = [memory.allocate(20)]
-        bursts = GatedCalls(
-            memory, input_sets, outputs, [torch.empty(5, device="meta")], lambda: [torch.rand(5)], everything, side.flush.areas
-        )
-        side.worker.hand_over([*side.flush.allocations, *bursts.allocations], START_S)
-        yield bursts, side
+    with started(bench, source, [torch.zeros(5)] * sets) as (timed, input_sets, memory):
+        timed.flush = L2Flush(memory, 1 << 30, sets)
+        timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
+        bursts = gated_calls_of(memory, input_sets, timed.flush.areas)
+        timed.worker.hand_over([*timed.flush.allocations, *bursts.allocations], START_S)
+        yield bursts, timed
 
 
-def test_calls_one_at_a_time_and_back_to_back(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
-        bursts.run(side, check, WrongError)
-        assert LEAST_SINGLES <= len(side.single_ms) == len(side.landed_ms) <= SINGLES
-        assert LEAST_BURSTS <= len(side.burst_ms) <= BURSTS
-        assert side.unflushed_bursts == 0
-        assert all(landed_ms > single_ms for landed_ms, single_ms in zip(side.landed_ms, side.single_ms, strict=True))
+def alone_of(timed: TimedWorker) -> TimedWorker:
+    """The same worker without its samples."""
+    alone = TimedWorker(timed.worker, START_S, timed.flush, None)
+    alone.claims, alone.described = timed.claims, timed.described
+    return alone
 
 
-def test_the_same_without_the_calls(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
-        bursts.run(side, check, WrongError)
-        alone = TimedWorker(side.worker, START_S, side.flush, None)
-        alone.claims, alone.described = side.claims, side.described
-        bursts.run_idle(alone, side)
-        assert len(alone.single_ms) == len(alone.landed_ms) == len(side.single_ms), "as often as the candidate was asked"
-        assert len(alone.burst_ms) == len(side.burst_ms)
+def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed):
+        bursts.run(timed, check, WrongError)
+        samples, alone = timed.samples, alone_of(timed)
+        assert LEAST_SINGLES <= len(samples.single_ms) == len(samples.landed_ms) <= SINGLES
+        assert LEAST_BURSTS <= len(samples.burst_ms) <= BURSTS
+        assert samples.unflushed_bursts == 0
+        assert all(landed_ms > single_ms for landed_ms, single_ms in zip(samples.landed_ms, samples.single_ms, strict=True))
+        bursts.run_idle(alone, timed)
+        assert len(alone.samples.single_ms) == len(alone.samples.landed_ms) == len(samples.single_ms), "as often as the candidate was asked"
+        assert len(alone.samples.burst_ms) == len(samples.burst_ms)
         assert alone.is_flushed()
 
 
 def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed):
         compared: list[Taken] = []
 
         def note(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
             check(taken, inputs, arguments)
             compared.append(taken)
 
-        areas = [area.bytes for area in side.flush.allocations[:-1]] if side.flush else []
+        areas = [area.bytes for area in timed.flush.allocations[:-1]] if timed.flush else []
         for area in areas:
             area.fill_(7)
-        bursts._run_hot(side, note)
-        assert LEAST_HOT_BURSTS <= len(side.hot_ms) <= HOT_BURSTS and min(side.hot_ms) > 0
-        assert len(compared) == len(side.hot_ms) * len(bursts.places)
-        assert areas and all(bool((area == 7).all()) for area in areas) and side.unflushed_bursts == 0
-        alone = TimedWorker(side.worker, START_S, side.flush, None)
-        alone.claims, alone.described = side.claims, side.described
-        bursts.run_idle(alone, side)
-        assert len(alone.hot_ms) == len(side.hot_ms) and not alone.burst_ms
-
-
-def test_without_flushes_a_wrong_answer_is_wrong_too(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
-        bursts._run_hot(side, check)
+        bursts._run_hot(timed, note)
+        hot_ms, alone = timed.samples.hot_ms, alone_of(timed)
+        assert LEAST_HOT_BURSTS <= len(hot_ms) <= HOT_BURSTS and min(hot_ms) > 0
+        assert len(compared) == len(hot_ms) * len(bursts.places)
+        assert areas and all(bool((area == 7).all()) for area in areas) and timed.samples.unflushed_bursts == 0
+        bursts.run_idle(alone, timed)
+        assert len(alone.samples.hot_ms) == len(hot_ms) and not alone.samples.burst_ms
 
 
 REMEMBERS = (
@@ -194,59 +167,51 @@ server.HANDLERS["record"] = record
 
 
 def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, REMEMBERS, monkeypatch) as (bursts, side):
-        side.flush, side.replays, bursts._replayed = None, True, True
-        bursts.run(side, check, WrongError)
-        assert min(side.single_ms) >= 30 and min(side.burst_ms) >= 30
-
-
-def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch, sets=1) as (bursts, side):
-        bursts.run(side, check, WrongError)
-        assert side.single_ms and side.landed_ms and not side.burst_ms
+    with bursts_of(bench, REMEMBERS, monkeypatch) as (bursts, timed):
+        timed.flush, timed.replays, bursts._replayed = None, True, True
+        bursts.run(timed, check, WrongError)
+        assert min(timed.samples.single_ms) >= 30 and min(timed.samples.burst_ms) >= 30
 
 
 def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(
     bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.judge.timing.gated_calls.KERNELS_DEADLINE_S", 0.3)
-    with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, side):
-        monkeypatch.setattr(side.worker, "launches", side.worker.launches or object())
+    with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, timed):
+        monkeypatch.setattr(timed.worker, "launches", timed.worker.launches or object())
         start = time.monotonic()
-        bursts.time_kernels(side)
+        bursts.time_kernels(timed)
         assert 0.3 <= time.monotonic() - start < 5
-        assert side.deadline_s == START_S and side.worker.exit is None
-        monkeypatch.setattr(side.worker, "launches", None)
+        assert timed.deadline_s == START_S and timed.worker.exit is None
+        monkeypatch.setattr(timed.worker, "launches", None)
 
 
-@pytest.mark.parametrize(("claim_ms", "in_a_row"), [(0.01, 3), (BURST_MS / 2, 2), (BURST_MS, 1), (10 * BURST_MS, 1)])
-def test_slow_calls_make_short_bursts(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim_ms: float, in_a_row: int) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
-        side.claims_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
-        bursts.run(side, check, WrongError)
+@pytest.mark.parametrize(
+    ("sets", "claim_ms", "in_a_row"), [(3, 0.01, 3), (3, BURST_MS / 2, 2), (3, BURST_MS, 1), (3, 10 * BURST_MS, 1), (1, 0.01, 1)]
+)
+def test_slow_calls_and_little_memory_make_short_bursts(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int
+) -> None:
+    with bursts_of(bench, HONEST, monkeypatch, sets) as (bursts, timed):
+        timed.samples.event_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
+        bursts.run(timed, check, WrongError)
         assert len(bursts.places) == in_a_row
-        assert side.single_ms and bool(side.burst_ms) == (in_a_row > 1)
-
-
-class StandInGate:
-    """Holds so many calls, and lets in whoever asks for more; nothing waits at it."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-
-    def ask(self, side: TimedWorker, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
-        took_ms, answer = side._ask_now("burst", given, gate=None, **fields)
-        side.waits = len(given) > self._most
-        return took_ms, answer
+        assert timed.samples.single_ms and timed.samples.landed_ms and bool(timed.samples.burst_ms) == (in_a_row > 1)
 
 
 @contextmanager
-def held(side: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int) -> Iterator[None]:
-    """Behind a gate that holds so many calls."""
-    gate = StandInGate(most)
-    monkeypatch.setattr(side, "gate", gate)
-    monkeypatch.setattr(side, "_ask_behind", lambda _, given, fields: gate.ask(side, given, fields))
-    monkeypatch.setattr(GatedCalls, "_is_late", lambda _, side: side.waits)
+def held(timed: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int, held_up: Iterable[bool] = ()) -> Iterator[None]:
+    """Behind a stand-in gate that holds so many calls, and lets in a worker that asks for more, or one that is held up."""
+    left = iter(held_up)
+
+    def ask(_gate: object, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
+        found = timed._ask_now("burst", given, gate=None, **fields)
+        timed.waits = next(left, False) or len(given) > most
+        return found
+
+    monkeypatch.setattr(timed, "gate", object())
+    monkeypatch.setattr(timed, "_ask_behind", ask)
+    monkeypatch.setattr(GatedCalls, "_is_late", lambda _, timed: timed.waits)
     yield
 
 
@@ -265,83 +230,64 @@ def held(side: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int) -> Itera
 def test_bursts_are_as_short_as_the_devices_queue(
     bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch, sets=8) as (bursts, side), held(side, monkeypatch, most):
-        side.claims_ms = [claim_ms]
-        bursts.run(side, check, WrongError)
-        assert (len(bursts.places), side.is_gated) == (in_a_row, gated)
-        assert side.single_ms and bool(side.burst_ms) == (in_a_row > 1)
-        assert bool(side.hot_ms) == (gated and in_a_row > 1), "only behind the gate"
+    with bursts_of(bench, HONEST, monkeypatch, sets=8) as (bursts, timed), held(timed, monkeypatch, most):
+        timed.samples.event_ms = [claim_ms]
+        bursts.run(timed, check, WrongError)
+        assert (len(bursts.places), timed.is_gated) == (in_a_row, gated)
+        assert timed.samples.single_ms and bool(timed.samples.burst_ms) == (in_a_row > 1)
+        assert bool(timed.samples.hot_ms) == (gated and in_a_row > 1), "only behind the gate"
 
 
-@pytest.mark.parametrize(("most", "gated"), [(1, True), (0, False)])
-def test_who_waits_is_told_by_a_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, gated: bool) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, most):
-        bursts.probe(side)
-        assert side.is_gated is gated and side.single_ms == []
-
-
-def test_who_is_held_up_once_may_still_not_wait(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 1):
-        ask, left = side._ask_behind, iter([True])
-
-        def hold_up(*arguments: Any) -> tuple[float, Message]:
-            found = ask(*arguments)
-            side.waits = next(left, False)
-            return found
-
-        monkeypatch.setattr(side, "_ask_behind", hold_up)
-        bursts.probe(side)
-        assert side.is_gated
+@pytest.mark.parametrize(
+    ("most", "held_up", "gated"), [(1, [], True), (0, [], False), (1, [True], True)], ids=["held", "waits", "held up once"]
+)
+def test_whether_forward_waits_is_told_by_a_call(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, held_up: list[bool], gated: bool
+) -> None:
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, most, held_up):
+        bursts.probe(timed)
+        assert timed.is_gated is gated and timed.samples.single_ms == []
 
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
 def test_a_row_that_is_held_up_is_asked_for_once_more(
     bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 8):
-        ask, left = side._ask_behind, iter([False] * SINGLES + [True] * times)
-
-        def hold_up(*arguments: Any) -> tuple[float, Message]:
-            found = ask(*arguments)
-            side.waits = next(left, False)
-            return found
-
-        monkeypatch.setattr(side, "_ask_behind", hold_up)
+    held_up = [False] * SINGLES + [True] * times
+    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
         monkeypatch.setattr("evaluator.judge.timing.gated_calls.SINGLES_S", 60.0)
-        side.claims_ms = [0.001]
-        bursts.run(side, check, WrongError)
-        assert side.is_gated is gated and bool(side.hot_ms) is gated
+        timed.samples.event_ms = [0.001]
+        bursts.run(timed, check, WrongError)
+        assert timed.is_gated is gated and bool(timed.samples.hot_ms) is gated
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
 def test_calls_without_their_flush_are_no_samples(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
-        bursts.run(side, check, WrongError)
-        assert side.single_ms == side.landed_ms == side.burst_ms == []
-        assert LEAST_SINGLES + LEAST_BURSTS <= side.unflushed_bursts <= SINGLES + BURSTS
+    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, timed):
+        bursts.run(timed, check, WrongError)
+        assert timed.samples.single_ms == timed.samples.landed_ms == timed.samples.burst_ms == []
+        assert LEAST_SINGLES + LEAST_BURSTS <= timed.samples.unflushed_bursts <= SINGLES + BURSTS
 
 
-def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + LAZY, monkeypatch) as (bursts, side), pytest.raises(WrongError):
-        bursts.run(side, check, WrongError)
-
-
-def test_half_of_the_calls_of_a_burst_are_not_enough(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
-        bursts.run(side, check, WrongError)
+@pytest.mark.parametrize(("hook", "sets"), [(LAZY, 3), (HALF, 8)], ids=["answers late", "half of a burst"])
+def test_calls_that_are_not_all_made_are_wrong(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, sets: int) -> None:
+    with bursts_of(bench, HONEST + hook, monkeypatch, sets) as (bursts, timed):
+        with pytest.raises(WrongError):
+            bursts.run(timed, check, WrongError)
+        with pytest.raises(WrongError):
+            bursts._run_hot(timed, check)
 
 
 def test_a_claim_longer_than_its_request_is_no_claim(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, side), pytest.raises(ProtocolError, match="longer"):
-        side.call(*bursts._given(1)[0])
+    with bursts_of(bench, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
+        timed.call(*bursts._given(1)[0])
 
 
 def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = SharedMemory(torch.device("cpu"))
     sets = [InputSet(memory, [torch.zeros(5)]) for _ in range(4)]
-    outputs, made = [memory.allocate(20)], memory.allocate
-    assert len(GatedCalls(memory, sets, outputs, [torch.empty(5)], list, everything, areas=3).places) == 3
-    left = iter([True])
+    assert len(gated_calls_of(memory, sets, areas=3).places) == 3
+    made, left = memory.allocate, iter([True, True])
 
     def allocate(nbytes: int) -> Any:
         if not next(left, False):
@@ -350,5 +296,5 @@ def test_how_many_calls_are_in_a_row_is_no_matter_of_the_memory_that_is_left(mon
 
     monkeypatch.setattr(memory, "allocate", allocate)
     with pytest.raises(RuntimeError):
-        GatedCalls(memory, sets, outputs, [torch.empty(5)], list, everything, areas=4)
+        gated_calls_of(memory, sets, areas=4)
     memory.close()

@@ -1,61 +1,60 @@
-"""Calls in which the time of kernels is taken: they are for the record, and nothing that goes wrong in them is held against anybody."""
+"""Calls in which the time of kernels is taken: they are for the record, and failures in them have no consequence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.timing.gated_calls import KERNEL_CALLS
+from evaluator.judge.timing.gated_calls import KERNEL_CALLS, GatedCalls
+from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.results.category import Category
 from evaluator.results.evidence import KernelTimes
+from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge
 from tests.judge.timing.test_gated_calls import HONEST, HOOKED, bursts_of
 
-CLAIMS = (
-    HOOKED
-    + """
+CLAIMS = f"""{HOOKED}
 def clocked(state, request, descriptors, burst=handlers["burst"]):
     wanted = request.pop("kernels", False)
     answer = burst(state, request, descriptors)
-    return {**answer, **({"ms": %s} if wanted else {})}
+    return {{**answer, **({{"ms": CLAIM}} if wanted else {{}})}}
 handlers["burst"] = clocked
 """
-)
-ENDS = (
-    HOOKED
-    + """
+ENDS = f"""{HOOKED}
 import os
 def end(state, request, descriptors, burst=handlers["burst"]):
     return END if request.get("kernels") else burst(state, request, descriptors)
 handlers["burst"] = end
 """
-)
+
+
+@contextmanager
+def recorded(bench: JudgeContext, hook: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+    """Calls of a worker with this hook whose launches are recorded."""
+    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, timed):
+        timed.worker.launches = LaunchTable()
+        yield bursts, timed
 
 
 def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
-        bursts.time_kernels(side)
-        assert side.worker.kernel_times is None, "without a recorder there is nothing to be timed"
-        side.worker.launches = LaunchTable()
-        bursts.time_kernels(side)
-        assert side.worker.kernel_times == KernelTimes(calls=KERNEL_CALLS, call_ms=1.5 * KERNEL_CALLS)
-        assert side.burst_ms == side.single_ms == [], "these calls are no samples"
-
-
-def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_before(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
-        burst = side.burst
+    with recorded(bench, CLAIMS.replace("CLAIM", "1.5"), monkeypatch) as (bursts, timed):
+        timed.worker.launches = None
+        bursts.time_kernels(timed)
+        assert timed.worker.kernel_times is None, "without a recorder there is nothing to be timed"
+        timed.worker.launches, burst = LaunchTable(), timed.burst
 
         def waiting(*arguments: object, **options: object) -> float:
-            side.waits = True
+            timed.waits = True
             return burst(*arguments, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(side, "burst", waiting)
-        bursts.time_kernels(side)
-        assert not side.waits
+        monkeypatch.setattr(timed, "burst", waiting)
+        bursts.time_kernels(timed)
+        assert timed.worker.kernel_times == KernelTimes(calls=KERNEL_CALLS, call_ms=1.5 * KERNEL_CALLS)
+        assert timed.samples.burst_ms == timed.samples.single_ms == [], "these calls are no samples"
+        assert not timed.waits, "a worker that waits only while kernels are timed is timed as before"
 
 
 @pytest.mark.parametrize(
@@ -63,36 +62,34 @@ def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_befo
 )
 def test_a_worker_that_fails_then_is_not_blamed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     """Without the hook it raises: there are no events of CUDA's here."""
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
-        bursts.time_kernels(side)
-        assert (side.worker.kernel_times, side.worker.failure) == (None, "")
+    with recorded(bench, hook, monkeypatch) as (bursts, timed):
+        bursts.time_kernels(timed)
+        assert (timed.worker.kernel_times, timed.worker.failure) == (None, "")
 
 
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
 def test_a_time_that_is_none_is_no_answer(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % claim, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
-        with pytest.raises(Exception, match="a time is a number"):
-            bursts.time_kernels(side)
+    hook = CLAIMS.replace("CLAIM", claim)
+    with recorded(bench, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time is a number"):
+        bursts.time_kernels(timed)
 
 
-def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed = ENDS.replace("END", "os.kill(os.getpid(), 31)")  # as the kernel does for a forbidden system call
-    with bursts_of(bench, HONEST + killed, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
+KILLED = ENDS.replace("END", "os.kill(os.getpid(), 31)")
+"""As the kernel does for a forbidden system call."""
+FORGES = HOOKED + "handlers['burst'] = lambda state, request, descriptors: {'kind': 'ping'}\n"
+
+
+@pytest.mark.parametrize(
+    ("hook", "signal", "protocol_error"), [(KILLED, "SIGSYS", ""), (FORGES, None, "where burst was asked")], ids=["leaves", "forges"]
+)
+def test_a_worker_that_leaves_the_sandbox_or_breaks_the_protocol_is_blamed_all_the_same(
+    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, signal: str | None, protocol_error: str
+) -> None:
+    with recorded(bench, hook, monkeypatch) as (bursts, timed):
         with pytest.raises(WorkerError):
-            bursts.time_kernels(side)
-        assert side.worker.exit is not None and side.worker.exit.signal == "SIGSYS"
-
-
-def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    forges = HOOKED + "handlers['burst'] = lambda state, request, descriptors: {'kind': 'ping'}\n"
-    with bursts_of(bench, HONEST + forges, monkeypatch) as (bursts, side):
-        side.worker.launches = LaunchTable()
-        with pytest.raises(WorkerError):
-            bursts.time_kernels(side)
-        assert "where burst was asked" in side.worker.protocol_error
+            bursts.time_kernels(timed)
+        assert protocol_error in timed.worker.protocol_error
+        assert signal is None or (timed.worker.exit is not None and timed.worker.exit.signal == signal)
 
 
 KERNELS = '''

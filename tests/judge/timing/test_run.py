@@ -1,4 +1,4 @@
-"""What a worker may claim of its times. How candidates are timed is tested in whole evaluations."""
+"""Timings in whole evaluations on the CPU."""
 
 import statistics
 from dataclasses import replace
@@ -10,45 +10,20 @@ import pytest
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import warmup
-from evaluator.judge.timing.protocols import PROTOCOLS, Protocol
+from evaluator.judge.timing.protocols import PROTOCOLS, BlockTimer, TimingProtocol
 from evaluator.judge.timing.protocols.cpu import Cpu
-from evaluator.judge.timing.run import LEAST_CALLS
-from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
+from evaluator.judge.timing.protocols.protocol import Calls
+from evaluator.judge.timing.stopping import LEAST_CALLS
+from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
-from evaluator.judge.workers.client import claimed_ms
-from evaluator.judge.workers.input_buffers import Given
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
 from evaluator.results.result import Result
-from evaluator.worker.protocol import ProtocolError
 from tests.judge.conftest import Judge, make_job
+from tests.judge.sources import forward
 
-
-@pytest.mark.parametrize("value", [None, "1.0", True, False, -1.0, float("nan"), float("inf"), 1e9, 10**400, [1.0], {"ms": 1.0}])
-def test_claims_that_are_no_time(value: Any) -> None:
-    with pytest.raises(ProtocolError, match="milliseconds"):
-        claimed_ms({"ms": value})
-
-
-def test_an_answer_without_a_claim() -> None:
-    with pytest.raises(ProtocolError):
-        claimed_ms({})
-
-
-@pytest.mark.parametrize("value", [0, 1, 0.002, 5e5])
-def test_claims_that_are_a_time(value: float) -> None:
-    assert claimed_ms({"ms": value}) == float(value)
-
-
-SLEEPING = """
-import time, torch
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        time.sleep(0.02)
-        return torch.softmax(x, 1)
-"""
+SLEEPING = forward("import time; time.sleep(0.02)\nreturn torch.softmax(x, 1)")
 
 
 def check(side: TimingSide, calls: int) -> None:
@@ -57,29 +32,21 @@ def check(side: TimingSide, calls: int) -> None:
     assert 0 < side.lower_quartile_ms <= side.median_ms <= side.upper_quartile_ms
 
 
-def test_a_call_that_sleeps_takes_as_long_as_it_sleeps(judge: Judge) -> None:
-    result = judge(SLEEPING)
-    timing = result.evidence.timing
-    assert timing is not None
-    for side in (timing.candidate, timing.baseline):
-        check(side, timing.calls)
-    # The machine may be busy with others: both wait for it alike, and sleep comes on top.
-    assert timing.candidate.median_ms > 19
-    assert min(timing.baseline.samples_ms) < 10
-    assert result.speedup is not None and result.speedup < 1
-
-
-def test_the_record_says_how_sure_the_speedup_is_and_why_there_were_no_more_calls(judge: Judge) -> None:
+def test_a_timing_on_record_says_how_it_went(judge: Judge) -> None:
     result = judge(SLEEPING)
     timing = result.evidence.timing
     assert timing is not None and timing.interval is not None and result.speedup_interval is not None
-    assert (timing.protocol, timing.fallback, timing.calls_in_block) == ("cpu", "", 1)
+    for side in (timing.candidate, timing.baseline):
+        check(side, timing.calls)
+        assert list(side.at_s) == sorted(side.at_s) and len(side.at_s) == len(side.samples_ms)
+    # The machine may be busy with others: both wait for it alike, and sleep comes on top.
+    assert timing.candidate.median_ms > 19
+    assert min(timing.baseline.samples_ms) < 10
+    assert (timing.protocol, timing.protocol_text, timing.fallback, timing.calls_in_block) == ("cpu", Cpu.text, "", 1)
     assert timing.blocks == timing.calls >= LEAST_CALLS and timing.stop in ("precise", "budget")
     assert WARM_UP_CALLS <= timing.warm_up_calls <= MOST_WARM_UP_CALLS and timing.steady is not None
     low, high = result.speedup_interval
-    assert result.speedup is not None and 0 < low <= result.speedup <= high
-    for side in (timing.candidate, timing.baseline):
-        assert list(side.at_s) == sorted(side.at_s) and len(side.at_s) == len(side.samples_ms)
+    assert result.speedup is not None and 0 < low <= result.speedup <= high and result.speedup < 1
     assert result.protocol is None, "the default needs no name"
     assert (result.best_baseline, list(result.baselines)) == ("eager", ["eager"])
 
@@ -146,7 +113,7 @@ class Refusing(Cpu):
     name = "refusing"
     replays = True
 
-    def take(self, side: TimedWorker, given: Given) -> list[Any]:  # noqa: ARG002
+    def take(self, timed: BlockTimer, given: Calls) -> list[Any]:  # noqa: ARG002
         raise UnrecordableError("it waits for the device")
 
 
@@ -157,7 +124,7 @@ class Replaying(Cpu):
     replays = True
 
 
-def timed_by(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: Protocol, code: str) -> Result:
+def timed_by(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: TimingProtocol, code: str) -> Result:
     monkeypatch.setitem(PROTOCOLS, protocol.name, protocol)
     return evaluate(bench, replace(make_job(code), protocol=protocol.name), lambda _: None)
 

@@ -9,45 +9,17 @@ import pytest
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.cross_check import LAUNCH_GAP_MS
-from evaluator.judge.timing.run import MIN_BLOCKS
+from evaluator.judge.timing.stopping import MIN_BLOCKS
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import TimingEvidence
 from evaluator.results.result import Result
 from tests.judge.conftest import make_job
+from tests.judge.sources import SOFTMAX, forward
+from tests.judge.timing.gelu import LEGACY, gelu
 
 pytestmark = pytest.mark.gpu
 
-HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-LIBRARY = HEAD + "        return torch.softmax(x, 1)\n"
-WAITS = HEAD + "        return torch.softmax(x, 1) if x.abs().sum().item() > -1 else x\n"
-LEGACY = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-CUDA = r"""
-__global__ void gelu_kernel(const float* x, float* y, long n) {
-    const long i = blockIdx.x * 256L + threadIdx.x;
-    if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978845608028654f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
-}
-torch::Tensor gelu(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    gelu_kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
-    return y;
-}
-"""
-ops = load_inline(name="legacy", cpp_sources="torch::Tensor gelu(torch::Tensor x);", cuda_sources=CUDA, functions=["gelu"])
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return ops.gelu(x)
-'''
-"""Launches on the legacy default stream."""
-CURRENT = (
-    LEGACY.replace("<<<(x.numel() + 255) / 256, 256>>>", "<<<(x.numel() + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>")
-    .replace("__global__ void gelu", "#include <c10/cuda/CUDAStream.h>\n__global__ void gelu", 1)
-    .replace('"legacy"', '"current"')
-)
+WAITS = forward("return torch.softmax(x, 1) if x.abs().sum().item() > -1 else x")
 LIES = """
 import sys
 handlers = sys.modules["evaluator.worker.server"].HANDLERS
@@ -75,7 +47,7 @@ def get_init_inputs():
     return []
 """
 """Answers of 1 GiB, every element of which is compared."""
-TWICE = HEAD + "        return x + x\n"
+TWICE = forward("return x + x")
 ONE_BUFFER = """
 import torch
 
@@ -87,7 +59,7 @@ class ModelNew(torch.nn.Module):
             self.out = torch.empty_like(x)
         return torch.add(x, x, out=self.out)
 """
-SLOW = HEAD + "        for _ in range(20):\n            y = torch.softmax(x, 1)\n        return y\n"
+SLOW = forward("for _ in range(20):\n    y = torch.softmax(x, 1)\nreturn y")
 GARBAGE = """
 import sys, torch
 class ModelNew(torch.nn.Module):
@@ -117,7 +89,7 @@ def timing_of(result: Result) -> TimingEvidence:
 @pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
 @pytest.mark.parametrize("case", ["small", "full"])
 def test_the_librarys_call_takes_as_long_as_itself(gpu_bench: JudgeContext, protocol: str, case: str) -> None:
-    result = timed(gpu_bench, LIBRARY, protocol, case=case)
+    result = timed(gpu_bench, SOFTMAX, protocol, case=case)
     timing = timing_of(result)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert (timing.protocol, timing.fallback) == (protocol, "")
@@ -125,22 +97,25 @@ def test_the_librarys_call_takes_as_long_as_itself(gpu_bench: JudgeContext, prot
     # Calls of 2 µs: the host, and what the judge's clock can tell, are in them.
     assert result.speedup == pytest.approx(1.0, abs=0.05 if case == "full" else 0.5), timing.interval
     assert timing.unflushed == timing.unflushed_bursts == 0
-    assert timing.candidate.single_ms and timing.gated, "the judge's own witness"
+    assert timing.candidate.single_ms and timing.gated, "the judge's own measurement"
+    if (protocol, case) == ("cold", "small"):
+        assert timing.calls_in_block > 4 and timing.blocks >= MIN_BLOCKS, "a short kernel has many samples"
+        assert len(timing.candidate.samples_ms) == len(timing.baseline.samples_ms) == timing.calls >= 100
 
 
 def test_a_replayed_kernel_is_not_longer_than_one_in_a_row_nor_that_than_a_cold_one(gpu_bench: JudgeContext) -> None:
-    cold, row, replayed = (timing_of(timed(gpu_bench, LIBRARY, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
+    cold, row, replayed = (timing_of(timed(gpu_bench, SOFTMAX, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
     assert replayed <= 1.1 * row and replayed <= 1.1 * cold + LAUNCH_GAP_MS, (cold, row, replayed)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
 def test_an_own_kernel_on_the_current_stream(gpu_bench: JudgeContext, protocol: str) -> None:
-    result = timed(gpu_bench, CURRENT, protocol, "gelu_tanh", "full")
+    result = timed(gpu_bench, gelu(), protocol, "gelu_tanh", "full")
     assert result.category is Category.OK, (result.message, result.evidence.detail)
     assert (timing_of(result).protocol, result.protocol) == (protocol, protocol)
 
 
-@pytest.mark.parametrize(("code", "problem"), [(WAITS, "softmax"), (LEGACY, "gelu_tanh")])
+@pytest.mark.parametrize(("code", "problem"), [(WAITS, "softmax"), (gelu(stream=LEGACY), "gelu_tanh")])
 def test_what_can_not_be_recorded_is_timed_by_the_default_and_says_so(gpu_bench: JudgeContext, code: str, problem: str) -> None:
     result = timed(gpu_bench, code, "graph", problem)
     timing = timing_of(result)
@@ -169,14 +144,8 @@ def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_bench: JudgeContext
         assert result.category is Category.CACHED_OUTPUT, result.message
 
 
-def test_a_short_kernel_has_many_samples(gpu_bench: JudgeContext) -> None:
-    timing = timing_of(timed(gpu_bench, LIBRARY, None))
-    assert timing.calls_in_block > 4 and timing.blocks >= MIN_BLOCKS
-    assert len(timing.candidate.samples_ms) == len(timing.baseline.samples_ms) == timing.calls >= 100
-
-
 def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_some_seconds(gpu_bench: JudgeContext) -> None:
-    result = timed(gpu_bench, LIBRARY, None, case="full")
+    result = timed(gpu_bench, SOFTMAX, None, case="full")
     timing = timing_of(result)
     assert timing.interval is not None
     low, high = timing.interval
@@ -207,7 +176,7 @@ def test_large_answers_in_one_buffer_are_not_charged_for_being_copied(gpu_bench:
 
 
 def test_the_compilers_baseline(gpu_bench: JudgeContext) -> None:
-    result = evaluate(gpu_bench, replace(make_job(LIBRARY, timeout_s=60.0), case="small", baselines=("eager", "compile")), lambda _: None)
+    result = evaluate(gpu_bench, replace(make_job(SOFTMAX, timeout_s=60.0), case="small", baselines=("eager", "compile")), lambda _: None)
     timing = timing_of(result)
     assert timing.failed_baselines == {} and timing.others["compile"].median_ms > 0
     assert result.best_baseline in ("eager", "compile")

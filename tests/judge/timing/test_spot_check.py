@@ -9,14 +9,7 @@ import torch
 from evaluator.judge.correctness.rounds import synchronize
 from evaluator.judge.timing.timed_worker import TimedWorker
 from tests.judge.conftest import Judge
-
-LIBRARY = """
-import torch
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1)
-"""
+from tests.judge.sources import SOFTMAX
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,8 +18,8 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
     revealing = TimedWorker.revealing
 
     @contextmanager
-    def noted(side: TimedWorker) -> Iterator[None]:
-        with revealing(side):
+    def noted(timed: TimedWorker) -> Iterator[None]:
+        with revealing(timed):
             seen.append("starts")
             yield
             seen.append("stops")
@@ -37,5 +30,5 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
 
     monkeypatch.setattr(TimedWorker, "revealing", noted)
     monkeypatch.setattr("evaluator.judge.timing.spot_check.synchronize", waited)
-    assert judge(LIBRARY).evidence.timing is not None
+    assert judge(SOFTMAX).evidence.timing is not None
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)

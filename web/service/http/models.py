@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from evaluator.judge.timing.protocols import names
 from evaluator.problem.declaration import PRECISIONS, PrecisionName
 from evaluator.submission.source import MAX_CODE_BYTES
 
@@ -24,6 +25,8 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY, pattern=r"^[!-~]+$")]
 Precision = Literal["fp16", "bf16", "fp32", "fp64", "float16", "bfloat16", "float32", "float64"]
+
+_PROTOCOLS = " on a GPU, ".join(", ".join(f"`{name}`" for name in names(kind)) for kind in ("cuda", "cpu")) + " elsewhere"
 
 _SOURCE = """\
 import torch
@@ -66,7 +69,7 @@ class Options(Model):
 
     case: Name | None = Field(None, description="Which set of shapes; by default `full` on a GPU, `small` on a CPU.")
     dtype: Precision | None = Field(None, description="Judge in this precision; by default the problem's own.")
-    protocol: Name | None = Field(None, description="How calls are timed: `cold`, `throughput` or `graph` on a GPU, `cpu` elsewhere.")
+    protocol: Name | None = Field(None, description=f"How calls are timed: {_PROTOCOLS}; by default the first of either.")
     baselines: list[Literal["eager", "compile"]] = Field(
         ["eager"], max_length=2, description="What it is timed beside; `eager` is always among them."
     )

@@ -1,4 +1,4 @@
-"""What empties the L2 cache before a timed call."""
+"""The flush of the L2 cache before a timed call."""
 
 import secrets
 from typing import Any
@@ -13,10 +13,10 @@ LEAST_FLUSH_BYTES = 32 << 20
 
 
 class L2Flush:
-    """What a worker writes over before a timed call, so that the L2 cache holds nothing of the inputs; several areas for calls in a row.
+    """Memory that a worker overwrites before a timed call, so that the L2 cache holds no inputs; an area for each call in a row.
 
-    It is the judge's memory, and so is the word to write, drawn anew for each area. It comes together with the inputs, so that the flush is
-    not done ahead, and one that was left out, to hide work of the same length behind its time, is seen.
+    The judge owns the memory, and draws the word to write anew for each area. The word comes together with the inputs, so that no flush
+    can be done ahead. The judge sees a flush that was left out to hide work of the same length behind its time.
     """
 
     def __init__(self, memory: SharedMemory, room_bytes: int, areas: int = 1) -> None:

@@ -1,9 +1,10 @@
-"""What keeps calls on a GPU waiting, in the order in which they were asked for, until the judge lets them in.
+"""The gate: calls on a GPU wait at it, in their order, until the judge opens it (nvbench's blocking kernel).
 
-A request's calls are enqueued behind the gate. Only when they all are does the judge's clock start, the inputs come, and the gate open. So
-the clock sees the device's time and not the host's, and nothing can be done ahead, for want of inputs to do it with.
+A request's calls are enqueued behind the gate. When all are, the judge's clock starts, the inputs come, and the gate opens. So the clock
+shows the device's time and not the host's, and no call can be computed ahead, as there are no inputs yet.
 
-The gate is a word of host memory, and a processor opens it: each change of the device from one process to another takes time, in the clock.
+The gate is a word of host memory that a CPU opens. A kernel of the judge would be slower: the clock includes each change of the device
+from one process to another.
 """
 
 import logging
@@ -71,7 +72,7 @@ class StreamGate:
 
 
 class Valve:
-    """Another such word, that no worker sees: the judge's own stream waits for it."""
+    """A gate for the judge's own stream, which no worker sees."""
 
     def __init__(self) -> None:
         """Of the current device. Raises RuntimeError where that can't know such memory."""

@@ -1,37 +1,40 @@
-"""How calls are timed: one file each, and one of them the default of each kind of device.
+"""The timing protocols: each module of this folder is one, and defines PROTOCOL. To add a protocol, add a file.
 
-What all of them share is in evaluator.judge.timing.run: two workers in turns, new inputs for every call, answers that are compared unannounced.
-They differ in what a time is of. A claim is held against the judge's own clock over the same calls, whichever it is.
+All protocols share what evaluator.judge.timing.run does: workers called in turns, new inputs for every call, unannounced comparison of
+answers, and the judge's own clock as a check of each claim. They differ in what a time measures.
 
-Light enough to be imported for its names alone.
+Importing this package is cheap, so that anything may ask for names.
 """
 
-from evaluator.judge.timing.protocols.cold import Cold
-from evaluator.judge.timing.protocols.cpu import Cpu
-from evaluator.judge.timing.protocols.graph import Graph
-from evaluator.judge.timing.protocols.protocol import Protocol
-from evaluator.judge.timing.protocols.throughput import Throughput
+import pkgutil
+from importlib import import_module
 
-__all__ = ["DEFAULTS", "PROTOCOLS", "Protocol", "UnknownProtocolError", "alternative", "choose"]
+from evaluator.judge.timing.protocols.protocol import BlockTimer, TimingProtocol
+from evaluator.results.timing_protocols import DEFAULTS
 
-PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (Cold(), Throughput(), Graph(), Cpu())}
-DEFAULTS = {"cuda": "cold", "cpu": "cpu"}
-"""By kind of device."""
+__all__ = ["PROTOCOLS", "BlockTimer", "TimingProtocol", "UnknownProtocolError", "choose", "names"]
+
+_FILES = sorted({found.name for found in pkgutil.iter_modules(__path__)} - {"protocol"})
+PROTOCOLS: dict[str, TimingProtocol] = {
+    protocol.name: protocol for protocol in (import_module(f"{__name__}.{name}").PROTOCOL for name in _FILES)
+}
+"""By name, in alphabetical order."""
 
 
 class UnknownProtocolError(Exception):
     """No such protocol for this kind of device; the message is for the person who asked."""
 
 
-def alternative(name: str | None) -> str | None:
-    """The name where it is no device's default; what was timed by a default belongs together, whether its record names that or not."""
-    return None if name in DEFAULTS.values() else name
+def names(device_kind: str) -> list[str]:
+    """The protocols for this kind of device, its default first."""
+    known = [protocol.name for protocol in PROTOCOLS.values() if protocol.device_kind == device_kind]
+    return sorted(known, key=lambda name: name != DEFAULTS[device_kind])
 
 
-def choose(name: str | None, device_kind: str) -> Protocol:
+def choose(name: str | None, device_kind: str) -> TimingProtocol:
     """The protocol of that name; without one, the device's default. Raises UnknownProtocolError."""
     protocol = PROTOCOLS.get(name or DEFAULTS[device_kind])
     if protocol is None or protocol.device_kind != device_kind:
-        known = ", ".join(each.name for each in PROTOCOLS.values() if each.device_kind == device_kind)
+        known = ", ".join(names(device_kind))
         raise UnknownProtocolError(f"there is no protocol {name!r} for a device of kind {device_kind}; there is {known}")
     return protocol

@@ -1,22 +1,21 @@
-"""The default on a GPU: device time of each call by itself, with nothing of its inputs in the L2 cache."""
+"""The default on a GPU: device time of each call by itself, with none of its inputs in the L2 cache."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evaluator.judge.timing.protocols.protocol import Protocol
-
-if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import TimedWorker
-    from evaluator.judge.workers.input_buffers import Given
+from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingProtocol
 
 
-class Cold(Protocol):
-    """Between two events around each call, after a flush."""
+class Cold(TimingProtocol):
+    """Between two events around each call, after a flush of the L2 cache."""
 
     name = "cold"
     device_kind = "cuda"
     text = "device time of a call, with its inputs in no cache"
     is_cold = True
-    is_apart = True
+    times_each_call = True
 
-    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
-        return side.block(given, apart=self.is_apart)
+    def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
+        return timed.block(given, apart=True)
+
+
+PROTOCOL = Cold()

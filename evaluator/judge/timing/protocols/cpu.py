@@ -1,24 +1,23 @@
-"""The default on a processor: the judge's monotonic clock over the request for a call."""
+"""The default on a CPU: the judge's monotonic clock over the request for a call."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evaluator.judge.timing.protocols.protocol import Protocol
-
-if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import TimedWorker
-    from evaluator.judge.workers.input_buffers import Given
+from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingProtocol
 
 
-class Cpu(Protocol):
-    """One call a request; what it takes to ask for nothing is taken off in the end."""
+class Cpu(TimingProtocol):
+    """One call a request; in the end the judge takes off the time of a request that does nothing."""
 
     name = "cpu"
     device_kind = "cpu"
     text = "wall time of a call, by the judge's clock"
 
-    def calls_in_block(self, call_ms: float, room: int) -> int:  # noqa: ARG002 - the judge's clock knows no parts of a request
+    def calls_in_block(self, call_ms: float, room: int) -> int:  # noqa: ARG002 - the judge's clock can't divide a request
         return 1
 
-    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
+    def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
         ((inputs, arguments),) = given
-        return [side.sample(inputs, arguments).get("output")]
+        return [timed.sample(inputs, arguments).get("output")]
+
+
+PROTOCOL = Cpu()

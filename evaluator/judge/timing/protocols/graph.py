@@ -1,19 +1,15 @@
-"""Replays of a CUDA graph: for kernels so short that to launch them takes longer than they do."""
+"""Replays of a CUDA graph: for kernels that take less time than their launch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evaluator.judge.timing.protocols.protocol import Protocol
-
-if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import TimedWorker
-    from evaluator.judge.workers.input_buffers import Given
+from evaluator.judge.timing.protocols.protocol import BlockTimer, Calls, TimingProtocol
 
 
-class Graph(Protocol):
-    """Between two events around one replay, of a graph of as many calls as there are in a block, each over inputs of its own.
+class Graph(TimingProtocol):
+    """Between two events around one replay of a graph of all calls of a block, each over inputs of its own.
 
-    What forward() does on the host is done once, when the graph is recorded. Not every submission can be: one that waits for the device, or
-    launches on the legacy default stream, is timed by the default protocol instead, and its record says why.
+    What forward() does on the host is done once, when the graph is recorded. A submission that waits for the device, or launches on the
+    legacy default stream, can't be recorded. It is timed by the default protocol instead, and its record says why.
     """
 
     name = "graph"
@@ -21,5 +17,8 @@ class Graph(Protocol):
     text = "device time of a call in the replay of a CUDA graph"
     replays = True
 
-    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
-        return side.replay(given)
+    def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
+        return timed.replay(given)
+
+
+PROTOCOL = Graph()

@@ -1,37 +1,52 @@
-"""What a protocol decides."""
+"""What a timing protocol decides, and what it needs of the worker that it times."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    from evaluator.judge.timing.timed_worker import TimedWorker
-    from evaluator.judge.workers.input_buffers import Given
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 BLOCK_MS = 5.0
-"""About as long as the calls of one request may take together: candidate and baseline see the same clock, and one wait is for many."""
+"""About how long the calls of one request may take together: short enough that candidate and baseline see the same GPU clock."""
+
+Calls: TypeAlias = "Sequence[tuple[Any, Sequence[Any]]]"
+"""Calls to make: for each, the memory for its inputs and its arguments."""
 
 
-class Protocol(ABC):
+class BlockTimer(Protocol):
+    """A timed worker, as a timing protocol sees it. Each method makes calls that count, notes their times, and raises WorkerError and
+    ProtocolError."""
+
+    def sample(self, inputs: Any, arguments: Sequence[Any]) -> dict[str, Any]:
+        """One call in a request of its own; the worker's message, with the answer as `output`."""
+
+    def block(self, given: Calls, *, apart: bool) -> list[Any]:
+        """Calls in one request, between two CUDA events each (`apart`) or all together; their answers."""
+
+    def replay(self, given: Calls) -> list[Any]:
+        """One replay of a CUDA graph of these calls; their answers."""
+
+
+class TimingProtocol(ABC):
     """One way of timing calls."""
 
     name: ClassVar[str]
+    """Also the name of its file."""
     device_kind: ClassVar[str]
     text: ClassVar[str]
-    """What a time is of, in a few words."""
+    """What a time measures, in a few words."""
     is_cold: ClassVar[bool] = False
-    """Whether the L2 cache is emptied before each call, the judge's own witnesses among them."""
-    is_apart: ClassVar[bool] = False
-    """Whether each call is between two events of its own, on a GPU that is given a head start, and without the events' own time."""
+    """Whether the L2 cache is emptied before each call, and before the judge's own measurements of single calls and bursts."""
+    times_each_call: ClassVar[bool] = False
+    """Whether each call is between two events of its own. Then calls have a launch lead, and the time of the events is taken off."""
     replays: ClassVar[bool] = False
     """Whether calls are recorded once as CUDA graphs, and replayed."""
 
     def calls_in_block(self, call_ms: float, room: int) -> int:
-        """How many calls a request is of, where one takes so long and there is memory for `room` of them."""
+        """How many calls one request makes, where a call takes so long and there is memory for `room` of them."""
         return max(1, min(room, int(BLOCK_MS / call_ms)))
 
     @abstractmethod
-    def take(self, side: "TimedWorker", given: "Given") -> list[Any]:
-        """Have a worker do one block of calls, and note what they took; its answers as it describes them, one for each call.
+    def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
+        """Have a worker make one block of calls and note their times. Returns its answers as it describes them, one for each call.
 
         Raises WorkerError, ProtocolError.
         """

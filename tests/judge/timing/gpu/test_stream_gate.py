@@ -16,38 +16,11 @@ from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.worker.gate import MappedGate
 from tests.judge.conftest import Judge
+from tests.judge.timing.gelu import gelu
 
 pytestmark = pytest.mark.gpu
 
 HOST_S = 0.004
-
-SOURCE = '''
-import time
-import torch
-from torch.utils.cpp_extension import load_inline
-
-CUDA = """
-#include <torch/types.h>
-#include <c10/cuda/CUDAStream.h>
-
-__global__ void gelu_kernel(const float* x, float* y, int64_t n) {
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978845608028654f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
-}
-
-torch::Tensor gelu(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    const int64_t n = x.numel();
-    gelu_kernel<<<(n + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
-    return y;
-}
-"""
-extension = load_inline(name="gated", cpp_sources="torch::Tensor gelu(torch::Tensor x);", cuda_sources=CUDA, functions=["gelu"])
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-'''
 
 
 def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: JudgeContext) -> None:
@@ -97,7 +70,7 @@ def test_copies_begin_when_all_have_been_asked_for(gpu_bench: JudgeContext) -> N
 
 
 def timed(judge: Judge, bench: JudgeContext, *lines: str, case: str = "small") -> Result:
-    result = judge(SOURCE + "".join(f"        {line}\n" for line in lines), "gelu_tanh", bench=bench, case=case)
+    result = judge(gelu(*lines), "gelu_tanh", bench=bench, case=case)
     assert result.status == "correct", result.message
     return result
 
@@ -135,7 +108,7 @@ def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_benc
         "y.record_stream(torch.cuda.current_stream())",
         "return y",
     )
-    result = judge(SOURCE + "".join(f"        {line}\n" for line in lines), "gelu_tanh", bench=gpu_bench, case="full")
+    result = judge(gelu(*lines), "gelu_tanh", bench=gpu_bench, case="full")
     assert result.category in (Category.OK, Category.ESCAPED_STREAM), result.message
     timing = result.evidence.timing
     assert timing is not None and timing.candidate.head_start_ms == 0.0 < timing.baseline.head_start_ms

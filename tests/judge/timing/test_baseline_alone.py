@@ -1,0 +1,37 @@
+"""What is taken off each call, by a baseline that only says what it was asked for."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evaluator.judge.timing.baseline_alone import BLANKS, EMPTY_KERNEL_MS, BaselineAlone
+from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
+
+
+def blank_ms(alone: Any, *, on_device: bool, most_in_block: int = 1) -> float:
+    interleaver: Any = SimpleNamespace(on_device=on_device, most_in_block=most_in_block)
+    return BaselineAlone(interleaver, SimpleNamespace(), 1.0, lambda: None).blank_ms(alone)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("blanks_ms", "expected_ms"), [((0.004, 0.005, 0.9), 0.005 - EMPTY_KERNEL_MS), ((EMPTY_KERNEL_MS / 2,), 0.0)])
+def test_on_a_gpu_it_is_the_median_of_empty_kernels_less_what_these_take(blanks_ms: tuple[float, ...], expected_ms: float) -> None:
+    asked: list[int] = []
+
+    def blank(count: int) -> list[float]:
+        asked.append(count)
+        return [1e3] * count if len(asked) == 1 else list(blanks_ms)
+
+    alone = SimpleNamespace(launch_lead=LaunchLead(1000, 0.5), blank=blank)
+    found_ms = blank_ms(alone, on_device=True, most_in_block=len(blanks_ms))
+    assert found_ms == pytest.approx(expected_ms), "the first block is to warm up"
+    assert sum(asked[1:]) >= BLANKS
+
+
+def test_where_the_hosts_time_counts_it_is_nothing() -> None:
+    assert blank_ms(SimpleNamespace(launch_lead=NONE), on_device=True) == 0.0
+
+
+def test_on_the_cpu_it_is_the_fastest_empty_request() -> None:
+    times_ms = iter([0.5, 0.2, *[0.4] * 100])
+    assert blank_ms(SimpleNamespace(ping=lambda: next(times_ms)), on_device=False) == 0.2
