@@ -5,10 +5,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from evaluator.engine.run import Arrival
-from evaluator.judge.context import Job
-from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence
-from evaluator.results.result import Result, now
+from evaluator.job import Job
+from evaluator.results.result import Result
 
 Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""
@@ -53,24 +51,3 @@ class Engine(Protocol):
     def close(self) -> None:
         """End all that was started."""
         ...
-
-
-def unjudged(job: Job, category: Category, message: str, device: str, duration_s: float = 0.0) -> Result:
-    """The result of a job that no judge answered."""
-    return Result(
-        submission=job.submission,
-        block=job.block,
-        author=job.author,
-        sample_id=job.sample_id,
-        problem=job.problem,
-        case=job.case,
-        precision=job.precision,
-        device=device,
-        status=category.status,
-        category=category,
-        message=message,
-        source_sha256=job.source_sha256,
-        started_at=now(),
-        duration_s=duration_s,
-        evidence=Evidence(),
-    )

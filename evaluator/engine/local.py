@@ -19,11 +19,11 @@ from typing import Any, Self
 
 from evaluator.build.builder import Elsewhere
 from evaluator.engine.admission_limit import UNDER_WAY, Admitted, Turnstile
-from evaluator.engine.engine import Progress, unjudged
+from evaluator.engine.engine import Progress
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
 from evaluator.engine.warm_parents import EarlyStart, launch_zygote, start_judges_parent
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.judge.device.judging_processes import announce
 from evaluator.machine.devices import Device
 from evaluator.results.category import Category
@@ -243,7 +243,8 @@ class LocalEngine:
                 result = judge.judge(job, progress, self._elsewhere)
             except JudgeLostError as error:
                 log.log(logging.INFO if self._closed else logging.WARNING, "%s: %s", job.submission, error)
-                result = unjudged(job, Category.INFRASTRUCTURE_ERROR, str(error), options.device.spec, time.monotonic() - start)
+                took_s = time.monotonic() - start
+                result = result_of(job, Category.INFRASTRUCTURE_ERROR, str(error), device=options.device.spec, duration_s=took_s)
             except BaseException:
                 self._discard(judge)  # in the middle of a job, it is of no use for the next
                 raise

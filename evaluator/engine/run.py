@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.results.result import Result
 
 MAX_TOGETHER = 64

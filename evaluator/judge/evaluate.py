@@ -3,7 +3,8 @@
 import time
 
 from evaluator.diagnosis import Verdict
-from evaluator.judge.context import Job, JudgeContext, Report
+from evaluator.job import Job, result_of
+from evaluator.judge.context import JudgeContext, ReportStage
 from evaluator.judge.stages import Stages
 from evaluator.judge.timing.protocols import alternative
 from evaluator.problem.problem import ProblemError, load
@@ -12,16 +13,16 @@ from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
 
 
-def evaluate(bench: JudgeContext, job: Job, report: Report) -> Result:
+def evaluate(context: JudgeContext, job: Job, report: ReportStage) -> Result:
     """Judge one submission; whatever goes wrong becomes the result. `report` is told of each stage."""
     started_at, start = now(), time.monotonic()
     case_name, problem_sha256, precision, protocol = job.case, None, None, None
-    evidence = Evidence(sandbox=bench.zygote.level)
+    evidence = Evidence(sandbox=context.zygote.level)
     try:
         problem = load(job.problem_path).in_precision(job.precision)
-        case_name, problem_sha256 = job.case or problem.default_case(bench.device.kind), problem.sha256
+        case_name, problem_sha256 = job.case or problem.default_case(context.device.kind), problem.sha256
         precision, protocol = problem.precision, alternative(job.protocol)
-        attempt = Stages(bench, job, problem, problem.instance(case_name), report)
+        attempt = Stages(context, job, problem, problem.instance(case_name), report)
         try:
             verdict = attempt.run()
         finally:
@@ -33,27 +34,20 @@ def evaluate(bench: JudgeContext, job: Job, report: Report) -> Result:
         verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
     timing = evidence.timing if verdict.category.status is Status.CORRECT else None
     runtime_ms, baseline_ms = (timing.runtime_ms, timing.baseline_ms) if timing else (None, None)
-    return Result(
-        submission=job.submission,
-        block=job.block,
-        author=job.author,
-        sample_id=job.sample_id,
-        problem=job.problem,
+    return result_of(
+        job,
+        verdict.category,
+        verdict.message,
         case=case_name,
         precision=precision,
         protocol=protocol,
-        device=bench.device.spec,
-        status=verdict.category.status,
-        category=verdict.category,
-        message=verdict.message,
-        hint=verdict.hint,
+        device=context.device.spec,
         runtime_ms=runtime_ms,
         baseline_ms=baseline_ms,
         speedup=baseline_ms / runtime_ms if baseline_ms and runtime_ms else None,
-        source_sha256=job.source_sha256,
         problem_sha256=problem_sha256,
         started_at=started_at,
         duration_s=round(time.monotonic() - start, 3),
         evidence=evidence,
-        environment=bench.environment,
+        environment=context.environment,
     )

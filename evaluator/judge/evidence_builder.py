@@ -16,8 +16,8 @@ class EvidenceBuilder:
     """What has been observed so far of one task."""
 
     def __init__(self, task: Task) -> None:
-        self._bench, self._code = task.bench, task.job.code
-        self.evidence = Evidence(sandbox=task.bench.zygote.level, note=task.job.note)
+        self._context, self._code = task.context, task.job.code
+        self.evidence = Evidence(sandbox=task.context.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
         """Part of the evidence once it has been collected."""
 
@@ -49,10 +49,10 @@ class EvidenceBuilder:
     def diagnose(self) -> Verdict:
         """The verdict by the evidence as it is; where the CPU is not what the submission needs, there is none on it."""
         verdict = without_blame(diagnose(self.evidence), self.evidence.exception, self._code)
-        on_cpu = self._bench.device.kind == "cpu"
+        on_cpu = self._context.device.kind == "cpu"
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
         ran = any(build.ok for build in self.evidence.builds) or interpreted(self.evidence.launches)
-        if self._bench.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
+        if self._context.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict

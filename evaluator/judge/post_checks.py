@@ -44,7 +44,7 @@ class PostChecks:
         timing = self._evidence_builder.evidence.timing
         if timing is None:
             return
-        asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.bench.calibration)
+        asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.context.calibration)
         try:
             self._evidence_builder.note(light=find_light(*asked))
         except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
@@ -58,7 +58,7 @@ class PostChecks:
         """Whether the problem accepts answers that take no work."""
         try:
             with candidate.spending("timing"):
-                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.bench.device))
+                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.context.device))
         except Exception as error:  # whatever it is: nothing is known against the problem
             log.warning("the problem %s could not be checked: %s", self._task.job.problem, error, exc_info=True)
 

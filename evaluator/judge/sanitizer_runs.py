@@ -16,7 +16,8 @@ import torch
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
-from evaluator.judge.context import Job, JudgeContext
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
@@ -91,7 +92,7 @@ def with_lines(request: BuildRequest) -> BuildRequest:
 class SanitizerRuns:
     """One submission to be sanitized. The device is free, and nothing else of the submission runs."""
 
-    bench: JudgeContext
+    context: JudgeContext
     job: Job
     problem: Problem
     case_name: str
@@ -126,7 +127,7 @@ class SanitizerRuns:
     ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
         """Run one tool by its command line, to which the worker's is added; whatever fails is in what comes back."""
         start = time.monotonic()
-        builds = LineBuilds(self.bench.builder)
+        builds = LineBuilds(self.context.builder)
         try:
             conversation = Conversation(self, case, limit_s, builds)
             text = conversation.hold(words, readonly)
@@ -176,7 +177,7 @@ class Conversation:
             given = Given.make(remains)
             stack.callback(given.close)
             worker = WorkerClient.start(
-                self._plan.bench.zygote,
+                self._plan.context.zygote,
                 made,
                 self._builds,
                 self._plan.lock,
@@ -193,14 +194,14 @@ class Conversation:
             return given.written()
 
     def _program(self, words: tuple[str, ...], readonly: Sequence[str]) -> tuple[Program, list[tuple[str, int]]]:
-        bench = self._plan.bench
+        context = self._plan.context
         return program(
             words,
             self._plan.environment,
             (*self._plan.readonly, *readonly),
-            gpu=bench.device.kind == "cuda",
-            limits=bench.limits,
-            level=bench.zygote.level,
+            gpu=context.device.kind == "cuda",
+            limits=context.limits,
+            level=context.zygote.level,
         )
 
     def _ask(self, worker: WorkerClient) -> None:
@@ -214,7 +215,7 @@ class Conversation:
             self.outcome, self.remark = "deadline", f"stopped after {self._limit_s:.0f} s"
 
     def _run(self, worker: WorkerClient) -> None:
-        job, device = self._plan.job, self._plan.bench.device
+        job, device = self._plan.job, self._plan.context.device
         worker.request("ping", self._left_s)
         worker.first_line = job.first_line
         with worker.entering("load"):

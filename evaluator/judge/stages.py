@@ -7,8 +7,9 @@ import traceback
 from typing import Any
 
 from evaluator.diagnosis import Verdict
+from evaluator.job import Job
 from evaluator.judge import blocking_rerun, sanitizer_runs
-from evaluator.judge.context import Job, JudgeContext, Report, Task
+from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.evidence_builder import EvidenceBuilder
@@ -31,12 +32,12 @@ log = logging.getLogger(__name__)
 
 
 class Stages:
-    """Judges one submission on one bench; `run` once, then read `evidence`, then `close`."""
+    """Judges one submission on one context; `run` once, then read `evidence`, then `close`."""
 
-    def __init__(self, bench: JudgeContext, job: Job, problem: Problem, case: ProblemCase, report: Report) -> None:
-        self._task = Task(bench, job, problem, case, report)
+    def __init__(self, context: JudgeContext, job: Job, problem: Problem, case: ProblemCase, report: ReportStage) -> None:
+        self._task = Task(context, job, problem, case, report)
         self._worker_set = WorkerSet(self._task)
-        self._protocol = choose(job.protocol, bench.device.kind)
+        self._protocol = choose(job.protocol, context.device.kind)
         self._evidence_builder = EvidenceBuilder(self._task)
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
@@ -55,7 +56,7 @@ class Stages:
         if blocking_rerun.is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
             verdict = evidence_builder.diagnose()
-        sanitizer = self._task.bench.sanitizer
+        sanitizer = self._task.context.sanitizer
         if sanitizer is not None and sanitizer_runs.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
             self._sanitize(sanitizer)
         return verdict
@@ -137,7 +138,7 @@ class Stages:
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
         """Where the CPU only stands in for a GPU, a submission without a C++ extension or a kernel in Triton was not meant for it."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
-        if self._task.bench.stands_in and not ran:
+        if self._task.context.stands_in and not ran:
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
@@ -172,7 +173,7 @@ class Stages:
     def _sanitizing(self) -> sanitizer_runs.SanitizerRuns:
         task, worker_set = self._task, self._worker_set
         return sanitizer_runs.SanitizerRuns(
-            bench=task.bench,
+            context=task.context,
             job=task.job,
             problem=task.problem,
             case_name=task.case.name,

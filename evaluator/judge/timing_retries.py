@@ -132,9 +132,9 @@ class TimingRetries:
         how: dict[str, Any] = {"protocol": self._protocol, "head_start": self._leads}
         with ExtraBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)
-            watch = watch_of(self._task.bench.device)
+            watch = watch_of(self._task.context.device)
             if watch is None:
-                how |= {"others": further.workers, "cores": self._task.bench.cores}
+                how |= {"others": further.workers, "cores": self._task.context.cores}
                 timing = TimingRun(candidate, baseline, *case, **how).run()
             else:
                 try:
@@ -167,7 +167,7 @@ class TimingRetries:
         log.info("%s can't be timed by the protocol %s: %s", self._task.job.submission, self._protocol.name, error)
         self._task.report("timing by default")
         self._fallback = f"{self._protocol.name}: {error}"
-        self._protocol = choose(None, self._task.bench.device.kind)
+        self._protocol = choose(None, self._task.context.device.kind)
         return self._second_timing(takes_over=True)
 
     def _second_timing(self, *, takes_over: bool = False) -> TimingEvidence:

@@ -22,9 +22,9 @@ class WorkerSet:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.device = torch.device(task.bench.device.torch_device)
+        self.device = torch.device(task.context.device.torch_device)
         self.memory = SharedMemory(self.device)
-        self.lock = DeviceLock(task.bench.device.unique_id)
+        self.lock = DeviceLock(task.context.device.unique_id)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.workers: list[WorkerClient] = []
         """Those that the submission runs in."""
@@ -161,7 +161,7 @@ class WorkerSet:
             self._warm()  # whoever had the device then, had its memory too
 
     def _warm(self) -> None:
-        warm(self._task.problem, self.device, self._task.bench.warmed)
+        warm(self._task.problem, self.device, self._task.context.warmed)
 
     def _load_alone(self, failed: WorkerClient) -> WorkerClient:
         """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""

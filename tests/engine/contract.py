@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from evaluator.engine.engine import Engine
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from tests.judge.conftest import make_job

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from evaluator.engine.admission_limit import Turnstile
-from evaluator.engine.engine import Engine, unjudged
+from evaluator.engine.engine import Engine
 from evaluator.engine.local import JudgeLostError, LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category, Status
@@ -239,6 +239,6 @@ def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEn
 
 def test_a_job_that_nobody_judged_has_a_result_of_its_own() -> None:
     job = make_job(QUICK)
-    result = unjudged(job, Category.INTERRUPTED, "interrupted", "cpu", 1.5)
+    result = result_of(job, Category.INTERRUPTED, "interrupted", device="cpu", duration_s=1.5)
     assert (result.status, result.submission, result.problem) == (Status.NOT_EVALUATED, "test.py", "softmax")
     assert (result.duration_s, result.speedup, result.evidence.rounds) == (1.5, None, ())

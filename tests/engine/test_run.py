@@ -5,9 +5,8 @@ import threading
 
 import pytest
 
-from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from tests.judge.conftest import make_job
@@ -15,8 +14,8 @@ from tests.judge.conftest import make_job
 JOBS = [make_job("", name=name) for name in "abc"]
 
 
-def result_of(job: Job) -> Result:
-    return unjudged(job, Category.INTERRUPTED, "", "cpu")
+def judged(job: Job) -> Result:
+    return result_of(job, Category.INTERRUPTED, "", device="cpu")
 
 
 def names(run: Run) -> list[str]:
@@ -30,7 +29,7 @@ def test_every_job_is_drawn_once_and_delivered_once() -> None:
     assert names(run) == ["a", "b", "c"]
     for each in reversed(drawn[:3]):
         assert each is not None
-        run.finish(each[0], result_of(each[1]))
+        run.finish(each[0], judged(each[1]))
     run.fail(None)
     left = []
     for job, result in run.delivered(1):
@@ -44,7 +43,7 @@ def test_a_result_that_was_not_delivered_leaves_its_job_in_flight() -> None:
     for _ in range(2):
         drawn = run.draw()
         assert drawn is not None
-        run.finish(drawn[0], result_of(drawn[1]))
+        run.finish(drawn[0], judged(drawn[1]))
     delivered = run.delivered(1)
     assert next(delivered)[0].submission == "a"
     run.end()
@@ -57,7 +56,7 @@ def test_what_ends_after_the_run_is_forgotten() -> None:
     assert drawn is not None
     run.end()
     assert names(run) == ["a"]
-    run.finish(drawn[0], result_of(drawn[1]))
+    run.finish(drawn[0], judged(drawn[1]))
     assert names(run) == []
     assert run.draw() is None
 
@@ -89,7 +88,7 @@ def test_no_more_are_drawn_than_may_be_in_flight() -> None:
     thread.join(0.2)
     assert third == [] and names(run) == ["a", "b"]
     assert drawn[0] is not None
-    run.finish(drawn[0][0], result_of(drawn[0][1]))
+    run.finish(drawn[0][0], judged(drawn[0][1]))
     assert next(run.delivered(1))[0].submission == "a"
     thread.join(10)
     assert len(third) == 1 and names(run) == ["b", "c"]
@@ -111,7 +110,7 @@ def test_what_has_come_arrives_together_and_is_in_flight_until_it_is_taken() -> 
     for _ in range(3):
         drawn = run.draw()
         assert drawn is not None
-        run.finish(drawn[0], result_of(drawn[1]))
+        run.finish(drawn[0], judged(drawn[1]))
     run.fail(None)
     arrivals = run.arrivals(1, most=2)
     first = next(arrivals)
@@ -125,7 +124,7 @@ def test_what_came_before_an_error_arrives_before_it() -> None:
     run = Run(iter(JOBS))
     drawn = run.draw()
     assert drawn is not None
-    run.finish(drawn[0], result_of(drawn[1]))
+    run.finish(drawn[0], judged(drawn[1]))
     run.fail(OSError("gone"))
     arrivals = run.arrivals(1)
     assert len(next(arrivals).results) == 1

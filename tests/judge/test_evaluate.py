@@ -150,10 +150,10 @@ def test_nested_inputs_and_outputs(judge: Judge, tmp_path: Path, body: str, cate
     assert result.category is category, result.message
 
 
-def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, bench: JudgeContext) -> None:
-    standing_in = replace(bench, stands_in=True)
+def test_where_the_cpu_stands_in_for_a_gpu_library_code_is_not_judged(judge: Judge, context: JudgeContext) -> None:
+    standing_in = replace(context, stands_in=True)
     for code in (SOFTMAX, forward("return x"), forward("return x.missing"), forward("os._exit(1)")):
-        result = judge(code, bench=standing_in)
+        result = judge(code, context=standing_in)
         assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.NO_DEVICE), result.message
 
 
@@ -214,9 +214,9 @@ def check_ok(result: Result) -> None:
 
 
 @pytest.mark.build
-def test_a_cpp_extension_from_source_to_times(bench: JudgeContext) -> None:
+def test_a_cpp_extension_from_source_to_times(context: JudgeContext) -> None:
     stages: list[str] = []
-    first = evaluate(bench, make_job(EXTENSION, "leaky_relu"), stages.append)
+    first = evaluate(context, make_job(EXTENSION, "leaky_relu"), stages.append)
     check_ok(first)
     assert stages[:5] == ["start", "load", "build", "load", "construct"]
     (build,) = first.evidence.builds
@@ -224,7 +224,7 @@ def test_a_cpp_extension_from_source_to_times(bench: JudgeContext) -> None:
     assert first.evidence.stages_s["build"] >= 1 > first.evidence.stages_s["load"]
 
     stages.clear()
-    again = evaluate(replace(bench, stands_in=True), make_job(EXTENSION, "leaky_relu"), stages.append)
+    again = evaluate(replace(context, stands_in=True), make_job(EXTENSION, "leaky_relu"), stages.append)
     check_ok(again)
     assert again.evidence.builds[0].cached
     assert stages[:3] == ["start", "load", "construct"] and "build" not in stages

@@ -62,10 +62,12 @@ def test_a_block_is_of_as_many_calls_as_fit_into_some_milliseconds_and_into_memo
 
 
 @contextmanager
-def blocks_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool) -> Iterator[tuple[TimedWorker, list[Any]]]:
+def blocks_of(
+    context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool
+) -> Iterator[tuple[TimedWorker, list[Any]]]:
     """A side on a pretended device, and inputs for three calls."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with side_of(bench, source, [torch.zeros(5)] * 3) as (before, sets, memory):
+    with side_of(context, source, [torch.zeros(5)] * 3) as (before, sets, memory):
         flush = L2Flush(memory, 1 << 30, 3) if flushed else None
         if flush:
             before.worker.hand_over(flush.allocations, START_S)
@@ -78,8 +80,8 @@ def reveal(side: TimedWorker, given: Any, call: int, place: InputSet) -> torch.T
     return place.allocations[0].view((5,), torch.float32).clone()
 
 
-def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
+def test_cold_calls_are_timed_one_by_one_after_their_flushes(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=True) as (side, given):
         answers = choose("cold", "cuda").take(side, given)
         assert len(answers) == len(side.claims_ms) == len(side.at_s) == 3 and len(side.wall_ms) == 1
         assert all(2.0 <= claim_ms < 3 * side.wall_ms[0] for claim_ms in side.claims_ms)
@@ -87,15 +89,15 @@ def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: JudgeContext
         assert side.is_flushed()
 
 
-def test_calls_back_to_back_are_one_sample_and_flush_nothing(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given):
+def test_calls_back_to_back_are_one_sample_and_flush_nothing(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=False) as (side, given):
         answers = choose("throughput", "cuda").take(side, given)
         assert len(answers) == 3 and len(side.claims_ms) == len(side.wall_ms) == len(side.at_s) == 1
         assert 2.0 <= side.claims_ms[0] <= side.wall_ms[0]
 
 
-def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given):
+def test_any_answer_of_a_block_can_be_revealed(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=False) as (side, given):
         choose("throughput", "cuda").take(side, given)
         for call in (2, 0, 1, 0):
             place = given[(call + 1) % 3][0]
@@ -112,10 +114,10 @@ class ModelNew(torch.nn.Module):
 
 @pytest.mark.parametrize("protocol", ["cold", "throughput"])
 def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     """The first one is to warm up."""
-    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (side, given):
+    with blocks_of(context, HOOKED + ONE_BUFFER, monkeypatch, flushed=protocol == "cold") as (side, given):
         for _ in range(2):
             choose(protocol, "cuda").take(side, given)
         for call in (2, 0, 1):
@@ -124,16 +126,16 @@ def test_answers_in_one_buffer_are_told_apart_from_the_second_block_on(
 
 
 def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=True) as (reusing, given):
+    with blocks_of(context, HOOKED + ONE_BUFFER, monkeypatch, flushed=True) as (reusing, given):
         said = []
         for _ in range(3):
             choose("cold", "cuda").take(reusing, given)
             said.append(reusing.copies)
         assert said == [False, True, True], "that they share memory is known when a block is over"
     source = HOOKED + "main.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
-    with blocks_of(bench, source, monkeypatch, flushed=True) as (side, given):
+    with blocks_of(context, source, monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         assert not side.copies
         side.copies = True
@@ -144,8 +146,8 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
         assert side.claims_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
 
 
-def test_a_head_start_is_before_each_call_and_in_no_sample(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
+def test_a_head_start_is_before_each_call_and_in_no_sample(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=True) as (side, given):
         side.head_start = LaunchLead(30_000_000, 30.0)
         choose("cold", "cuda").take(side, given)
         assert len(side.claims_ms) == len(side.host_ms) == 3 and side.is_flushed()
@@ -158,8 +160,8 @@ def test_a_head_start_is_before_each_call_and_in_no_sample(bench: JudgeContext, 
         assert min(side.blank(3)) < 30.0 and side.is_flushed()
 
 
-def test_without_a_head_start_nothing_is_taken_off(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (side, given):
+def test_without_a_head_start_nothing_is_taken_off(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         assert side.samples_ms(0.5) == side.claims_ms and side.summary(0.5).blank_ms == 0.0
 
@@ -191,37 +193,39 @@ def test_a_head_start_is_longer_than_launching_takes_the_slower_side(
         ('{"ms": result["ms"], "host_ms": [0.01, 0.01, "0.01"], "outputs": result["outputs"]}', "milliseconds"),
     ],
 )
-def test_claims_that_no_block_can_have(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
+def test_claims_that_no_block_can_have(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
     hooked = f"""
 def block(self, request, descriptors, block=main.Worker._block):
     result = block(self, request, descriptors)
     return {hook}
 main.Worker._block = block
 """
-    with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (side, given), pytest.raises(ProtocolError, match=words):
+    with blocks_of(context, HOOKED + hooked, monkeypatch, flushed=True) as (side, given), pytest.raises(ProtocolError, match=words):
         choose("cold", "cuda").take(side, given)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
-def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+def test_a_block_that_never_ends_has_the_deadline_of_one_call(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
     endless = "main.Worker._block = main.Worker._record = lambda self, request, descriptors: time.sleep(60)\n"
-    with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (side, given):
+    with blocks_of(context, HOOKED + endless, monkeypatch, flushed=False) as (side, given):
         side.deadline_s, side.replays = 0.5, protocol == "graph"
         with pytest.raises(WorkerError):
             choose(protocol, "cuda").take(side, given)
         assert side.worker.exit is not None and side.worker.exit.deadline_s == 0.5
 
 
-def test_a_block_without_its_flushes_is_seen(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (side, given):
+def test_a_block_without_its_flushes_is_seen(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED + "main.Worker._flush = lambda self, order: None\n", monkeypatch, flushed=True) as (side, given):
         choose("cold", "cuda").take(side, given)
         side.check_flush(3)
         assert side.unflushed == 3
 
 
-def test_what_can_not_be_recorded_says_why(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_recorded_says_why(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no device here that could."""
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (side, given), pytest.raises(UnrecordableError) as error:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=False) as (side, given), pytest.raises(UnrecordableError) as error:
         choose("graph", "cuda").take(side, given)
     assert str(error.value)
 
@@ -248,8 +252,8 @@ main.Worker._record = record
 """In the place of a CUDA graph: the calls, over the same memory."""
 
 
-def test_a_recorded_block_is_replayed_over_new_inputs(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + RECORDED, monkeypatch, flushed=False) as (side, given):
+def test_a_recorded_block_is_replayed_over_new_inputs(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED + RECORDED, monkeypatch, flushed=False) as (side, given):
         for _ in range(2):
             fresh = [(inputs, [torch.rand(5)]) for inputs, _ in given]
             assert len(choose("graph", "cuda").take(side, fresh)) == 3

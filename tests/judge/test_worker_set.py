@@ -18,10 +18,10 @@ from tests.judge.conftest import make_job
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_baseline_that_failed_beside_another_submission_is_started_again(bench: JudgeContext, early: bool) -> None:
+def test_a_baseline_that_failed_beside_another_submission_is_started_again(context: JudgeContext, early: bool) -> None:
     """On a GPU it starts early, while another may have the device; not so on the CPU."""
     problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    worker_set = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
     worker_set._ready = Future[WorkerClient]()
     worker_set.device = torch.device("cuda" if early else "cpu")
     worker_set._ready.set_exception(BaselineFailedError("CUDA out of memory"))
@@ -36,10 +36,10 @@ def test_a_baseline_that_failed_beside_another_submission_is_started_again(bench
 
 
 def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_device(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    worker_set = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
     held: list[bool] = []
 
     def warm(*_: object) -> None:
@@ -58,9 +58,9 @@ def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_devic
         worker_set.close()
 
 
-def test_a_baseline_starts_cuda_once_it_is_needed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_starts_cuda_once_it_is_needed(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    worker_set = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
     started: list[WorkerClient] = []
     monkeypatch.setattr(worker_set.launcher, "start_cuda", started.append)
     worker_set.device = torch.device("cuda")
@@ -79,9 +79,9 @@ def test_a_baseline_starts_cuda_once_it_is_needed(bench: JudgeContext, monkeypat
 
 
 @pytest.mark.parametrize("how", ["end_all", "close"])
-def test_all_workers_are_killed_before_the_first_is_waited_for(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_all_workers_are_killed_before_the_first_is_waited_for(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    worker_set = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
     seen: list[str] = []
     kill, wait = Confined.kill, Confined.wait
 
@@ -106,9 +106,11 @@ def test_all_workers_are_killed_before_the_first_is_waited_for(bench: JudgeConte
     assert all(worker.ended for worker in workers)
 
 
-def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    worker_set = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
     greeted = threading.Event()
 
     def never_loaded(worker: WorkerClient) -> None:

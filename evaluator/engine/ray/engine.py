@@ -24,7 +24,7 @@ from evaluator.engine.ray.host import Host, HostOptions, Refusal
 from evaluator.engine.ray.host_client import HostClient, HostLostError, HostStartError, LiveHost, kill
 from evaluator.engine.ray.job_queue import Loss, Work
 from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.results.result import Result, now
 
 if TYPE_CHECKING:

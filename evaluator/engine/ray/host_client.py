@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from evaluator.engine.engine import Progress, unjudged
+from evaluator.engine.engine import Progress
 from evaluator.engine.ray.host import HostFacts, Refusal, order_for
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 
@@ -92,7 +92,7 @@ class LiveHost:
             order = order_for(job)
         except OSError as error:
             reason = f"its problem's file can't be read: {error.strerror}"
-            return unjudged(job, Category.INFRASTRUCTURE_ERROR, reason, self.facts.device.spec)
+            return result_of(job, Category.INFRASTRUCTURE_ERROR, reason, device=self.facts.device.spec)
         begun = False
         try:
             answers: Any = self._handle.judge.options(num_returns="streaming").remote(order)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
-from evaluator.judge.context import Job
-from evaluator.results.category import CATEGORIES, Category
+from evaluator.job import Job, result_of
+from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
 
@@ -166,9 +165,12 @@ class Work:
 
 def given_up(piece: Piece, device: str) -> Result:
     """The result of a submission whose hosts were lost each time; what they were is its evidence."""
-    category = Category.INFRASTRUCTURE_ERROR
-    first = piece.losses[0].at
-    message = f"{len(piece.losses)} hosts were lost while they judged it, and it is judged no more: {'; '.join(map(str, piece.losses))}"
-    result = unjudged(piece.job, category, message, device, (now() - first).total_seconds())
-    evidence = Evidence(detail="\n".join(map(str, piece.losses)))
-    return result.model_copy(update={"evidence": evidence, "hint": CATEGORIES[category].hint})
+    losses = [str(loss) for loss in piece.losses]
+    return result_of(
+        piece.job,
+        Category.INFRASTRUCTURE_ERROR,
+        f"{len(losses)} hosts were lost while they judged it, and it is judged no more: {'; '.join(losses)}",
+        device=device,
+        duration_s=(now() - piece.losses[0].at).total_seconds(),
+        evidence=Evidence(detail="\n".join(losses)),
+    )

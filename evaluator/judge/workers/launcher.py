@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.context import Report, Task
+from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import construct, fresh_seed
@@ -35,30 +35,30 @@ class Launcher:
     @property
     def environment(self) -> dict[str, str]:
         """What every worker of the task has in its environment."""
-        return _worker_environment(self._task.bench.device)
+        return _worker_environment(self._task.context.device)
 
     @property
     def readonly(self) -> list[str]:
         """The folders that every worker of the task sees."""
-        return _without(self._task.bench.readonly, self._task.job.problem_path)
+        return _without(self._task.context.readonly, self._task.job.problem_path)
 
-    def fork(self, environment: Mapping[str, str] | None = None, report: Report = lambda _: None) -> WorkerClient:
+    def fork(self, environment: Mapping[str, str] | None = None, report: ReportStage = lambda _: None) -> WorkerClient:
         """A worker that nothing has been heard of yet, whose builds are to be reported. Raises SandboxUnavailable."""
-        bench = self._task.bench
+        context = self._task.context
         program = Program(
             entry=WORKER_ENTRY,
             env=self.environment | dict(environment or {}),
-            readonly=(*self.readonly, *([bench.recorder] if bench.recorder else [])),
-            gpu=bench.device.kind == "cuda",
-            limits=bench.limits,
-            cores=bench.cores,
-            preload=bench.recorder,
+            readonly=(*self.readonly, *([context.recorder] if context.recorder else [])),
+            gpu=context.device.kind == "cuda",
+            limits=context.limits,
+            cores=context.cores,
+            preload=context.recorder,
         )
-        no_device = bench.device.kind == "cpu"
-        record: Recorded | None = "launches" if bench.recorder is not None else None
+        no_device = context.device.kind == "cpu"
+        record: Recorded | None = "launches" if context.recorder is not None else None
         if no_device and is_installed("triton"):
             record = "interpreted"
-        return WorkerClient.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record, report=report)
+        return WorkerClient.start(context.zygote, program, context.builder, self._lock, no_device=no_device, record=record, report=report)
 
     def greet(self, worker: WorkerClient) -> None:
         """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""
@@ -98,7 +98,7 @@ class Launcher:
 
     @property
     def _threads(self) -> int:
-        return (len(self._task.bench.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
+        return (len(self._task.context.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
 
     def _load(
         self,
@@ -116,7 +116,7 @@ class Launcher:
             source,
             LOAD_S,
             **{"class": class_name},
-            device=self._task.bench.device.torch_device,
+            device=self._task.context.device.torch_device,
             threads=threads,
             constants={name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
             ablate=ablate,

@@ -29,7 +29,7 @@ from evaluator.engine.ray.builds import Artefacts, BuildsElsewhere, Terms
 from evaluator.engine.ray.cluster import ClusterError
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.host_client import LiveHost
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.machine.devices import cpu_name
 from evaluator.results.category import Category, Status
 from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures

@@ -3,10 +3,9 @@
 import threading
 from dataclasses import dataclass
 
-from evaluator.engine.engine import unjudged
 from evaluator.engine.ray.job_queue import ALONE_AFTER, MAX_LOSSES, Loss, Piece, Work
 from evaluator.engine.run import Run
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
 from tests.judge.conftest import make_job
@@ -22,8 +21,8 @@ def work_of(names: str) -> Work:
     return Work(Run(iter([make_job("", name=name) for name in names])), "cpu")
 
 
-def result_of(job: Job, category: Category = Category.WRONG_VALUES) -> Result:
-    return unjudged(job, category, "", "cpu")
+def judged(job: Job, category: Category = Category.WRONG_VALUES) -> Result:
+    return result_of(job, category, "", device="cpu")
 
 
 def taken(work: Work, host: Host) -> Piece:
@@ -47,7 +46,7 @@ def test_every_piece_is_taken_once_and_then_nothing_is_left() -> None:
     for name in "ab":
         piece = taken(work, host)
         assert piece.job.submission == name and not work.over
-        work.judged(piece, host, result_of(piece.job))
+        work.judged(piece, host, judged(piece.job))
     assert work.take(host) is None and work.over
     assert set(delivered(work)) == {"a", "b"}
 
@@ -75,7 +74,7 @@ def test_the_last_host_has_the_piece_to_itself_and_then_it_is_given_up_with_the_
         piece = taken(work, host)
         assert piece.job.submission == "b" and piece.alone == (number >= ALONE_AFTER)
         work.lost(piece, loss(host))
-    work.judged(neighbour, Host("zero"), result_of(neighbour.job))
+    work.judged(neighbour, Host("zero"), judged(neighbour.job))
     assert work.take(Host("zero")) is None and work.over
     results = delivered(work)
     assert results["a"].category is Category.WRONG_VALUES
@@ -98,11 +97,11 @@ def test_a_machines_failure_is_tried_by_another_host_once() -> None:
     work.join(host)
     work.join(other)
     first = taken(work, host)
-    work.judged(first, host, result_of(first.job, Category.INFRASTRUCTURE_ERROR))
+    work.judged(first, host, judged(first.job, Category.INFRASTRUCTURE_ERROR))
     assert taken(work, host).job.submission == "b"  # not the one that it has failed with
     again = taken(work, other)
     assert again is first
-    work.judged(again, other, result_of(again.job, Category.INFRASTRUCTURE_ERROR))
+    work.judged(again, other, judged(again.job, Category.INFRASTRUCTURE_ERROR))
     assert work.run.in_flight()[0].submission == "a" and delivered(work)["a"].category is Category.INFRASTRUCTURE_ERROR
 
 
@@ -110,7 +109,7 @@ def test_a_machines_failure_stands_where_there_is_no_other_host() -> None:
     work, host = work_of("a"), Host("one")
     work.join(host)
     piece = taken(work, host)
-    work.judged(piece, host, result_of(piece.job, Category.INFRASTRUCTURE_ERROR))
+    work.judged(piece, host, judged(piece.job, Category.INFRASTRUCTURE_ERROR))
     assert work.take(host) is None
     assert delivered(work)["a"].category is Category.INFRASTRUCTURE_ERROR
 
@@ -120,7 +119,7 @@ def test_where_the_other_host_leaves_the_first_one_tries_again() -> None:
     work.join(host)
     work.join(other)
     piece = taken(work, host)
-    work.judged(piece, host, result_of(piece.job, Category.INFRASTRUCTURE_ERROR))
+    work.judged(piece, host, judged(piece.job, Category.INFRASTRUCTURE_ERROR))
     found: list[Piece | None] = []
     waiting = threading.Thread(target=lambda: found.append(work.take(host)))
     waiting.start()

@@ -7,7 +7,7 @@ import pytest
 
 from db.calibrations import newest
 from db.store import Store
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.roofline import calibration_run as module
 from evaluator.judge.roofline.calibration_run import EXIT_DISTURBED, EXIT_USAGE, calibrate, main
@@ -34,7 +34,7 @@ def test_a_calibration_is_printed_stored_and_found_by_a_judge(
     other = stored.model_copy(update={"torch": "1.0"})
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path, calibrations=(other, *known))
     with Zygote.start(modules=()) as zygote:
-        assert make_bench(options, zygote).calibration == stored
+        assert make_context(options, zygote).calibration == stored
 
 
 def test_a_table_for_people_names_what_was_reached(

@@ -103,10 +103,12 @@ def check(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
 
 
 @contextmanager
-def bursts_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+def bursts_of(
+    context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3
+) -> Iterator[tuple[GatedCalls, TimedWorker]]:
     """Bursts of a worker whose model adds one, and its side; there is no device to be waited for."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with side_of(bench, source, [torch.zeros(5)] * sets) as (side, input_sets, memory):
+    with side_of(context, source, [torch.zeros(5)] * sets) as (side, input_sets, memory):
         side.flush = L2Flush(memory, 1 << 30, sets)
         side.claims, side.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         outputs = [memory.allocate(20)]
@@ -117,8 +119,8 @@ def bursts_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch,
         yield bursts, side
 
 
-def test_calls_one_at_a_time_and_back_to_back(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+def test_calls_one_at_a_time_and_back_to_back(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert LEAST_SINGLES <= len(side.single_ms) == len(side.landed_ms) <= SINGLES
         assert LEAST_BURSTS <= len(side.burst_ms) <= BURSTS
@@ -126,8 +128,8 @@ def test_calls_one_at_a_time_and_back_to_back(bench: JudgeContext, monkeypatch: 
         assert all(landed_ms > single_ms for landed_ms, single_ms in zip(side.landed_ms, side.single_ms, strict=True))
 
 
-def test_the_same_without_the_calls(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+def test_the_same_without_the_calls(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
         alone = TimedWorker(side.worker, START_S, side.flush, None)
         alone.claims, alone.described = side.claims, side.described
@@ -137,8 +139,8 @@ def test_the_same_without_the_calls(bench: JudgeContext, monkeypatch: pytest.Mon
         assert alone.is_flushed()
 
 
-def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side):
         compared: list[Taken] = []
 
         def note(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
@@ -158,8 +160,8 @@ def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: 
         assert len(alone.hot_ms) == len(side.hot_ms) and not alone.burst_ms
 
 
-def test_without_flushes_a_wrong_answer_is_wrong_too(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
+def test_without_flushes_a_wrong_answer_is_wrong_too(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
         bursts._run_hot(side, check)
 
 
@@ -191,24 +193,24 @@ main.Worker._record = record
 """Has the answer ready to the inputs that it was recorded over."""
 
 
-def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, REMEMBERS, monkeypatch) as (bursts, side):
+def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, REMEMBERS, monkeypatch) as (bursts, side):
         side.flush, side.replays, bursts._replayed = None, True, True
         bursts.run(side, check, WrongError)
         assert min(side.single_ms) >= 30 and min(side.burst_ms) >= 30
 
 
-def test_where_there_is_memory_for_one_call_there_are_no_bursts(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch, sets=1) as (bursts, side):
+def test_where_there_is_memory_for_one_call_there_are_no_bursts(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch, sets=1) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert side.single_ms and side.landed_ms and not side.burst_ms
 
 
 def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.judge.timing.gated_calls.KERNELS_DEADLINE_S", 0.3)
-    with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, side):
+    with bursts_of(context, HONEST + SLEEPS, monkeypatch) as (bursts, side):
         monkeypatch.setattr(side.worker, "launches", side.worker.launches or object())
         start = time.monotonic()
         bursts.time_kernels(side)
@@ -218,8 +220,8 @@ def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_
 
 
 @pytest.mark.parametrize(("claim_ms", "in_a_row"), [(0.01, 3), (BURST_MS / 2, 2), (BURST_MS, 1), (10 * BURST_MS, 1)])
-def test_slow_calls_make_short_bursts(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim_ms: float, in_a_row: int) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side):
+def test_slow_calls_make_short_bursts(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim_ms: float, in_a_row: int) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side):
         side.claims_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
         bursts.run(side, check, WrongError)
         assert len(bursts.places) == in_a_row
@@ -261,9 +263,9 @@ def held(side: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int) -> Itera
     ],
 )
 def test_bursts_are_as_short_as_the_devices_queue(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch, sets=8) as (bursts, side), held(side, monkeypatch, most):
+    with bursts_of(context, HONEST, monkeypatch, sets=8) as (bursts, side), held(side, monkeypatch, most):
         side.claims_ms = [claim_ms]
         bursts.run(side, check, WrongError)
         assert (len(bursts.places), side.is_gated) == (in_a_row, gated)
@@ -272,14 +274,14 @@ def test_bursts_are_as_short_as_the_devices_queue(
 
 
 @pytest.mark.parametrize(("most", "gated"), [(1, True), (0, False)])
-def test_who_waits_is_told_by_a_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, gated: bool) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, most):
+def test_who_waits_is_told_by_a_call(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, gated: bool) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, most):
         bursts.probe(side)
         assert side.is_gated is gated and side.single_ms == []
 
 
-def test_who_is_held_up_once_may_still_not_wait(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 1):
+def test_who_is_held_up_once_may_still_not_wait(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 1):
         ask, left = side._ask_behind, iter([True])
 
         def hold_up(*arguments: Any) -> tuple[float, Message]:
@@ -294,9 +296,9 @@ def test_who_is_held_up_once_may_still_not_wait(bench: JudgeContext, monkeypatch
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
 def test_a_row_that_is_held_up_is_asked_for_once_more(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 8):
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, side), held(side, monkeypatch, 8):
         ask, left = side._ask_behind, iter([False] * SINGLES + [True] * times)
 
         def hold_up(*arguments: Any) -> tuple[float, Message]:
@@ -312,25 +314,25 @@ def test_a_row_that_is_held_up_is_asked_for_once_more(
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
-def test_calls_without_their_flush_are_no_samples(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
+def test_calls_without_their_flush_are_no_samples(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+    with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, side):
         bursts.run(side, check, WrongError)
         assert side.single_ms == side.landed_ms == side.burst_ms == []
         assert LEAST_SINGLES + LEAST_BURSTS <= side.unflushed_bursts <= SINGLES + BURSTS
 
 
-def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + LAZY, monkeypatch) as (bursts, side), pytest.raises(WrongError):
+def test_an_answer_that_is_not_there_when_the_worker_says_so_is_wrong(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + LAZY, monkeypatch) as (bursts, side), pytest.raises(WrongError):
         bursts.run(side, check, WrongError)
 
 
-def test_half_of_the_calls_of_a_burst_are_not_enough(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
+def test_half_of_the_calls_of_a_burst_are_not_enough(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + HALF, monkeypatch, sets=8) as (bursts, side), pytest.raises(WrongError):
         bursts.run(side, check, WrongError)
 
 
-def test_a_claim_longer_than_its_request_is_no_claim(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, side), pytest.raises(ProtocolError, match="longer"):
+def test_a_claim_longer_than_its_request_is_no_claim(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, side), pytest.raises(ProtocolError, match="longer"):
         side.call(*bursts._given(1)[0])
 
 

@@ -32,8 +32,8 @@ Worker._burst = end
 )
 
 
-def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
+def test_the_calls_and_their_time_are_noted(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
         bursts.time_kernels(side)
         assert side.worker.kernel_times is None, "without a recorder there is nothing to be timed"
         side.worker.launches = LaunchTable()
@@ -43,9 +43,9 @@ def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: py
 
 
 def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_before(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
+    with bursts_of(context, HONEST + CLAIMS % 1.5, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         burst = side.burst
 
@@ -61,34 +61,34 @@ def test_what_waits_for_the_device_only_while_kernels_are_timed_is_timed_as_befo
 @pytest.mark.parametrize(
     "hook", ["", ENDS.replace("END", "os._exit(3)"), ENDS.replace("END", "os.abort()")], ids=["raises", "ends", "dies"]
 )
-def test_a_worker_that_fails_then_is_not_blamed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+def test_a_worker_that_fails_then_is_not_blamed(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     """Without the hook it raises: there are no events of CUDA's here."""
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, side):
+    with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         bursts.time_kernels(side)
         assert (side.worker.kernel_times, side.worker.failure) == (None, "")
 
 
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
-def test_a_time_that_is_none_is_no_answer(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
-    with bursts_of(bench, HONEST + CLAIMS % claim, monkeypatch) as (bursts, side):
+def test_a_time_that_is_none_is_no_answer(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
+    with bursts_of(context, HONEST + CLAIMS % claim, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         with pytest.raises(Exception, match="a time is a number"):
             bursts.time_kernels(side)
 
 
-def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_tries_to_leave_the_sandbox_is_blamed_all_the_same(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = ENDS.replace("END", "os.kill(os.getpid(), 31)")  # as the kernel does for a forbidden system call
-    with bursts_of(bench, HONEST + killed, monkeypatch) as (bursts, side):
+    with bursts_of(context, HONEST + killed, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         with pytest.raises(WorkerError):
             bursts.time_kernels(side)
         assert side.worker.exit is not None and side.worker.exit.signal == "SIGSYS"
 
 
-def test_who_breaks_the_protocol_is_blamed_all_the_same(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_breaks_the_protocol_is_blamed_all_the_same(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     forges = HOOKED + "Worker._burst = lambda self, request, descriptors: {'kind': 'ping'}\n"
-    with bursts_of(bench, HONEST + forges, monkeypatch) as (bursts, side):
+    with bursts_of(context, HONEST + forges, monkeypatch) as (bursts, side):
         side.worker.launches = LaunchTable()
         with pytest.raises(WorkerError):
             bursts.time_kernels(side)
@@ -120,8 +120,8 @@ class ModelNew(torch.nn.Module):
 
 
 @pytest.mark.gpu
-def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(KERNELS % "", bench=gpu_bench, case="small")
+def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(KERNELS % "", context=gpu_context, case="small")
     assert result.category is Category.OK, result.message
     times, launches = result.evidence.kernel_times, result.evidence.launches
     assert times is not None and times.calls == KERNEL_CALLS
@@ -133,8 +133,8 @@ def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: JudgeContext) -> No
 
 
 @pytest.mark.gpu
-def test_kernels_of_a_wrong_answer_are_timed_too(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(KERNELS % " + 1", bench=gpu_bench, case="small")
+def test_kernels_of_a_wrong_answer_are_timed_too(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(KERNELS % " + 1", context=gpu_context, case="small")
     assert result.category is Category.WRONG_VALUES, result.message
     assert result.evidence.kernel_times is not None and result.evidence.kernel_times.calls == 1
     assert [launch.timed for launch in result.evidence.launches if launch.own] == [3]

@@ -32,12 +32,12 @@ class ModelNew(torch.nn.Module):
 
 
 @contextmanager
-def side_of(bench: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[TimedWorker, list[InputSet], SharedMemory]]:
+def side_of(context: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[TimedWorker, list[InputSet], SharedMemory]]:
     """A worker that has loaded `source` and sees memory for each of `inputs`."""
     memory = SharedMemory(torch.device("cpu"))
-    lock = DeviceLock(bench.device.unique_id)
-    program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
-    worker = WorkerClient.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
+    lock = DeviceLock(context.device.unique_id)
+    program = Program(entry=WORKER_ENTRY, readonly=context.readonly)
+    worker = WorkerClient.start(context.zygote, program, context.builder, lock, no_device=True, record=None)
     try:
         worker.request("ping", START_S)
         worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
@@ -51,9 +51,9 @@ def side_of(bench: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Ite
         lock.close()
 
 
-def test_a_burst_copies_every_answer_to_its_place(bench: JudgeContext) -> None:
+def test_a_burst_copies_every_answer_to_its_place(context: JudgeContext) -> None:
     inputs = [torch.full((size,), float(size)) for size in (2, 3, 4)]
-    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (side, sets, memory):
+    with side_of(context, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (side, sets, memory):
         fresh = [tensor * 10 for tensor in inputs]
         places = [memory.allocate(tensor.nbytes) for tensor in fresh]
         side.worker.hand_over(places, START_S)
@@ -65,8 +65,8 @@ def test_a_burst_copies_every_answer_to_its_place(bench: JudgeContext) -> None:
 
 
 @pytest.mark.parametrize(("work_s", "least_ms", "most_ms"), [(0.0, 0.0, 5.0), (0.05, 5.0, 100.0)])
-def test_work_after_the_answer_is_seen(bench: JudgeContext, work_s: float, least_ms: float, most_ms: float) -> None:
-    with side_of(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (side, sets, _):
+def test_work_after_the_answer_is_seen(context: JudgeContext, work_s: float, least_ms: float, most_ms: float) -> None:
+    with side_of(context, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (side, sets, _):
         for _ in range(5):
             side.call(sets[0], [torch.zeros(2)])
             side.watch(1.0)
