@@ -19,7 +19,8 @@ from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
+from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.declaration import SMALL_CASE

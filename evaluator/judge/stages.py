@@ -18,7 +18,8 @@ from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.worker_set import WorkerSet
-from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
+from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError

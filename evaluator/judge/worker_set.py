@@ -9,7 +9,8 @@ import torch
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.device.device_lock import DeviceLock, starting
+from evaluator.judge.device.cuda_start_limit import cuda_start_turn
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.out_of_memory import tells_of_shortage
@@ -151,7 +152,7 @@ class WorkerSet:
             worker.stage = "load"  # what fails here, the loading may be at fault for
             with worker.spending("prepare"):
                 try:
-                    with nullcontext() if self.lock.held else starting():
+                    with nullcontext() if self.lock.held else cuda_start_turn():
                         self.launcher.start_cuda(worker)
                 finally:
                     wait([warming])
@@ -223,7 +224,7 @@ class WorkerSet:
 
     def _start_cuda_in(self, baseline: WorkerClient) -> WorkerClient:
         if self.device.type == "cuda":
-            with _baseline_failing(baseline), nullcontext() if self.lock.held else starting():
+            with _baseline_failing(baseline), nullcontext() if self.lock.held else cuda_start_turn():
                 self.launcher.start_cuda(baseline)
         return baseline
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.stages import Stages
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.results.category import Category
+from evaluator.worker.structure import tensors_of
 from tests.judge.conftest import Judge, make_job
 
 pytestmark = pytest.mark.gpu

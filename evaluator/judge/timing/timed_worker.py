@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.correctness.rounds import synchronize
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.confidence import outliers
 from evaluator.judge.timing.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush

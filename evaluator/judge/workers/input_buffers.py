@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 import torch
 
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker import structure
+from evaluator.worker.structure import tensors_of
 
 ALIGNMENT_BYTES = 512
 """What the CUDA allocator grants; vector loads count on it."""
