@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from evaluator.job import Job
 from evaluator.results.result import Result
 
+IN_FLIGHT_PER_JUDGE = 4
+"""Jobs with one judge or with their result waiting to be fetched, on average, before no more are drawn."""
 MAX_TOGETHER = 64
 """Results that are handed over at a time."""
 

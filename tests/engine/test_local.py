@@ -14,9 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluator.engine.admission_limit import Turnstile
+from evaluator.engine.admission_limit import AdmissionLimit
 from evaluator.engine.engine import Engine
-from evaluator.engine.local import JudgeLostError, LocalEngine
+from evaluator.engine.judge_client import JudgeLostError
+from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.job import Job, result_of
 from evaluator.judge.device.device_lock import DeviceLock
@@ -56,17 +57,17 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
 
 def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 4)) as engine:
-        monkeypatch.setattr(engine, "_make_turnstile", lambda _: Turnstile(1))
+        monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
         assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
-        assert len(engine._judges) == 1
+        assert len(engine.pool.judges) == 1
         monkeypatch.undo()
         run(engine, [SLOW] * 4)
-        assert len(engine._judges) > 1
+        assert len(engine.pool.judges) > 1
 
 
 def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 2)) as engine:
-        monkeypatch.setattr(engine, "_make_turnstile", lambda _: Turnstile(1))
+        monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
         first = engine.run(iter([make_job(QUICK, name=f"{number}.py") for number in range(20)]), unheard)
         next(first)
         others = [make_job(QUICK, name=f"other {number}.py") for number in range(2)]
@@ -75,13 +76,13 @@ def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, m
 
 
 def kill_judges(engine: LocalEngine) -> None:
-    for judge in list(engine._judges):
+    for judge in list(engine.pool.judges):
         judge._process.kill()
 
 
 def kill_zygote(engine: LocalEngine) -> None:
-    assert engine._zygote is not None and engine._zygote.pid is not None
-    os.kill(engine._zygote.pid, signal.SIGKILL)
+    assert engine.pool.zygote is not None and engine.pool.zygote.pid is not None
+    os.kill(engine.pool.zygote.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("kill", [kill_judges, kill_zygote])
@@ -102,11 +103,11 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     broken = tmp_path / "softmax.py"
     broken.write_text((SHIPPED / "softmax.py").read_text().replace("torch.softmax(x, dim=1)", "x.gone()"))
     run(engine, [QUICK, QUICK])
-    before = {judge._process.pid for judge in engine._judges}
+    before = {judge._process.pid for judge in engine.pool.judges}
     jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
     results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
     assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
-    assert len(before & {judge._process.pid for judge in engine._judges}) < len(before)
+    assert len(before & {judge._process.pid for judge in engine.pool.judges}) < len(before)
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
 
 
@@ -173,14 +174,14 @@ def test_closing_while_a_judge_starts_leaves_no_process_behind(tmp_path: Path) -
         engine.start()
         thread = threading.Thread(target=lambda: found.extend(engine.run(iter([make_job(QUICK)]), unheard)))
         thread.start()
-        while not engine._judges:
+        while not engine.pool.judges:
             time.sleep(0.001)
         started = ours() - before
-        judge = engine._judges[0]
+        judge = engine.pool.judges[0]
     thread.join(20)
     assert not thread.is_alive()
     assert found == []
-    assert engine._judges == []
+    assert engine.pool.judges == []
     assert not judge.alive
     assert left_of(started) == []
 
@@ -200,15 +201,15 @@ def test_runs_that_overlap_leave_no_more_judges_than_one_needs(engine: LocalEngi
     next(outer)
     run(engine, [QUICK, QUICK])
     assert len(list(outer)) == 2
-    assert len(engine._judges) <= 4
+    assert len(engine.pool.judges) <= 4
     run(engine, [QUICK])
-    assert len(engine._idle) <= 2
+    assert len(engine.pool.idle) <= 2
 
 
 def test_a_submission_that_kills_its_worker_leaves_the_judges(engine: LocalEngine) -> None:
-    judges = {judge._process.pid for judge in engine._judges}
+    judges = {judge._process.pid for judge in engine.pool.judges}
     run(engine, [QUICK.replace("return", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)\n        return")] * 2)
-    assert {judge._process.pid for judge in engine._judges} >= judges
+    assert {judge._process.pid for judge in engine.pool.judges} >= judges
 
 
 def test_a_local_engine_is_an_engine(engine: LocalEngine) -> None:
@@ -218,18 +219,18 @@ def test_a_local_engine_is_an_engine(engine: LocalEngine) -> None:
 
 def test_judges_are_kept_from_run_to_run(engine: LocalEngine) -> None:
     run(engine, [QUICK] * 2)
-    judges = list(engine._judges)
+    judges = list(engine.pool.judges)
     pids = {judge._process.pid for judge in judges}
     for _ in range(3):
         run(engine, [QUICK])
     run(engine, [QUICK] * 4)
-    assert {judge._process.pid for judge in engine._judges} == pids
-    assert len(engine._judges) <= 2
+    assert {judge._process.pid for judge in engine.pool.judges} == pids
+    assert len(engine.pool.judges) <= 2
 
 
 def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEngine, caplog: pytest.LogCaptureFixture) -> None:
     run(engine, [QUICK] * 2)
-    for judge in engine._judges:
+    for judge in engine.pool.judges:
         judge._process.kill()
         judge._process.join(10)
     results = run(engine, [QUICK] * 2)

@@ -1,4 +1,4 @@
-"""A seat: the driver's end of one host. It asks Ray for a host, gives it jobs, and asks for another when it is lost."""
+"""The driver's end of one host: it asks Ray for a host, gives it jobs, and asks for another when the host is lost."""
 
 import contextlib
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 MAX_STARTS = 3
-"""Hosts of one seat that may be lost one after the other before any of them could judge."""
+"""Hosts of one client that may be lost one after the other before any of them could judge."""
 _POLL_S = 0.5
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class HostLostError(Exception):
 
 
 class HostStartError(Exception):
-    """A seat has no host, and will have none; the cause is what the host said."""
+    """No host can be started; the cause is what the last one said."""
 
 
 class LiveHost:

@@ -35,7 +35,7 @@ def test_each_gpu_has_a_host_and_verdicts_are_on_the_one_that_it_has(engine: Ray
     jobs = [make_job(f"{code}\n# {number}", name=f"{number}.py") for number, code in enumerate(codes)]
     results = {int(job.submission[:-3]): result for job, result in engine.run(iter(jobs), unheard)}
     assert [results[number].category for number in range(len(codes))] == [Category.OK, Category.IMPORT_ERROR] * 2 * len(own)
-    hosts = [seat.await_host(lambda: False) for seat in engine._seats]
+    hosts = [client.await_host(lambda: False) for client in engine._clients]
     assert {host.facts.device.unique_id for host in hosts if host} == set(own)
     assert {result.device for result in results.values()} <= {f"cuda:{number}" for number in range(len(gpus()))}
     assert {result.environment.device_name for result in results.values() if result.environment} == {gpus()[0].name}

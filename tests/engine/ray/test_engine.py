@@ -91,8 +91,8 @@ def both(engine: RayEngine) -> list[LiveHost]:
     """Its hosts, once there are two."""
     deadline = time.monotonic() + 120
     while len(engine.hosts) < 2 and time.monotonic() < deadline:
-        engine._poll(engine._seats[0])
-        engine._poll(engine._seats[1])
+        engine._poll(engine._clients[0])
+        engine._poll(engine._clients[1])
     assert len(engine.hosts) == 2
     return engine.hosts
 
@@ -183,8 +183,8 @@ def test_a_submission_that_takes_three_hosts_down_is_judged_no_more(engine: RayE
     taken: list[str] = []
 
     def kill_its_host() -> None:
-        _, seat, _ = threading.current_thread().name.split("-")  # that of the judge who tells of the stage
-        host = engine._seats[int(seat)].host
+        _, client, _ = threading.current_thread().name.split("-")  # that of the judge who tells of the stage
+        host = engine._clients[int(client)].host
         assert host is not None
         taken.append(host.name)
         os.kill(host.facts.pid, signal.SIGKILL)
@@ -225,8 +225,8 @@ class Begun:
         self._lock = threading.Lock()
 
     def __call__(self, job: Job, stage: str) -> None:
-        _, seat, _ = threading.current_thread().name.split("-")
-        host = self._engine._seats[int(seat)]._host
+        _, client, _ = threading.current_thread().name.split("-")
+        host = self._engine._clients[int(client)]._host
         assert host is not None
         with self._lock:
             if stage == "start":
