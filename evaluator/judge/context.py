@@ -22,7 +22,7 @@ class JudgeContext:
 
     device: Device
     stands_in: bool
-    """The CPU stands in for a GPU that is not there: only builds and C++ submissions are judged."""
+    """There is no GPU, and the CPU stands in for it: only builds and C++ submissions are judged."""
     zygote: Zygote
     builder: Builder
     environment: Environment
@@ -32,9 +32,9 @@ class JudgeContext:
     """Folders that workers need to see besides the system's and Python's."""
     limits: Limits = field(default_factory=Limits)
     cores: tuple[int, ...] = ()
-    """Those that workers are kept to, and the judge while it times, where the device is the processor; none on a GPU."""
+    """On the CPU: cores that workers are kept to, and the judge while it times; empty on a GPU."""
     calibration: Calibration | None = None
-    """Of the device, under this driver and this PyTorch; None where there is none."""
+    """Of the device, under this driver and this PyTorch; None where it is not calibrated."""
     sanitizer: Sanitizer | None = None
     """None where compute-sanitizer was not asked for."""
     warmed: set[str] = field(default_factory=set)

@@ -14,7 +14,7 @@ from evaluator.results.result import Result, now
 
 
 def evaluate(context: JudgeContext, job: Job, report: ReportStage) -> Result:
-    """Judge one submission; whatever goes wrong becomes the result. `report` is told of each stage."""
+    """Judge one submission; whatever goes wrong becomes the result. `report` is called with each stage."""
     started_at, start = now(), time.monotonic()
     case_name, problem_sha256, precision, protocol = job.case, None, None, None
     evidence = Evidence(sandbox=context.zygote.level)
@@ -22,12 +22,12 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage) -> Result:
         problem = load(job.problem_path).in_precision(job.precision)
         case_name, problem_sha256 = job.case or problem.default_case(context.device.kind), problem.sha256
         precision, protocol = problem.precision, alternative(job.protocol)
-        attempt = Stages(context, job, problem, problem.instance(case_name), report)
+        stages = Stages(context, job, problem, problem.instance(case_name), report)
         try:
-            verdict = attempt.run()
+            verdict = stages.run()
         finally:
-            attempt.close()
-        evidence = attempt.evidence
+            stages.close()
+        evidence = stages.evidence
         if evidence.timing is not None:
             protocol = alternative(evidence.timing.protocol)
     except ProblemError as error:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import secrets
 import select
 import socket
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from evaluator.diagnosis.rules.exception_rules import VIOLATION_SIGNAL
 from evaluator.diagnosis.rules.jit_build_rules import failed_build
@@ -19,6 +18,7 @@ from evaluator.diagnosis.source_map import SourceMap
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.build_broker import BuildBroker, Builds
 from evaluator.judge.workers.deadline import Deadline, QueuedCallback
+from evaluator.judge.workers.exception_report import read_exception
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.judge.workers.shared_memory import Allocation
 from evaluator.judge.workers.stage_times import StageTimes
@@ -38,18 +38,6 @@ class WorkerError(Exception):
 
 Recorded = Literal["launches", "interpreted"]
 """What is noted in a worker's launch table: launches on a GPU, or the kernels that Triton's interpreter runs on the CPU."""
-
-
-class _Failed(BaseModel):
-    """The worker's report of an exception, as far as it is believed."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    type: str = Field(max_length=1000)
-    message: str = Field(max_length=100_000)
-    traceback: str = Field(max_length=100_000)
-    line: int | None = Field(default=None, ge=0, lt=1 << 31)
-    cuda_error: int | None = Field(default=None, ge=0, lt=1 << 31)
 
 
 class WorkerClient(StageTimes):
@@ -153,8 +141,8 @@ class WorkerClient(StageTimes):
 
     @contextlib.contextmanager
     def unjudged(self) -> Iterator[None]:
-        """What the worker fails at here, after all that its verdict rests on, is not held against it, unless it breaks the protocol or
-        out of the sandbox."""
+        """A failure here does not count against the worker: its verdict rests on what came before. It counts where the worker breaks the
+        protocol, or out of the sandbox."""
         try:
             yield
         except WorkerError:
@@ -181,10 +169,10 @@ class WorkerClient(StageTimes):
         on_queued: Callable[[], None] | None = None,
         **fields: Any,
     ) -> Message:
-        """Ask, serve the builds that are asked for meanwhile, whose time does not count, and return the answer.
+        """Ask, serve the builds that the worker requests meanwhile, and return the answer. The time of builds does not count.
 
-        It is waited for awake for the first spin_s seconds. With `on_queued` the worker first says that what was asked for is queued; then
-        that is called, or when spin_s are over.
+        The judge busy-waits for the first spin_s seconds. With `on_queued` the worker first says that it has queued the work; `on_queued` is
+        called then, or after spin_s seconds.
 
         Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
         """
@@ -258,8 +246,7 @@ class WorkerClient(StageTimes):
         if message.get("seq") != self._sequence:
             raise ProtocolError(f"an answer to request {message.get('seq')!r:.40} where {self._sequence} was asked")
         if message.get("kind") == "failed":
-            report = _Failed.model_validate(message)
-            self.exception = _shifted(ExceptionEvidence(stage=self.stage, **report.model_dump()), self.first_line - 1)
+            self.exception = read_exception(message, self.stage, self.first_line)
             if failed := failed_build(self.exception, self._broker.source):
                 self._broker.note(failed)
             raise WorkerError(self.stage)
@@ -289,11 +276,3 @@ def claimed_ms(answer: Message) -> float:
     if not isinstance(value, float | int) or isinstance(value, bool) or not 0 <= value < 1e9:
         raise ProtocolError("a time is a number of milliseconds, and not negative")
     return float(value)
-
-
-def _shifted(exception: ExceptionEvidence, lines: int) -> ExceptionEvidence:
-    """The same exception, in lines of the file that the code is part of."""
-    if not lines:
-        return exception
-    traceback = re.sub(r"(?m)^line (\d{1,9}),", lambda match: f"line {int(match[1]) + lines},", exception.traceback)
-    return exception.model_copy(update={"line": exception.line and exception.line + lines, "traceback": traceback})

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Deadline:
-    """The time that one request may still take, counted while it is `running`."""
+    """The time that is left for one request. It counts while `running`."""
 
     def __init__(self, seconds: float) -> None:
         self.left_s = seconds
