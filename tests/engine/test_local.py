@@ -15,11 +15,10 @@ import psutil
 import pytest
 
 from evaluator.engine.admission_limit import AdmissionLimit
-from evaluator.engine.engine import Engine
 from evaluator.engine.judge_client import JudgeLostError
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.job import Job, result_of
+from evaluator.job import Job
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category, Status
@@ -75,6 +74,11 @@ def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, m
         first.close()
 
 
+def pids(engine: LocalEngine) -> set[int | None]:
+    """Of its judges."""
+    return {judge._process.pid for judge in engine.pool.judges}
+
+
 def kill_judges(engine: LocalEngine) -> None:
     for judge in list(engine.pool.judges):
         judge._process.kill()
@@ -103,11 +107,11 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     broken = tmp_path / "softmax.py"
     broken.write_text((SHIPPED / "softmax.py").read_text().replace("torch.softmax(x, dim=1)", "x.gone()"))
     run(engine, [QUICK, QUICK])
-    before = {judge._process.pid for judge in engine.pool.judges}
+    before = pids(engine)
     jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
     results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
     assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
-    assert len(before & {judge._process.pid for judge in engine.pool.judges}) < len(before)
+    assert len(before & pids(engine)) < len(before)
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
 
 
@@ -207,24 +211,18 @@ def test_runs_that_overlap_leave_no_more_judges_than_one_needs(engine: LocalEngi
 
 
 def test_a_submission_that_kills_its_worker_leaves_the_judges(engine: LocalEngine) -> None:
-    judges = {judge._process.pid for judge in engine.pool.judges}
+    judges = pids(engine)
     run(engine, [QUICK.replace("return", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)\n        return")] * 2)
-    assert {judge._process.pid for judge in engine.pool.judges} >= judges
-
-
-def test_a_local_engine_is_an_engine(engine: LocalEngine) -> None:
-    same: Engine = engine
-    assert same.in_flight == []
+    assert pids(engine) >= judges
 
 
 def test_judges_are_kept_from_run_to_run(engine: LocalEngine) -> None:
     run(engine, [QUICK] * 2)
-    judges = list(engine.pool.judges)
-    pids = {judge._process.pid for judge in judges}
+    judges = pids(engine)
     for _ in range(3):
         run(engine, [QUICK])
     run(engine, [QUICK] * 4)
-    assert {judge._process.pid for judge in engine.pool.judges} == pids
+    assert pids(engine) == judges
     assert len(engine.pool.judges) <= 2
 
 
@@ -236,10 +234,3 @@ def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEn
     results = run(engine, [QUICK] * 2)
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
     assert caplog.records == []
-
-
-def test_a_job_that_nobody_judged_has_a_result_of_its_own() -> None:
-    job = make_job(QUICK)
-    result = result_of(job, Category.INTERRUPTED, "interrupted", device="cpu", duration_s=1.5)
-    assert (result.status, result.submission, result.problem) == (Status.NOT_EVALUATED, "test.py", "softmax")
-    assert (result.duration_s, result.speedup, result.evidence.rounds) == (1.5, None, ())

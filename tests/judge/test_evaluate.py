@@ -18,12 +18,8 @@ from tests.judge.sources import HEAD, SOFTMAX, forward
 
 RIGHT = [
     ("softmax", SOFTMAX),
-    ("softmax", forward("e = (x - x.amax(1, keepdim=True)).exp()\nreturn e / e.sum(1, keepdim=True)")),
-    ("gelu_tanh", forward("return nn.functional.gelu(x, approximate='tanh')")),
-    ("matmul", forward("return a @ b", "a, b")),
     ("topk", forward("return x.topk(7, dim=1)")),
     ("cross_entropy", forward("return nn.functional.cross_entropy(x, y)", "x, y")),
-    ("attention", forward("return (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(-1) @ v", "q, k, v")),
     (
         "conv2d",
         HEAD + "    def __init__(self, i, o, k):\n        super().__init__()\n        self.conv = nn.Conv2d(i, o, k, padding=k // 2)\n"
@@ -84,7 +80,9 @@ SEARCH = """
 import gc, inspect, json
 found = {
     "models": [repr(c) for c in gc.get_objects() if isinstance(c, type) and c.__name__ == "Model"],
-    "modules": [n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem.problem"))],
+    "modules": [
+        n for n in sys.modules if n.startswith(("_assay_problem", "reference", "db", "evaluator.judge", "evaluator.problem.problem"))
+    ],
     "functions": [f.__name__ for f in gc.get_objects() if inspect.isfunction(f) and f.__name__ in ("get_inputs", "get_init_inputs")],
     "environment": dict(os.environ),
     "first_environment": open("/proc/self/environ").read(),
@@ -181,7 +179,7 @@ from torch.utils.cpp_extension import load_inline
 CPP = """
 #include <torch/extension.h>
 
-torch::Tensor twice_the_exponential(torch::Tensor x) {
+torch::Tensor leaky_relu_loop(torch::Tensor x) {
     auto y = torch::empty_like(x);
     const float* in = x.data_ptr<float>();
     float* out = y.data_ptr<float>();
@@ -189,13 +187,13 @@ torch::Tensor twice_the_exponential(torch::Tensor x) {
     return y;
 }
 """
-extension = load_inline(name="tiny", cpp_sources=CPP, functions=["twice_the_exponential"])
+extension = load_inline(name="tiny", cpp_sources=CPP, functions=["leaky_relu_loop"])
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return extension.twice_the_exponential(x)
-'''.replace("twice_the_exponential", "leaky_relu_loop")
+        return extension.leaky_relu_loop(x)
+'''
 
 
 def check_ok(result: Result) -> None:

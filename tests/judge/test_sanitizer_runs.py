@@ -18,7 +18,7 @@ from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import LINE_FLAG, Conversation, LineBuilds, SanitizerRuns, is_wanted, with_lines
+from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, ToolRun, is_wanted, with_lines
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
@@ -75,9 +75,9 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def conversation(context: JudgeContext) -> Iterator[Conversation]:
+def tool_run(context: JudgeContext) -> Iterator[ToolRun]:
     made = plan(context, SECOND_CALL)
-    yield Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(context.builder))
+    yield ToolRun(made, made.problem.instance("small"), 120.0, LineBuilds(context.builder))
     made.lock.close()
 
 
@@ -105,9 +105,9 @@ SUMMARY = r"""printf '========= ERROR SUMMARY: 1 error\n' >> /proc/self/fd/4"""
 
 def test_a_cold_worker_answers_both_calls_at_every_level(level_context: JudgeContext) -> None:
     made = plan(level_context, SECOND_CALL)
-    talk = Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(level_context.builder))
-    assert talk.hold((), ()) == ""
-    assert (talk.outcome, talk.remark) == ("ended", "AssertionError: call 2 of (17, 1021)")
+    tool_run = ToolRun(made, made.problem.instance("small"), 120.0, LineBuilds(level_context.builder))
+    assert tool_run.run((), ()) == ""
+    assert (tool_run.outcome, tool_run.remark) == ("ended", "AssertionError: call 2 of (17, 1021)")
     made.lock.close()
 
 
@@ -122,10 +122,10 @@ def test_a_build_is_served_and_remembered(context: JudgeContext) -> None:
     code = (Path(SHIPPED).parent / "submissions/softmax/cpp_parallel.py").read_text(encoding="utf-8")
     made = plan(context, code)
     builds = LineBuilds(context.builder)
-    talk = Conversation(made, made.problem.instance("small"), 120.0, builds)
-    talk.hold((), ())
-    assert (talk.outcome, talk.remark) == ("ended", "")
-    assert len(builds.requests) == 1 and talk.built_s > 0
+    tool_run = ToolRun(made, made.problem.instance("small"), 120.0, builds)
+    tool_run.run((), ())
+    assert (tool_run.outcome, tool_run.remark) == ("ended", "")
+    assert len(builds.requests) == 1 and tool_run.built_s > 0
     made.lock.close()
 
 
@@ -179,9 +179,9 @@ def test_a_missing_program_says_so(context: JudgeContext) -> None:
     assert "no-such-tool" in ended.remark
 
 
-def test_the_log_is_read_up_to_a_limit(conversation: Conversation, open_folder: Path) -> None:
+def test_the_log_is_read_up_to_a_limit(tool_run: ToolRun, open_folder: Path) -> None:
     words = stand_in(open_folder, "head -c 9000000 /dev/zero | tr '\\0' x > /proc/self/fd/4")
-    assert len(conversation.hold(words, words)) == 4 << 20
+    assert len(tool_run.run(words, words)) == 4 << 20
 
 
 def test_memory_is_limited_as_everywhere(context: JudgeContext, open_folder: Path) -> None:

@@ -11,7 +11,7 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, SanitizerRuns
+from evaluator.judge.sanitizer_runs import TOOL_S, LineBuilds, SanitizerRuns, ToolRun
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox import Zygote
@@ -42,11 +42,11 @@ def main(target: Path) -> None:
                 readonly=context.readonly,
                 report=lambda _: None,
             )
-            talk = Conversation(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(context.builder))
-            text = talk.hold(command(sanitizer, mistake.tool), sanitizer.readonly_paths)
+            tool_run = ToolRun(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(context.builder))
+            text = tool_run.run(command(sanitizer, mistake.tool), sanitizer.readonly_paths)
             plan.lock.close()
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-            print(name, talk.outcome, talk.remark, f"{len(text)} characters")
+            print(name, tool_run.outcome, tool_run.remark, f"{len(text)} characters")
 
 
 if __name__ == "__main__":

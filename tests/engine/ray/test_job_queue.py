@@ -36,6 +36,14 @@ def delivered(queue: JobQueue) -> dict[str, Result]:
     return {job.submission: result for job, result in queue.run.delivered(1)}
 
 
+def taking(queue: JobQueue, host: Host) -> tuple[threading.Thread, list[QueuedJob | None]]:
+    """A thread that takes the host's next job, and what it took."""
+    found: list[QueuedJob | None] = []
+    thread = threading.Thread(target=lambda: found.append(queue.take(host)))
+    thread.start()
+    return thread, found
+
+
 def loss(host: Host) -> Loss:
     return Loss(host.name, now(), "the lights went out")
 
@@ -56,9 +64,7 @@ def test_what_was_lost_with_its_host_is_taken_by_another_that_has_waited_for_it(
     queue.join(host)
     queue.join(other)
     queued = taken(queue, host)
-    found: list[QueuedJob | None] = []
-    waiting = threading.Thread(target=lambda: found.append(queue.take(other)))
-    waiting.start()
+    waiting, found = taking(queue, other)
     waiting.join(0.2)
     assert waiting.is_alive()  # the last job is out, and may come back
     queue.lost(queued, loss(host))
@@ -120,9 +126,7 @@ def test_where_the_other_host_leaves_the_first_one_tries_again() -> None:
     queue.join(other)
     queued = taken(queue, host)
     queue.judged(queued, host, judged(queued.job, Category.INFRASTRUCTURE_ERROR))
-    found: list[QueuedJob | None] = []
-    waiting = threading.Thread(target=lambda: found.append(queue.take(host)))
-    waiting.start()
+    waiting, found = taking(queue, host)
     waiting.join(0.2)
     assert waiting.is_alive()
     queue.leave(other)
@@ -134,9 +138,7 @@ def test_a_closed_host_takes_nothing_and_the_end_is_heard_of() -> None:
     queue, host, other = queue_of("a"), Host("one"), Host("other")
     assert queue.take(Host("gone", closed=True)) is None
     taken(queue, host)
-    found: list[QueuedJob | None] = []
-    waiting = threading.Thread(target=lambda: found.append(queue.take(other)))
-    waiting.start()
+    waiting, found = taking(queue, other)
     queue.end()
     waiting.join(10)
     assert found == [None] and queue.over
