@@ -1,4 +1,4 @@
-"""What an engine is: it takes jobs from whoever asks, has them judged somewhere, and gives back one result for each."""
+"""The interface of an engine: it takes jobs, has them judged somewhere, and returns one result for each."""
 
 from collections.abc import Callable, Generator, Iterator
 from types import TracebackType

@@ -49,7 +49,7 @@ class Run:
                 return number, job
 
     def finish(self, number: int, result: Result) -> None:
-        """Have a result delivered, or dropped where nobody waits for it."""
+        """Deliver a result, or drop it where the run is over."""
         with self._lock:
             if self.over:
                 del self._drawn[number]

@@ -108,7 +108,7 @@ class PostChecks:
             log.info("%s was not asked in all other shapes: %s", self._task.job.submission, error, exc_info=True)
 
     def _ask_in_shapes(self) -> None:
-        """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, other submissions may have the device.
+        """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.
 
         A failure after another shape is tried again in a fresh worker: state of the earlier shape, or an operator that can be registered
         only once, is no fault.

@@ -68,7 +68,7 @@ class LiveHost:
 
     @contextlib.contextmanager
     def room(self, alone: bool) -> Iterator[None]:
-        """Judge beside others, or with nothing else on the host; who wants that is next. Who finds it closed does not judge there."""
+        """Wait for room to judge beside others, or `alone` on the host, which goes first. Check `closed` afterwards."""
         with self._changed:
             self._waiting += alone
             self._changed.wait_for(lambda: self.closed or (not self._alone and not (self._judging if alone else self._waiting)))
@@ -110,7 +110,7 @@ class LiveHost:
         raise HostLostError("it ended its answer without a result", blames=begun)
 
     def end(self) -> None:
-        """Have the process killed; whoever waits for room in it hears that it is lost."""
+        """Kill the process. Threads that wait for room in it learn that it is lost."""
         with self._changed:
             self.lost = True
             self._changed.notify_all()

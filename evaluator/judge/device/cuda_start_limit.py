@@ -11,18 +11,18 @@ from evaluator.judge.device.device_lock import POLL_S, lock_any, open_all
 
 STARTS = 2
 """How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU where four ask
-at once, 5.0 on two where eight do; and whoever has a device then waits 15 to 34 times as long for memory that it shares with workers."""
+at once, 5.0 on two where eight do. Meanwhile a judge that has a device waits 15 to 34 times as long for memory to share."""
 TURN_S = 5.0
-"""After so long a turn is over, whether CUDA has started or not: a submission may see to it that its worker never does."""
+"""After so long a turn is over, whether CUDA has started or not: a submission may keep its worker from starting it."""
 PATIENCE_S = 60.0
-"""Nobody waits for longer, whoever has the turns."""
+"""The longest wait for a turn."""
 
 
 @contextlib.contextmanager
 def cuda_start_turn() -> Iterator[None]:
-    """Wait for a turn at starting CUDA, and have it meanwhile, for TURN_S at the most. Where there is no lock to be had, don't wait.
+    """Wait for a turn at starting CUDA, and hold it meanwhile, for TURN_S at the most. Where no lock file can be opened, don't wait.
 
-    For those that have no device yet: whoever has one is not to wait for them.
+    For judges that have no device yet. A judge that has one takes no turn.
     """
     turns: list[int] = []
     with contextlib.suppress(OSError):

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PLACES = 2
-"""How many can prepare for a device while another has it: a submission that fails has it for less time than it takes to prepare for it."""
+"""Judges that may prepare for a device while another one has it. A submission that fails has it for less time than preparing takes."""
 
 POLL_S = 0.01
 
 
 class DeviceLock:
-    """A lock file a device. Held while a submission computes, given up while it waits for a build.
+    """A lock file for each device. It is held while a submission computes, and given up while it waits for a build.
 
-    Further ones are places in front of it: who has one can prepare for the device, and gets it before all who have none.
+    Further lock files are places in front of the device. A judge with a place prepares for the device, and gets it before judges without.
     """
 
     def __init__(self, device_id: str) -> None:
@@ -54,7 +54,7 @@ class DeviceLock:
 
     @property
     def held(self) -> bool:
-        """Whether the device is this one's."""
+        """Whether this lock has the device."""
         return self._held
 
     def release(self) -> None:

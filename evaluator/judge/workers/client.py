@@ -171,8 +171,8 @@ class WorkerClient(StageTimes):
     ) -> Message:
         """Ask, serve the builds that the worker requests meanwhile, and return the answer. The time of builds does not count.
 
-        The judge busy-waits for the first spin_s seconds. With `on_queued` the worker first says that it has queued the work; `on_queued` is
-        called then, or after spin_s seconds.
+        The judge busy-waits for the first spin_s seconds. With `on_queued` the worker first says that it has queued the work;
+        `on_queued` is called then, or after spin_s seconds.
 
         Raises WorkerError where there is no answer, NeedsDeviceError where going on needs a GPU.
         """

@@ -1,4 +1,4 @@
-"""Inputs on their way to a worker: drawn by the judge, copied into memory that both sides map."""
+"""Inputs for a worker: drawn by the judge, copied into memory that both sides map."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -43,13 +43,13 @@ class InputSet:
         fill([(self, arguments)])
 
     def targets(self, arguments: Sequence[Any]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Each tensor of the arguments, after where it goes."""
+        """Each tensor of the arguments as (its place in shared memory, the tensor)."""
         fresh = [tensor for _, tensor in tensors_of(list(arguments))]
         for allocation, tensor in zip(self.allocations, fresh, strict=True):
             yield allocation.view(tensor.shape, tensor.dtype), tensor
 
     def tree(self, arguments: Sequence[Any]) -> Any:
-        """How a worker is told of these arguments: where each tensor is, or is going to be, and the values of everything else."""
+        """The arguments as a message to a worker: the place of each tensor, and the values of everything else."""
         numbered = iter(self.allocations)
         return structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
 

@@ -1,4 +1,4 @@
-"""Workers on their way: forked into their sandbox, greeted, and asked to load code and to construct its model."""
+"""Starts workers: forks them into their sandbox, waits for them, and has them load code and construct its model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ LOAD_S = 120.0
 
 
 class Launcher:
-    """Starts workers for one task; which there are, and what has become of them, others keep in mind."""
+    """Starts workers for one task. WorkerSet keeps track of them."""
 
     def __init__(self, task: Task, memory: SharedMemory, lock: DeviceLock) -> None:
         self._task, self._memory, self._lock = task, memory, lock
@@ -43,7 +43,7 @@ class Launcher:
         return _without(self._task.context.readonly, self._task.job.problem_path)
 
     def fork(self, environment: Mapping[str, str] | None = None, report: ReportStage = lambda _: None) -> WorkerClient:
-        """A worker that nothing has been heard of yet, whose builds are to be reported. Raises SandboxUnavailable."""
+        """Fork a worker, without waiting for it. `report` is told of its builds. Raises SandboxUnavailable."""
         context = self._task.context
         program = Program(
             entry=WORKER_ENTRY,
@@ -61,7 +61,7 @@ class Launcher:
         return WorkerClient.start(context.zygote, program, context.builder, self._lock, no_device=no_device, record=record, report=report)
 
     def greet(self, worker: WorkerClient) -> None:
-        """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""
+        """Wait for a worker that has seen nothing of the submission yet: a failure here is the judge's. Raises SandboxUnavailable."""
         try:
             worker.request("ping", START_S)
         except WorkerError as error:
@@ -124,7 +124,7 @@ class Launcher:
 
 
 def _without(folders: Sequence[str], problem: Path) -> list[str]:
-    """The folders that the problem's file does not lie in: there its text could be read."""
+    """The folders without those that hold the problem's file, whose text could be read there."""
     return [folder for folder in folders if not problem.resolve().is_relative_to(folder)]
 
 
@@ -133,6 +133,6 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    """What a worker has before it imports PyTorch, whose OpenMP reads it then: threads that spin while they wait take the processor from
-    the other worker, whose turn it is, and pass for work left behind."""
+    """The variables of a worker, which PyTorch's OpenMP reads when it is imported. Threads that spin while they wait would take the
+    processor from the other worker during its turn, and look like work left behind."""
     return {"CUDA_VISIBLE_DEVICES": device.visible, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
