@@ -6,7 +6,6 @@ from typing import Protocol, Self
 
 from evaluator.engine.run import Arrival
 from evaluator.job import Job
-from evaluator.results.result import Result
 
 Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""
@@ -37,15 +36,11 @@ class Engine(Protocol):
         """Have something that can judge, or raise what speaks against it."""
         ...
 
-    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
-        """Judge every job; yields each with its result as it comes, in no order. Jobs are drawn as they can be judged.
-
-        Where it is broken off, no more are drawn, and what is being judged is brought to an end unheard.
-        """
-        ...
-
     def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `run`, but yields what has come since the last time together."""
+        """Judge every job; yields the results that have come since the last time together, in no order.
+
+        Jobs are drawn as they can be judged. Where the generator is closed, no more are drawn, and results of those under way are dropped.
+        """
         ...
 
     def close(self) -> None:

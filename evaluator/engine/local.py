@@ -17,7 +17,7 @@ from evaluator.engine.admission_limit import UNDER_WAY, AdmissionLimit, Admitted
 from evaluator.engine.engine import Progress
 from evaluator.engine.judge_pool import JudgePool
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, MAX_TOGETHER, Arrival, Run
+from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, Arrival, Run
 from evaluator.engine.warm_parents import EarlyStart, start_judges_parent
 from evaluator.job import Job
 from evaluator.judge.device.judging_processes import announce
@@ -28,7 +28,7 @@ from evaluator.results.result import Result
 class LocalEngine:
     """Judges jobs on this machine. Use as a context manager; leaving it kills whatever still runs.
 
-    Judges are kept from one `run` to the next. Runs may overlap; each has as many judges as the options say.
+    Judges are kept from one run to the next. Runs may overlap; each has as many judges as the options say.
     """
 
     def __init__(self, options: EngineOptions, early: EarlyStart | None = None, elsewhere: Elsewhere | None = None) -> None:
@@ -65,15 +65,6 @@ class LocalEngine:
         start_judges_parent()
         self.pool.live_zygote()
 
-    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
-        """As `Engine` says."""
-        for arrival in self._arrivals(jobs, progress, 1):
-            yield from arrival.take()
-
-    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `Engine` says."""
-        yield from self._arrivals(jobs, progress, MAX_TOGETHER)
-
     def judge(self, job: Job, progress: Progress) -> Result:
         """Judge one job in the caller's thread, on the first device. The caller decides how many it judges at once.
 
@@ -88,7 +79,8 @@ class LocalEngine:
         """Kill the judges and, with the zygote, every worker."""
         self.pool.close()
 
-    def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
+    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
+        """As `Engine` says."""
         run = Run(jobs, IN_FLIGHT_PER_JUDGE * self._options.judges)
         with self._lock:
             self._runs = [*(each for each in self._runs if not each.over), run]
@@ -102,7 +94,7 @@ class LocalEngine:
         try:
             for thread in threads:
                 thread.start()
-            yield from run.arrivals(len(threads), most)
+            yield from run.arrivals(len(threads))
         finally:
             run.end()
 

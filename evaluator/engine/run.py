@@ -60,11 +60,6 @@ class Run:
         """Have an error raised; None: a thread has ended."""
         self._results.put(error)
 
-    def delivered(self, threads: int) -> Iterator[tuple[Job, Result]]:
-        """What so many threads come to, one by one."""
-        for arrival in self.arrivals(threads, 1):
-            yield from arrival.take()
-
     def arrivals(self, threads: int, most: int = MAX_TOGETHER) -> Iterator["Arrival"]:
         """What so many threads come to, as many results at a time as are there, and at most `most`."""
         while threads:

@@ -28,6 +28,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     SLOW,
     in_a_thread,
     once_in,
+    results_of,
     run,
     test_a_failure_of_the_machine_is_no_fault_of_the_submission,
     test_a_progress_that_raises_is_heard_of,
@@ -67,10 +68,10 @@ def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, monkeypa
 def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 2)) as engine:
         monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
-        first = engine.run(iter([make_job(QUICK, name=f"{number}.py") for number in range(20)]), unheard)
+        first = results_of(engine, [make_job(QUICK, name=f"{number}.py") for number in range(20)])
         next(first)
         others = [make_job(QUICK, name=f"other {number}.py") for number in range(2)]
-        assert len(list(engine.run(iter(others), unheard))) == 2
+        assert len(list(results_of(engine, others))) == 2
         first.close()
 
 
@@ -109,7 +110,7 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     run(engine, [QUICK, QUICK])
     before = pids(engine)
     jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
-    results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+    results = {job.submission: result for job, result in results_of(engine, jobs)}
     assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
     assert len(before & pids(engine)) < len(before)
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
@@ -122,7 +123,7 @@ def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_
         engine.start()
         taken.acquire()  # as by another user's judge: what is drawn for this device waits
         jobs = [make_job(QUICK, name=f"{number}.py") for number in range(4)]
-        results = engine.run(iter(jobs), unheard)
+        results = results_of(engine, jobs)
         found = [next(results)[1] for _ in range(3)]
         assert {result.environment.device_name for result in found if result.environment} == {"Device 0"}
         taken.release()
@@ -176,7 +177,7 @@ def test_closing_while_a_judge_starts_leaves_no_process_behind(tmp_path: Path) -
     found: list[tuple[Job, Result]] = []
     with LocalEngine(options(tmp_path, 1)) as engine:
         engine.start()
-        thread = threading.Thread(target=lambda: found.extend(engine.run(iter([make_job(QUICK)]), unheard)))
+        thread = threading.Thread(target=lambda: found.extend(results_of(engine, [make_job(QUICK)])))
         thread.start()
         while not engine.pool.judges:
             time.sleep(0.001)
@@ -194,14 +195,14 @@ def test_a_closed_engine_starts_nothing(tmp_path: Path) -> None:
     before = ours()
     engine = LocalEngine(options(tmp_path, 1))
     engine.close()
-    assert list(engine.run(iter([make_job(QUICK)]), unheard)) == []
+    assert list(results_of(engine, [make_job(QUICK)])) == []
     with pytest.raises(JudgeLostError, match="closed"):
         engine.start()
     assert ours() - before == set()
 
 
 def test_runs_that_overlap_leave_no_more_judges_than_one_needs(engine: LocalEngine) -> None:
-    outer = engine.run(iter([make_job(QUICK, name=name) for name in "abc"]), unheard)
+    outer = results_of(engine, [make_job(QUICK, name=name) for name in "abc"])
     next(outer)
     run(engine, [QUICK, QUICK])
     assert len(list(outer)) == 2

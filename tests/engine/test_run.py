@@ -9,6 +9,7 @@ from evaluator.engine.run import Run
 from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result
+from tests.engine.contract import delivered
 from tests.judge.conftest import make_job
 
 JOBS = [make_job("", name=name) for name in "abc"]
@@ -39,7 +40,7 @@ def test_every_job_is_drawn_once_and_delivered_once() -> None:
         run.finish(each[0], judged(each[1]))
     run.fail(None)
     left = []
-    for job, result in run.delivered(1):
+    for job, result in delivered(run):
         assert result.submission == job.submission
         left.append((job.submission, names(run)))
     assert left == [("c", ["a", "b"]), ("b", ["a"]), ("a", [])]
@@ -49,8 +50,8 @@ def test_a_result_that_was_not_delivered_leaves_its_job_in_flight() -> None:
     run = Run(iter(JOBS))
     for _ in range(2):
         finish_next(run)
-    delivered = run.delivered(1)
-    assert next(delivered)[0].submission == "a"
+    results = delivered(run)
+    assert next(results)[0].submission == "a"
     run.end()
     assert names(run) == ["b"]
 
@@ -86,7 +87,7 @@ def test_no_more_are_drawn_than_may_be_in_flight() -> None:
     assert third == [] and names(run) == ["a", "b"]
     assert drawn[0] is not None
     run.finish(drawn[0][0], judged(drawn[0][1]))
-    assert next(run.delivered(1))[0].submission == "a"
+    assert next(delivered(run))[0].submission == "a"
     thread.join(10)
     assert len(third) == 1 and names(run) == ["b", "c"]
 

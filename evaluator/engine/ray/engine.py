@@ -22,9 +22,9 @@ from evaluator.engine.ray.cluster import Choice, ClusterError, draining, leave
 from evaluator.engine.ray.host import Host, HostOptions, Refusal
 from evaluator.engine.ray.host_client import HostClient, HostLostError, HostStartError, LiveHost, kill
 from evaluator.engine.ray.job_queue import JobQueue, Loss
-from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, MAX_TOGETHER, Arrival, Run
+from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, Arrival, Run
 from evaluator.job import Job
-from evaluator.results.result import Result, now
+from evaluator.results.result import now
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -70,7 +70,7 @@ def _quantity(cpus: float) -> float:
 class RayEngine:
     """Judges jobs on the cluster that this process has joined. Use as a context manager; leaving it ends the hosts and leaves the cluster.
 
-    Hosts are kept from one `run` to the next; those that are lost are replaced when Ray has room for them.
+    Hosts are kept from one run to the next; those that are lost are replaced when Ray has room for them.
     """
 
     def __init__(self, choice: Choice, options: HostOptions) -> None:
@@ -127,15 +127,6 @@ class RayEngine:
                 told = True
                 log.warning("no host can judge yet: Ray may be waiting for a machine with %s to be free", self._choice.device.name)
 
-    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
-        """As `Engine` says."""
-        for arrival in self._arrivals(jobs, progress, 1):
-            yield from arrival.take()
-
-    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `Engine` says."""
-        yield from self._arrivals(jobs, progress, MAX_TOGETHER)
-
     def close(self) -> None:
         """End the hosts, and leave the cluster."""
         with self._lock:
@@ -180,7 +171,8 @@ class RayEngine:
         with contextlib.suppress(HostStartError):  # it is kept, and told when no host is left
             client.poll(0.5 / len(self._clients))
 
-    def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
+    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
+        """As `Engine` says."""
         if self._closed:
             return
         self._watch_drains()
@@ -196,7 +188,7 @@ class RayEngine:
             for thread in threads:
                 thread.start()
             threading.Thread(target=self._see_to_the_end, args=(threads, queue), name="hosts", daemon=True).start()
-            yield from queue.run.arrivals(1, most)
+            yield from queue.run.arrivals(1)
         finally:
             queue.end()
 

@@ -1,7 +1,7 @@
 """Other processes on a GPU: those that belong neither to this judge nor to another judge of the machine, which waits for its turn.
 
-The driver lists processes with a context on the GPU. Their numbers depend on the driver and the machine. NVIDIA's open kernel modules
-list the processes that the asking one can see, by their numbers in its PID namespace, workers in namespaces below it too. The closed modules
+The driver lists processes with a context on the GPU. Their numbers depend on driver and machine. NVIDIA's open kernel modules list
+the processes that the asking one can see, by their numbers in its PID namespace, workers in namespaces below it too. The closed modules
 list all, by their numbers in the outermost namespace. In some virtual machines and containers the list is empty. So it is believed only
 where this process, which has a context of its own, is on it. Even then processes outside of this container may be missing from it.
 """

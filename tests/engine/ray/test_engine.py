@@ -39,6 +39,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     SLOW,
     in_a_thread,
     once_in,
+    results_of,
     run,
     test_a_failure_of_the_machine_is_no_fault_of_the_submission,
     test_a_progress_that_raises_is_heard_of,
@@ -124,7 +125,7 @@ def test_verdicts_are_those_of_the_local_engine(engine: RayEngine, tmp_path: Pat
 
     def verdicts(engine: Engine) -> list[tuple[str, str, str, str]]:
         jobs = [make_job(code, name=f"{number}.py", timeout_s=3.0) for number, code in enumerate(codes)]
-        results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+        results = {job.submission: result for job, result in results_of(engine, jobs)}
         found = [results[f"{number}.py"] for number in range(len(codes))]
         return [(result.status, result.category, result.message, result.hint) for result in found]
 
@@ -317,7 +318,7 @@ def test_closing_while_it_works_leaves_no_process_behind(small: SmallCluster, en
 
 def test_a_closed_engine_starts_nothing(engine: RayEngine) -> None:
     engine.close()
-    assert list(engine.run(iter([make_job(QUICK)]), unheard)) == []
+    assert list(results_of(engine, [make_job(QUICK)])) == []
     with pytest.raises(ClusterError, match="closed"):
         engine.start()
 

@@ -8,6 +8,7 @@ from evaluator.engine.run import Run
 from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
+from tests.engine.contract import delivered
 from tests.judge.conftest import make_job
 
 
@@ -31,9 +32,9 @@ def taken(queue: JobQueue, host: Host) -> QueuedJob:
     return queued
 
 
-def delivered(queue: JobQueue) -> dict[str, Result]:
+def results_of(queue: JobQueue) -> dict[str, Result]:
     queue.run.fail(None)
-    return {job.submission: result for job, result in queue.run.delivered(1)}
+    return {job.submission: result for job, result in delivered(queue.run)}
 
 
 def taking(queue: JobQueue, host: Host) -> tuple[threading.Thread, list[QueuedJob | None]]:
@@ -56,7 +57,7 @@ def test_every_piece_is_taken_once_and_then_nothing_is_left() -> None:
         assert queued.job.submission == name and not queue.over
         queue.judged(queued, host, judged(queued.job))
     assert queue.take(host) is None and queue.over
-    assert set(delivered(queue)) == {"a", "b"}
+    assert set(results_of(queue)) == {"a", "b"}
 
 
 def test_what_was_lost_with_its_host_is_taken_by_another_that_has_waited_for_it() -> None:
@@ -82,7 +83,7 @@ def test_the_last_host_has_the_piece_to_itself_and_then_it_is_given_up_with_the_
         queue.lost(queued, loss(host))
     queue.judged(neighbour, Host("zero"), judged(neighbour.job))
     assert queue.take(Host("zero")) is None and queue.over
-    results = delivered(queue)
+    results = results_of(queue)
     assert results["a"].category is Category.WRONG_VALUES
     assert results["b"].category is Category.INFRASTRUCTURE_ERROR and results["b"].hint
     lines = results["b"].evidence.detail.splitlines()
@@ -108,7 +109,7 @@ def test_a_machines_failure_is_tried_by_another_host_once() -> None:
     again = taken(queue, other)
     assert again is first
     queue.judged(again, other, judged(again.job, Category.INFRASTRUCTURE_ERROR))
-    assert queue.run.in_flight()[0].submission == "a" and delivered(queue)["a"].category is Category.INFRASTRUCTURE_ERROR
+    assert queue.run.in_flight()[0].submission == "a" and results_of(queue)["a"].category is Category.INFRASTRUCTURE_ERROR
 
 
 def test_a_machines_failure_stands_where_there_is_no_other_host() -> None:
@@ -117,7 +118,7 @@ def test_a_machines_failure_stands_where_there_is_no_other_host() -> None:
     queued = taken(queue, host)
     queue.judged(queued, host, judged(queued.job, Category.INFRASTRUCTURE_ERROR))
     assert queue.take(host) is None
-    assert delivered(queue)["a"].category is Category.INFRASTRUCTURE_ERROR
+    assert results_of(queue)["a"].category is Category.INFRASTRUCTURE_ERROR
 
 
 def test_where_the_other_host_leaves_the_first_one_tries_again() -> None:
