@@ -29,7 +29,7 @@ from tests.fuzz.conversation import (
     Health,
     LightZygote,
     Outcome,
-    cpu_bench,
+    cpu_context,
     following_plans,
     plans,
     short_deadlines,
@@ -136,12 +136,12 @@ def main() -> int:
     """The command."""
     options = _options()
     logging.disable(logging.ERROR)  # what the judge logs is in the results
-    with tempfile.TemporaryDirectory() as folder, cpu_bench(Path(folder, "cache")) as bench:
-        confined = Conversations(bench, Path(folder))
+    with tempfile.TemporaryDirectory() as folder, cpu_context(Path(folder, "cache")) as context:
+        confined = Conversations(context, Path(folder))
         assert confined.judge(SUBMISSION).status is Status.CORRECT
         tallies = []
         with LightZygote() as zygote, short_deadlines():
-            light = Conversations(bench, Path(folder), zygote)
+            light = Conversations(context, Path(folder), zygote)
             light.judge(SUBMISSION)
             tallies.append(fuzz(light, REQUESTS, options.frames - options.confined, options.seed, "light"))
         if options.confined:

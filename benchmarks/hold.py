@@ -24,16 +24,17 @@ from rich.table import Table
 
 from benchmarks.pipeline_run import HELD_STAGES
 from evaluator.build.cache import default_root
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.context import Job, JudgeContext
-from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.sandbox import Zygote, best_level
+from evaluator.worker.structure import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
@@ -83,7 +84,7 @@ def _used_bytes() -> int:
     return total - free
 
 
-def measure(bench: JudgeContext, path: Path, case: str) -> Held:
+def measure(context: JudgeContext, path: Path, case: str) -> Held:
     """Judge the submission in `path`, whose folder names its problem."""
     problem_path = SHIPPED / f"{path.parent.name}.py"
     code = path.read_text(encoding="utf-8")
@@ -100,10 +101,10 @@ def measure(bench: JudgeContext, path: Path, case: str) -> Held:
         note="",
         timeout_s=TIMEOUT_S,
     )
-    watch = MemoryWatch() if bench.device.kind == "cuda" else None
+    watch = MemoryWatch() if context.device.kind == "cuda" else None
     if watch:
         watch.start()
-    result = evaluate(bench, job, lambda _: None)
+    result = evaluate(context, job, lambda _: None)
     peak_bytes = watch.stop() if watch else None
     timing = result.evidence.timing
     return Held(
@@ -125,14 +126,14 @@ def _answer_bytes(case: ProblemCase) -> int:
 
 
 @contextmanager
-def bench_of(spec: str) -> Iterator[JudgeContext]:
-    """One judge's bench, with a warm parent like the engine's."""
+def context_of(spec: str) -> Iterator[JudgeContext]:
+    """A judge context, with a warm parent like the engine's."""
     device, _ = choose(spec)
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=default_root())
     recorder = launch_recorder(options)
     environment = WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})
     with Zygote.start((WORKER_MODULE,), best_level(), environment) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
 
 
 def table_of(held: Sequence[Held]) -> Table:
@@ -165,10 +166,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     held = []
-    with bench_of(options.device) as bench:
+    with context_of(options.device) as context:
         for path in options.submissions:
             for number in range(options.repetitions + 1):
-                one = measure(bench, path, options.case)
+                one = measure(context, path, options.case)
                 held += [one] if number else []
     Console(width=160).print(table_of(held))
     if options.json:

@@ -34,10 +34,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.hold import bench_of
+from benchmarks.hold import context_of
 from benchmarks.ladder import Rung, ladder
 from benchmarks.truth import Caller, Truth, ncu_ms, truth_of
-from evaluator.judge.context import Job, JudgeContext
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import read_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing.protocols import choose
@@ -139,7 +140,7 @@ class Climbed:
         return asdict(self) | derived
 
 
-def judge(bench: JudgeContext, rung: Rung, folder: Path, protocol: str | None) -> Result:
+def judge(context: JudgeContext, rung: Rung, folder: Path, protocol: str | None) -> Result:
     """Evaluate a rung's submission once."""
     problem_path = folder / f"{rung.kind}_{rung.size}.py"
     problem_path.write_text(rung.problem(), encoding="utf-8")
@@ -158,20 +159,20 @@ def judge(bench: JudgeContext, rung: Rung, folder: Path, protocol: str | None) -
         timeout_s=TIMEOUT_S,
         protocol=protocol,
     )
-    return evaluate(bench, job, lambda _: None)
+    return evaluate(context, job, lambda _: None)
 
 
 def climb(options: argparse.Namespace, rungs: Sequence[Rung]) -> list[Climbed]:
     """Measure as much as the budget is enough for: truth first, then evaluations by turns."""
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as name, bench_of(options.device) as bench:
+    with tempfile.TemporaryDirectory() as name, context_of(options.device) as context:
         folder = Path(name)
-        benches = [replace(bench, cores=cores) for cores in options.cores or [bench.cores]]
-        ways = [(rung, each, Climbed(rung.name, each.cores)) for rung in rungs for each in benches]
+        contexts = [replace(context, cores=cores) for cores in options.cores or [context.cores]]
+        ways = [(rung, each, Climbed(rung.name, each.cores)) for rung in rungs for each in contexts]
         climbed = [one for _, _, one in ways]
-        is_cold = choose(options.protocol, bench.device.kind).is_cold
+        is_cold = choose(options.protocol, context.device.kind).is_cold
         for rung, _, one in ways:
-            caller = Caller(rung, folder, torch.device(bench.device.torch_device), is_cold)
+            caller = Caller(rung, folder, torch.device(context.device.torch_device), is_cold)
             one.truth = truth_of(caller, TRUTH_SHARE * options.budget / len(ways))
             caller.close()
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]

@@ -19,7 +19,7 @@ from evaluator.results.result import Result
 from evaluator.results.text import PIPE_WIDTH, cell, plain_line
 
 if TYPE_CHECKING:
-    from evaluator.judge.context import Job
+    from evaluator.job import Job
 
 MAX_ROWS = 200
 """Results in the summary, the first that came; the rest is in the database."""

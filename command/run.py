@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from db.store import Store
     from evaluator.engine.engine import Engine
     from evaluator.engine.problem_loader import ProblemReader
-    from evaluator.judge.context import Job
+    from evaluator.job import Job
     from evaluator.results.result import Result
     from evaluator.submission.submission import Found, Submission
 
@@ -76,7 +76,7 @@ class Session:
 
     def _run_engine(self, engine: "Engine", jobs: Iterator["Job"]) -> bool:
         """Judge the jobs; whether it was interrupted."""
-        from evaluator.engine.engine import unjudged
+        from evaluator.job import result_of
         from evaluator.results.category import Category
 
         self.display.say("Starting the judges …")
@@ -94,7 +94,7 @@ class Session:
                 self._keep(
                     [
                         (
-                            unjudged(job, Category.INTERRUPTED, "interrupted before it had a verdict", self.device.spec),
+                            result_of(job, Category.INTERRUPTED, "interrupted before it had a verdict", device=self.device.spec),
                             job.code,
                             job.first_line,
                         )
@@ -107,7 +107,7 @@ class Session:
     def _jobs(self, submissions: Iterable["Submission"]) -> Iterator["Job"]:
         """What has to be judged; what is rejected or judged already is dealt with on the way."""
         from command.read_ahead import batches
-        from evaluator.engine.jobs import rejected
+        from evaluator.job import rejected
 
         count = 0
         for batch in batches(submissions):
@@ -142,17 +142,17 @@ class Session:
         )
 
     def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
-        from evaluator.engine.jobs import Wishes, make_job
+        from evaluator.job import JobOptions, make_job
 
         assert submission.problem is not None
-        wishes = Wishes(
+        options = JobOptions(
             timeout_s=self.options.timeout,
             precision=self.options.dtype,
             shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
             protocol=self.options.protocol,
             baselines=self.options.baseline,
         )
-        return make_job(submission, self.problems.get(submission.problem), key.case, wishes)
+        return make_job(submission, self.problems.get(submission.problem), key.case, options)
 
     def _case(self, problem: str) -> str:
         case: str | None = self.options.case

@@ -135,9 +135,9 @@ def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
 
 
 def _input_bytes(problem: "Problem") -> int | None:
-    from evaluator.judge.correctness.output_structure import tensors_of
     from evaluator.problem.declaration import DEFAULT_CASE
     from evaluator.problem.problem import ProblemError
+    from evaluator.worker.structure import tensors_of
 
     try:
         return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.problem.problem import ProblemCase, discover, load
+from evaluator.worker.structure import tensors_of
 
 PROBLEMS = discover()
 Shapes = list[tuple[int, ...]]

@@ -1,1 +1,1 @@
-"""Where evaluations run."""
+"""Where evaluations run: judge processes on this machine, or on the machines of a Ray cluster."""

@@ -1,4 +1,4 @@
-"""How many submissions the judges of one GPU have under way at once.
+"""How many submissions the judges of one GPU judge at once.
 
 There are more judges than a GPU needs, for builds. Each that judges for the first time starts CUDA and has the driver load kernels, which a
 machine does one after the other, on however many GPUs: where nothing is built, a few judges do it all, always the same ones.
@@ -24,7 +24,7 @@ LOOK_EVERY_S = 1.0
 
 
 class Admitted:
-    """One that was let in; what it tells of its stages, in any thread, lets others in."""
+    """A submission that was admitted. Its stages, told in any thread, let others in."""
 
     def __init__(self, changed: threading.Condition) -> None:
         self._changed = changed
@@ -33,7 +33,7 @@ class Admitted:
         """Whether anything of it was built, and not found in the cache."""
 
     def enter(self, stage: str) -> None:
-        """Hear which stage it is in now."""
+        """It is in this stage now."""
         with self._changed:
             self._stage, self._since = stage, time.monotonic()
             self.was_built = self.was_built or stage == BUILDING
@@ -47,11 +47,11 @@ class Admitted:
         return self._stage != BUILDING
 
 
-class Turnstile:
-    """Lets submissions in; of one device."""
+class AdmissionLimit:
+    """Admits submissions to one device."""
 
     def __init__(self, at_once: int | None) -> None:
-        """`at_once` is UNDER_WAY on a GPU, and None where any number is as good."""
+        """`at_once` is UNDER_WAY on a GPU, and None for no limit."""
         self._at_once = at_once
         self._changed = threading.Condition()
         self._inside: list[Admitted] = []
@@ -59,7 +59,7 @@ class Turnstile:
 
     @contextmanager
     def admitted(self) -> Iterator[Admitted]:
-        """Wait until another one can be under way; it is inside until this ends."""
+        """Wait until another submission may be judged. It counts until this ends."""
         admitted = Admitted(self._changed)
         with self._changed:
             while not self._has_room():

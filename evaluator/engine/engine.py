@@ -1,14 +1,11 @@
-"""What an engine is: it takes jobs from whoever asks, has them judged somewhere, and gives back one result for each."""
+"""The interface of an engine: it takes jobs, has them judged somewhere, and returns one result for each."""
 
 from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
 from evaluator.engine.run import Arrival
-from evaluator.judge.context import Job
-from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence
-from evaluator.results.result import Result, now
+from evaluator.job import Job
 
 Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""
@@ -39,38 +36,13 @@ class Engine(Protocol):
         """Have something that can judge, or raise what speaks against it."""
         ...
 
-    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
-        """Judge every job; yields each with its result as it comes, in no order. Jobs are drawn as they can be judged.
-
-        Where it is broken off, no more are drawn, and what is being judged is brought to an end unheard.
-        """
-        ...
-
     def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `run`, but yields what has come since the last time together."""
+        """Judge every job; yields the results that have come since the last time together, in no order.
+
+        Jobs are drawn as they can be judged. Where the generator is closed, no more are drawn, and results of those under way are dropped.
+        """
         ...
 
     def close(self) -> None:
         """End all that was started."""
         ...
-
-
-def unjudged(job: Job, category: Category, message: str, device: str, duration_s: float = 0.0) -> Result:
-    """The result of a job that no judge answered."""
-    return Result(
-        submission=job.submission,
-        block=job.block,
-        author=job.author,
-        sample_id=job.sample_id,
-        problem=job.problem,
-        case=job.case,
-        precision=job.precision,
-        device=device,
-        status=category.status,
-        category=category,
-        message=message,
-        source_sha256=job.source_sha256,
-        started_at=now(),
-        duration_s=duration_s,
-        evidence=Evidence(),
-    )

@@ -19,7 +19,8 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
 from evaluator.engine.options import EngineOptions, launch_recorder
-from evaluator.judge.context import Job, JudgeContext
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.cpu_affinity import remaining, timing_cores
 from evaluator.judge.device.environment import apply_settings, describe_environment
 from evaluator.judge.evaluate import evaluate
@@ -44,14 +45,14 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     torch.set_num_threads(cpu_count())
     apply_settings()
     os.environ["CUDA_VISIBLE_DEVICES"] = options.device.visible
-    bench = make_bench(options, zygote, partial(_ask, pipe) if options.asks_elsewhere else None)
+    context = make_context(options, zygote, partial(_ask, pipe) if options.asks_elsewhere else None)
     pipe.send(("ready", ""))
     while True:
         try:
             job: Job = pipe.recv()
         except (EOFError, ConnectionError):
             return
-        result = evaluate(bench, job, lambda stage: pipe.send(("stage", stage)))
+        result = evaluate(context, job, lambda stage: pipe.send(("stage", stage)))
         pipe.send(("result", result.model_dump_json()))
 
 
@@ -67,8 +68,8 @@ def _allow_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def make_bench(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | None = None) -> JudgeContext:
-    """The bench of one judge on this machine."""
+def make_context(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | None = None) -> JudgeContext:
+    """The context of one judge on this machine."""
     toolchain = Toolchain.find(options.device.capability)
     slots = Slots(options.cache_root / "slots", options.build_slots, options.slot_bytes) if options.build_slots else None
     cores = (options.cores or timing_cores()) if options.device.kind == "cpu" else ()

@@ -7,9 +7,11 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.results.result import Result
 
+IN_FLIGHT_PER_JUDGE = 4
+"""Jobs with one judge or with their result waiting to be fetched, on average, before no more are drawn."""
 MAX_TOGETHER = 64
 """Results that are handed over at a time."""
 
@@ -47,7 +49,7 @@ class Run:
                 return number, job
 
     def finish(self, number: int, result: Result) -> None:
-        """Have a result delivered, or dropped where nobody waits for it."""
+        """Deliver a result, or drop it where the run is over."""
         with self._lock:
             if self.over:
                 del self._drawn[number]
@@ -57,11 +59,6 @@ class Run:
     def fail(self, error: BaseException | None) -> None:
         """Have an error raised; None: a thread has ended."""
         self._results.put(error)
-
-    def delivered(self, threads: int) -> Iterator[tuple[Job, Result]]:
-        """What so many threads come to, one by one."""
-        for arrival in self.arrivals(threads, 1):
-            yield from arrival.take()
 
     def arrivals(self, threads: int, most: int = MAX_TOGETHER) -> Iterator["Arrival"]:
         """What so many threads come to, as many results at a time as are there, and at most `most`."""

@@ -1,7 +1,7 @@
-"""Which kernel broke a device, or never ended: told by a second run, in a fresh worker in which every launch waits for its kernel.
+"""A second run, in which every launch waits for its kernel, to name the kernel that broke the device or never ended.
 
-Without that, launches return before their kernels run, and a fault comes up at whatever touches the device next. The second run decides
-nothing: it names a kernel, or it does not.
+In the first run launches return before their kernels run, so that a fault shows at a later call. The second run decides nothing: it
+names a kernel, or it does not.
 """
 
 from collections.abc import Sequence
@@ -20,26 +20,26 @@ ENVIRONMENT = {"CUDA_LAUNCH_BLOCKING": "1"}
 """Read by CUDA and by the launch recorder."""
 SECOND_S = 3.0
 SECOND_FACTOR = 5
-"""Deadline of a call in the second run: so long, and so many times what all that ended took in the first; a kernel without an end takes it
-all, and the device with it."""
+"""Deadline of a call in the second run: SECOND_S, plus SECOND_FACTOR times what ended in the first run took. An endless kernel uses up the
+whole deadline, and keeps the device for that time."""
 
 
 def deadline_s(evidence: Evidence, timeout_s: float) -> float:
-    """How long a call of the second run may take, and no longer than one of the first."""
+    """Deadline of a call in the second run; no longer than in the first."""
     hung_s = (evidence.exit.deadline_s or 0.0) if evidence.exit else 0.0
     took_s = sum(evidence.stages_s.get(stage, 0.0) for stage in ("construct", "rounds"))
     return min(timeout_s, SECOND_S + SECOND_FACTOR * max(took_s - hung_s, 0.0))
 
 
 def is_wanted(verdict: Verdict, launches: Sequence[LaunchRecord], stage: str) -> bool:
-    """Whether a second run could name a kernel: the device is broken, or a call did not end, and kernels of the submission's own ran."""
+    """Whether a second run could name a kernel: the device broke or a call did not end, and the submission's own kernels ran."""
     broke = verdict.category in set(DEVICE_ERRORS.values())
     hung = verdict.category is Category.TIMEOUT and stage in ("rounds", "construct")
     return (broke or hung) and any(launch.own and launch.api != INTERPRETED for launch in launches)
 
 
 def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEvidence | None:
-    """Run the submission once more, with the others ended, as far as `evidence` says that it came; None where that names no kernel.
+    """End all workers, and run the submission again as far as it came in `evidence`; None where that names no kernel.
 
     Raises ProtocolError, NeedsDeviceError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
@@ -55,7 +55,7 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
         rounds = Rounds(worker, task.case, Oracle(model, task.case.rows_independent), worker_set.memory, call_s)
         rounds.provoke(len(evidence.rounds) + 1)
     except WorkerError:
-        pass  # as in the first run; its record says where
+        pass  # as in the first run; the records say where
     worker.end()
     if worker.launches is None:
         return None
@@ -63,7 +63,7 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
 
 
 def culprit(launches: Sequence[LaunchRecord], exception: ExceptionEvidence | None, timed_out: bool) -> FaultEvidence | None:
-    """The kernel at fault by the records of the second run; None where it ended well, or otherwise than the first."""
+    """The kernel at fault, by the records of the second run; None where that ended well, or differently from the first."""
     pending = [launch for launch in launches if launch.pending]
     refused = [launch for launch in launches if launch.code in DEVICE_ERRORS]
     if timed_out:

@@ -3,7 +3,8 @@
 import time
 
 from evaluator.diagnosis import Verdict
-from evaluator.judge.context import Job, JudgeContext, Report
+from evaluator.job import Job, result_of
+from evaluator.judge.context import JudgeContext, ReportStage
 from evaluator.judge.stages import Stages
 from evaluator.problem.problem import ProblemError, load
 from evaluator.results.category import Category, Status
@@ -12,48 +13,41 @@ from evaluator.results.result import Result, now
 from evaluator.results.timing_protocols import alternative
 
 
-def evaluate(bench: JudgeContext, job: Job, report: Report) -> Result:
-    """Judge one submission; whatever goes wrong becomes the result. `report` is told of each stage."""
+def evaluate(context: JudgeContext, job: Job, report: ReportStage) -> Result:
+    """Judge one submission; whatever goes wrong becomes the result. `report` is called with each stage."""
     started_at, start = now(), time.monotonic()
     case_name, problem_sha256, precision, protocol = job.case, None, None, None
-    evidence = Evidence(sandbox=bench.zygote.level)
+    evidence = Evidence(sandbox=context.zygote.level)
     try:
         problem = load(job.problem_path).in_precision(job.precision)
-        case_name, problem_sha256 = job.case or problem.default_case(bench.device.kind), problem.sha256
+        case_name, problem_sha256 = job.case or problem.default_case(context.device.kind), problem.sha256
         precision, protocol = problem.precision, alternative(job.protocol)
-        attempt = Stages(bench, job, problem, problem.instance(case_name), report)
+        stages = Stages(context, job, problem, problem.instance(case_name), report)
         try:
-            verdict = attempt.run()
+            verdict = stages.run()
         finally:
-            attempt.close()
-        evidence = attempt.evidence
+            stages.close()
+        evidence = stages.evidence
         if evidence.timing is not None:
             protocol = alternative(evidence.timing.protocol)
     except ProblemError as error:
         verdict = Verdict(Category.INFRASTRUCTURE_ERROR, str(error))
     timing = evidence.timing if verdict.category.status is Status.CORRECT else None
     runtime_ms, baseline_ms = (timing.runtime_ms, timing.baseline_ms) if timing else (None, None)
-    return Result(
-        submission=job.submission,
-        block=job.block,
-        author=job.author,
-        sample_id=job.sample_id,
-        problem=job.problem,
+    return result_of(
+        job,
+        verdict.category,
+        verdict.message,
         case=case_name,
         precision=precision,
         protocol=protocol,
-        device=bench.device.spec,
-        status=verdict.category.status,
-        category=verdict.category,
-        message=verdict.message,
-        hint=verdict.hint,
+        device=context.device.spec,
         runtime_ms=runtime_ms,
         baseline_ms=baseline_ms,
         speedup=baseline_ms / runtime_ms if baseline_ms and runtime_ms else None,
-        source_sha256=job.source_sha256,
         problem_sha256=problem_sha256,
         started_at=started_at,
         duration_s=round(time.monotonic() - start, 3),
         evidence=evidence,
-        environment=bench.environment,
+        environment=context.environment,
     )

@@ -1,4 +1,4 @@
-"""The evidence of one evaluation as it grows, and the verdict that it comes to."""
+"""The evidence of one evaluation, collected step by step, and the verdict by it."""
 
 import contextlib
 from typing import Any
@@ -13,23 +13,23 @@ from evaluator.sandbox import SandboxUnavailable
 
 
 class EvidenceBuilder:
-    """What has been observed so far of one task."""
+    """Collects what has been observed of one task so far."""
 
     def __init__(self, task: Task) -> None:
-        self._bench, self._code = task.bench, task.job.code
-        self.evidence = Evidence(sandbox=task.bench.zygote.level, note=task.job.note)
+        self._context, self._code = task.context, task.job.code
+        self.evidence = Evidence(sandbox=task.context.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
         """Part of the evidence once it has been collected."""
 
     def note(self, **observed: Any) -> None:
-        """Put what was observed in the fields of these names."""
+        """Set these fields of the evidence."""
         self.evidence = self.evidence.model_copy(update=observed)
 
     def collect(self, worker: WorkerClient | None) -> None:
-        """Take the candidate's records into the evidence; what runs is killed first, so that its output is whole."""
+        """Take the candidate's records into the evidence. The candidate is killed first, so that its output is complete."""
         if worker is None:
             return
-        with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost is gone too, and has been told of
+        with contextlib.suppress(SandboxUnavailable):  # a worker whose supervisor was lost is gone too, and that has been reported
             worker.end()
         stdout, stderr = worker.confined.output()
         self.note(
@@ -47,12 +47,12 @@ class EvidenceBuilder:
         )
 
     def diagnose(self) -> Verdict:
-        """The verdict by the evidence as it is; where the CPU is not what the submission needs, there is none on it."""
+        """The verdict by the evidence so far. A submission that needs a GPU gets NO_DEVICE on the CPU."""
         verdict = without_blame(diagnose(self.evidence), self.evidence.exception, self._code)
-        on_cpu = self._bench.device.kind == "cpu"
+        on_cpu = self._context.device.kind == "cpu"
         if on_cpu and verdict.category is Category.NO_TOOLCHAIN and any(build.uses_cuda for build in self.evidence.builds):
             return Verdict(Category.NO_DEVICE, f"it needs a GPU; its CUDA sources were not compiled either: {verdict.message}")
         ran = any(build.ok for build in self.evidence.builds) or interpreted(self.evidence.launches)
-        if self._bench.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
+        if self._context.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict

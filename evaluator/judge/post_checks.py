@@ -1,5 +1,10 @@
-"""What is asked once a submission has been timed: how fast a call can be at all, whether the problem is worth its answers, whether its own
-kernels have a part in them, and whether it is right in other shapes. The timing has killed the candidate."""
+"""Checks after a submission has been timed. Timing has killed the candidate; where a check needs a worker, it starts another one.
+
+- How fast can a call be at all?
+- Does the problem accept answers that take no work?
+- Do the submission's own kernels contribute to its answers?
+- Is it right in other shapes?
+"""
 
 import contextlib
 import logging
@@ -24,48 +29,48 @@ from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence
 
 SHAPES_S = 30.0
-"""After so long, no further shapes are tried, unless the verdict hangs on them: who is slow in one would be asked in no other."""
+"""After so long, no further shapes are tried, unless the verdict depends on them."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
-"""Deadline of a call without the submission's own kernels: so long, and so many times what all rounds took. A loop that waits for what
-they would have written does not end."""
+"""Deadline of a call without the submission's own kernels: ABLATED_S, plus ABLATED_FACTOR times what all rounds took. A loop that waits for
+their output does not end."""
 
 log = logging.getLogger(__name__)
 
 
 class PostChecks:
-    """Asks it of one submission, and notes what comes of it; the time that it takes is told among the candidate's."""
+    """Runs the checks on one submission and notes their evidence. Their time counts among the candidate's stages."""
 
     def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference) -> None:
         self._task, self._worker_set, self._evidence_builder, self._reference = task, worker_set, evidence_builder, reference
 
     def note_limits(self) -> None:
-        """How fast a call can be at all. Nothing of the candidate slows the measurements down."""
+        """Note how fast a call can be at all. The candidate is gone, so that it slows no measurement."""
         timing = self._evidence_builder.evidence.timing
         if timing is None:
             return
-        asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.bench.calibration)
+        asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.context.calibration)
         try:
             self._evidence_builder.note(light=find_light(*asked))
-        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
+        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict depends on it
             log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
         try:
             self._evidence_builder.note(floor=find_floor(*asked, timing.runtime_ms))
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
 
-    def look_at_problem(self, candidate: WorkerClient) -> None:
-        """Whether the problem accepts answers that take no work."""
+    def check_problem(self, candidate: WorkerClient) -> None:
+        """Note whether the problem accepts answers that take no work."""
         try:
             with candidate.spending("timing"):
-                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.bench.device))
+                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.context.device))
         except Exception as error:  # whatever it is: nothing is known against the problem
             log.warning("the problem %s could not be checked: %s", self._task.job.problem, error, exc_info=True)
 
     def run_ablation(self, candidate: WorkerClient) -> None:
-        """Ask a worker that leaves the submission's own kernels out; the others and their memory make room for it first.
+        """End all workers, and ask a new one that leaves the submission's own kernels out.
 
-        While it starts and loads, others may have the device. Raises AblationFailedError, ProblemError, ReferenceFailedError,
+        While it starts and loads, other submissions may have the device. Raises AblationFailedError, ProblemError, ReferenceFailedError,
         SandboxUnavailable.
         """
         task, worker_set, reference = self._task, self._worker_set, self._reference
@@ -90,11 +95,11 @@ class PostChecks:
 
     @property
     def _call_s(self) -> float:
-        """Deadline of a call of another worker, given what the rounds took."""
+        """Deadline of a call in another worker, by what the rounds took."""
         return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
     def run_shapes(self, candidate: WorkerClient) -> None:
-        """Ask a fresh worker in other shapes; what was not asked says nothing."""
+        """Ask a fresh worker in other shapes, and note the answers. A shape that was not tried says nothing."""
         self._evidence_builder.note(strict_shapes=self._task.job.shapes == "strict")
         try:
             with candidate.spending("shapes"):
@@ -103,9 +108,10 @@ class PostChecks:
             log.info("%s was not asked in all other shapes: %s", self._task.job.submission, error, exc_info=True)
 
     def _ask_in_shapes(self) -> None:
-        """Up to the shape that a worker fails in which has been asked for no other. While it starts and loads, others may have the device.
+        """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.
 
-        What a process keeps of one shape, or can do but once, such as registering an operator, is no fault in the next one.
+        A failure after another shape is tried again in a fresh worker: state of the earlier shape, or an operator that can be registered
+        only once, is no fault.
         """
         self._worker_set.make_room()
         until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S

@@ -1,7 +1,7 @@
-"""compute-sanitizer over a submission that has its verdict: what the tools find is evidence beside it, and changes nothing about it.
+"""compute-sanitizer over a submission that has its verdict. What the tools find is further evidence; the verdict stays as it is.
 
 Each tool is one more worker, in a sandbox of its own, which starts cold as compute-sanitizer's child and answers two calls of the `small`
-case. It is asked for nothing that anybody would want to forge: its answers are not looked at.
+case. Its answers are not read, so that there is nothing to forge.
 """
 
 import contextlib
@@ -16,9 +16,11 @@ import torch
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis import DEVICE_ERRORS, Verdict
-from evaluator.judge.context import Job, JudgeContext
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
+from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.declaration import SMALL_CASE
@@ -39,9 +41,9 @@ TOOL_S = 90.0
 GRACE_S = 15.0
 """How long compute-sanitizer may take to say what it has seen, once its child has ended."""
 LEAST_S = 0.1
-"""A limit of nothing would be none."""
+"""The least limit of a call: 0 would mean no limit."""
 CALLS = 2
-"""The second meets what the first left behind."""
+"""The second call meets the state that the first one left behind."""
 LINE_FLAG = "-lineinfo"
 HAVE_LINES = {LINE_FLAG, "--generate-line-info", "-G", "--device-debug"}
 MODULE_FILE = "submission.py"
@@ -51,13 +53,13 @@ MAX_REMARK_CHARS = 400
 CRASHES = {*DEVICE_ERRORS.values(), Category.TIMEOUT, Category.PROCESS_CRASH}
 UNTOUCHED = {Status.REJECTED, Status.BUILD_FAILED, Status.NOT_EVALUATED}
 REFUSED = {Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH}
-"""Such a kernel has not run: there is nothing to watch."""
+"""Such a kernel has not run, so that there is nothing to watch."""
 
 log = logging.getLogger(__name__)
 
 
 def is_wanted(wish: Wish, verdict: Verdict, launches: Sequence[LaunchRecord]) -> bool:
-    """Whether to sanitize: kernels of its own were launched, and, where only what is faulty is wanted, it was wrong or crashed."""
+    """Whether to sanitize: its own kernels were launched, and it was wrong or crashed where the wish is for faulty submissions only."""
     status = verdict.category.status
     if status in UNTOUCHED or verdict.category in REFUSED or not any(launch.own for launch in launches):
         return False
@@ -65,7 +67,7 @@ def is_wanted(wish: Wish, verdict: Verdict, launches: Sequence[LaunchRecord]) ->
 
 
 class LineBuilds:
-    """Builds with line numbers for device code, and remembers what was asked for."""
+    """Builds with line numbers for device code, and remembers the requests."""
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
@@ -80,7 +82,7 @@ class LineBuilds:
 
 
 def with_lines(request: BuildRequest) -> BuildRequest:
-    """The same request, whose kernels know their lines; that changes no code."""
+    """The same request with line numbers for its kernels; that changes no code."""
     flags = request.extra_cuda_cflags
     if not any(source.is_cuda for source in request.sources) or HAVE_LINES.intersection(flags):
         return request
@@ -89,13 +91,13 @@ def with_lines(request: BuildRequest) -> BuildRequest:
 
 @dataclass(frozen=True)
 class SanitizerRuns:
-    """One submission to be sanitized. The device is free, and nothing else of the submission runs."""
+    """The runs of all tools over one submission. No other worker of the submission runs, and the device is free."""
 
-    bench: JudgeContext
+    context: JudgeContext
     job: Job
     problem: Problem
     case_name: str
-    """Of the evaluation; the problem's `small` case goes before."""
+    """Of the evaluation; used where the problem has no `small` case."""
     lock: DeviceLock
     environment: dict[str, str]
     """Of a worker."""
@@ -124,12 +126,12 @@ class SanitizerRuns:
     def run_tool(
         self, words: tuple[str, ...], tool: Tool, case: ProblemCase, limit_s: float, readonly: Sequence[str] = ()
     ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
-        """Run one tool by its command line, to which the worker's is added; whatever fails is in what comes back."""
+        """Run one tool by its command line, to which the worker's is added. A failure is part of what is returned."""
         start = time.monotonic()
-        builds = LineBuilds(self.bench.builder)
+        builds = LineBuilds(self.context.builder)
         try:
-            conversation = Conversation(self, case, limit_s, builds)
-            text = conversation.hold(words, readonly)
+            tool_run = ToolRun(self, case, limit_s, builds)
+            text = tool_run.run(words, readonly)
         except (SandboxUnavailable, ProblemError, OSError, RuntimeError) as error:
             log.info("%s could not be run over %s: %s", tool, self.job.submission, error)
             return SanitizerRun(tool=tool, outcome="failed", duration_s=_since(start), remark=_cut(str(error))), ()
@@ -138,24 +140,24 @@ class SanitizerRuns:
         log.debug("%s wrote of %s:\n%s", tool, self.job.submission, text)
         written = read(text)
         sources = Sources(builds.requests, self.job.code, self.job.first_line, MODULE_FILE)
-        outcome, remark = conversation.outcome, conversation.remark
+        outcome, remark = tool_run.outcome, tool_run.remark
         if outcome == "ended" and written.total is None:
             outcome, remark = "failed", "; ".join(written.remarks) or remark or "it did not say that it came to an end"
         run = SanitizerRun(
             tool=tool,
             outcome=outcome,
             reports=written.total,
-            duration_s=round(max(_since(start) - conversation.built_s, 0.0), 3),
+            duration_s=round(max(_since(start) - tool_run.built_s, 0.0), 3),
             remark=_cut(remark),
         )
         return run, findings(tool, written.reports, sources)
 
 
-class Conversation:
-    """The judge's talk with one worker under a tool, from its start to what the tool wrote."""
+class ToolRun:
+    """One worker under a tool, from its start to what the tool wrote."""
 
-    def __init__(self, plan: SanitizerRuns, case: ProblemCase, limit_s: float, builds: LineBuilds) -> None:
-        self._plan, self._case, self._builds, self._limit_s = plan, case, builds, limit_s
+    def __init__(self, runs: SanitizerRuns, case: ProblemCase, limit_s: float, builds: LineBuilds) -> None:
+        self._runs, self._case, self._builds, self._limit_s = runs, case, builds, limit_s
         self._start = time.monotonic()
         self._memory = SharedMemory(torch.device("cpu"))
         self._worker: WorkerClient | None = None
@@ -164,26 +166,26 @@ class Conversation:
 
     @property
     def built_s(self) -> float:
-        """Time that was spent on builds and on waiting for the device."""
+        """Time spent on builds and on waiting for the device."""
         spent_s = self._worker.stages_s if self._worker else {}
         return sum(spent_s.get(name, 0.0) for name in ("build", "queue", "wait"))
 
-    def hold(self, words: tuple[str, ...], readonly: Sequence[str]) -> str:
-        """Everything; returns what the tool wrote. Raises SandboxUnavailable, ProblemError, OSError, RuntimeError."""
+    def run(self, words: tuple[str, ...], readonly: Sequence[str]) -> str:
+        """Run all of it; what the tool wrote. Raises SandboxUnavailable, ProblemError, OSError, RuntimeError."""
         made, remains = self._program(words, readonly)
         with contextlib.ExitStack() as stack:
             stack.callback(self._memory.close)
             given = Given.make(remains)
             stack.callback(given.close)
             worker = WorkerClient.start(
-                self._plan.bench.zygote,
+                self._runs.context.zygote,
                 made,
                 self._builds,
-                self._plan.lock,
+                self._runs.lock,
                 no_device=False,
                 record=None,
                 given=given.by_name,
-                report=lambda stage: self._plan.report(stage if stage == "build" else "sanitize"),
+                report=lambda stage: self._runs.report(stage if stage == "build" else "sanitize"),
             )
             stack.callback(worker.close)
             worker.exit_grace_s = GRACE_S
@@ -193,14 +195,14 @@ class Conversation:
             return given.written()
 
     def _program(self, words: tuple[str, ...], readonly: Sequence[str]) -> tuple[Program, list[tuple[str, int]]]:
-        bench = self._plan.bench
+        context = self._runs.context
         return program(
             words,
-            self._plan.environment,
-            (*self._plan.readonly, *readonly),
-            gpu=bench.device.kind == "cuda",
-            limits=bench.limits,
-            level=bench.zygote.level,
+            self._runs.environment,
+            (*self._runs.readonly, *readonly),
+            gpu=context.device.kind == "cuda",
+            limits=context.limits,
+            level=context.zygote.level,
         )
 
     def _ask(self, worker: WorkerClient) -> None:
@@ -214,19 +216,19 @@ class Conversation:
             self.outcome, self.remark = "deadline", f"stopped after {self._limit_s:.0f} s"
 
     def _run(self, worker: WorkerClient) -> None:
-        job, device = self._plan.job, self._plan.bench.device
+        job, device = self._runs.job, self._runs.context.device
         worker.request("ping", self._left_s)
         worker.first_line = job.first_line
         with worker.entering("load"):
             fields: dict[str, Any] = {"class": "ModelNew", "device": device.torch_device, "threads": 1, "constants": {}, "ablate": False}
             worker.load(job.code, self._left_s, **fields)
         with worker.entering("wait"):
-            self._plan.lock.take_place()
+            self._runs.lock.take_place()
         if device.kind == "cuda":
             with worker.entering("load"):
                 worker.request("start", self._left_s)
         with worker.entering("wait"):
-            self._plan.lock.acquire()
+            self._runs.lock.acquire()
         seed = fresh_seed()
         arguments, model = self._case.init_inputs(seed), self._case.model(seed)
         with worker.entering("construct"):

@@ -1,4 +1,4 @@
-"""One evaluation under way: the stages in their order, and what is made of an evaluation that ends before its last."""
+"""The stages of one evaluation in their order, and the verdict where it ends before the last one."""
 
 import contextlib
 import logging
@@ -7,8 +7,9 @@ import traceback
 from typing import Any
 
 from evaluator.diagnosis import Verdict
+from evaluator.job import Job
 from evaluator.judge import blocking_rerun, sanitizer_runs
-from evaluator.judge.context import Job, JudgeContext, Report, Task
+from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.evidence_builder import EvidenceBuilder
@@ -17,7 +18,8 @@ from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.worker_set import WorkerSet
-from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
+from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
@@ -31,12 +33,12 @@ log = logging.getLogger(__name__)
 
 
 class Stages:
-    """Judges one submission on one bench; `run` once, then read `evidence`, then `close`."""
+    """Judges one submission; `run` once, then read `evidence`, then `close`."""
 
-    def __init__(self, bench: JudgeContext, job: Job, problem: Problem, case: ProblemCase, report: Report) -> None:
-        self._task = Task(bench, job, problem, case, report)
+    def __init__(self, context: JudgeContext, job: Job, problem: Problem, case: ProblemCase, report: ReportStage) -> None:
+        self._task = Task(context, job, problem, case, report)
         self._worker_set = WorkerSet(self._task)
-        self._protocol = choose(job.protocol, bench.device.kind)
+        self._protocol = choose(job.protocol, context.device.kind)
         self._evidence_builder = EvidenceBuilder(self._task)
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
@@ -47,7 +49,7 @@ class Stages:
         return self._evidence_builder.evidence
 
     def run(self) -> Verdict:
-        """Go as far as the submission gets, and say what it comes to."""
+        """Judge as far as the submission gets; its verdict."""
         evidence_builder, verdict = self._evidence_builder, self._attempt()
         self._worker_set.dismiss_baseline()
         evidence_builder.collect(self._worker_set.candidate)
@@ -55,13 +57,13 @@ class Stages:
         if blocking_rerun.is_wanted(verdict, self.evidence.launches, self.evidence.stage):
             self._run_again()
             verdict = evidence_builder.diagnose()
-        sanitizer = self._task.bench.sanitizer
+        sanitizer = self._task.context.sanitizer
         if sanitizer is not None and sanitizer_runs.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
             self._sanitize(sanitizer)
         return verdict
 
     def _attempt(self) -> Verdict | None:
-        """Go as far as the submission gets; a verdict where the evidence alone does not say what that comes to."""
+        """Judge as far as the submission gets; a verdict only where the evidence does not decide it."""
         try:
             self._judge()
         except WorkerError:
@@ -84,7 +86,7 @@ class Stages:
         self._worker_set.close()
 
     def _judge(self) -> None:
-        """Up to the timing."""
+        """Load, construct and check the answers; where they are right, go on with the timing."""
         task, worker_set = self._task, self._worker_set
         candidate = worker_set.reach_device(worker_set.load_candidate())
         worker_set.prepare_baseline()
@@ -100,7 +102,7 @@ class Stages:
             self._judge_right(candidate, timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
 
     def _judge_right(self, candidate: WorkerClient, timing_retries: TimingRetries, post_checks: PostChecks) -> None:
-        """From the timing on."""
+        """Time a right submission, and run the checks after it."""
         evidence_builder = self._evidence_builder
         with candidate.entering("baseline"):
             baseline = self._worker_set.take_baseline()
@@ -113,7 +115,7 @@ class Stages:
             post_checks.note_limits()
         evidence_builder.collect(self._worker_set.candidate)
         if evidence_builder.diagnose().category is Category.OK:
-            post_checks.look_at_problem(candidate)
+            post_checks.check_problem(candidate)
             post_checks.run_ablation(candidate)
         if self._task.job.shapes != "own" and evidence_builder.diagnose().category is Category.OK:
             post_checks.run_shapes(candidate)
@@ -135,13 +137,13 @@ class Stages:
         return True
 
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
-        """Where the CPU only stands in for a GPU, a submission without a C++ extension or a kernel in Triton was not meant for it."""
+        """Raises NeedsDeviceError where the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
-        if self._task.bench.stands_in and not ran:
+        if self._task.context.stands_in and not ran:
             raise NeedsDeviceError("no C++ extension of its own: it is judged on a GPU only")
 
     def _without_blame(self, error: Exception, message: str) -> Verdict | None:
-        """The verdict where the judge or the machine failed; none where that is for a submission which holds the device's memory."""
+        """The verdict where the judge or the machine failed; None where the submission is to blame, which holds the device's memory."""
         # A lost supervisor or a lost device: no submission is to blame. Nor where others may have the device.
         with contextlib.suppress(SandboxUnavailable, RuntimeError):
             if self._worker_set.lock.held and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
@@ -150,7 +152,7 @@ class Stages:
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
 
     def _run_again(self) -> None:
-        """Look for the kernel that broke the device, in a second run; whatever goes wrong with that is no part of the verdict."""
+        """Look for the kernel that broke the device, in a second run. A failure of that run does not change the verdict."""
         self._task.report("second run")
         start = time.monotonic()
         try:
@@ -160,7 +162,7 @@ class Stages:
         self._evidence_builder.note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
     def _sanitize(self, sanitizer: Sanitizer) -> None:
-        """Have the submission watched by compute-sanitizer; the verdict stands, whatever comes of it."""
+        """Run compute-sanitizer over the submission. The verdict stands, whatever that finds."""
         start = time.monotonic()
         try:
             self._worker_set.make_room()
@@ -172,7 +174,7 @@ class Stages:
     def _sanitizing(self) -> sanitizer_runs.SanitizerRuns:
         task, worker_set = self._task, self._worker_set
         return sanitizer_runs.SanitizerRuns(
-            bench=task.bench,
+            context=task.context,
             job=task.job,
             problem=task.problem,
             case_name=task.case.name,

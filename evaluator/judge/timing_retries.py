@@ -136,9 +136,9 @@ class TimingRetries:
         with ExtraBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)
             participants = Participants(candidate, baseline, further.workers)
-            watch = watch_of(self._task.bench.device)
+            watch = watch_of(self._task.context.device)
             if watch is None:
-                timing = TimingRun(participants, timed_case, replace(options, cores=self._task.bench.cores)).run()
+                timing = TimingRun(participants, timed_case, replace(options, cores=self._task.context.cores)).run()
             else:
                 try:
                     pid = baseline.channel.peer_pid
@@ -170,7 +170,7 @@ class TimingRetries:
         log.info("%s can't be timed by the protocol %s: %s", self._task.job.submission, self._protocol.name, error)
         self._task.report("timing by default")
         self._fallback = f"{self._protocol.name}: {error}"
-        self._protocol = choose(None, self._task.bench.device.kind)
+        self._protocol = choose(None, self._task.context.device.kind)
         return self._second_timing(takes_over=True)
 
     def _second_timing(self, *, takes_over: bool = False) -> TimingEvidence:

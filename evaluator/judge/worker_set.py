@@ -9,7 +9,8 @@ import torch
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.device.device_lock import DeviceLock, starting
+from evaluator.judge.device.cuda_start_limit import cuda_start_turn
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.out_of_memory import tells_of_shortage
@@ -22,9 +23,9 @@ class WorkerSet:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.device = torch.device(task.bench.device.torch_device)
+        self.device = torch.device(task.context.device.torch_device)
         self.memory = SharedMemory(self.device)
-        self.lock = DeviceLock(task.bench.device.unique_id)
+        self.lock = DeviceLock(task.context.device.unique_id)
         self.launcher = Launcher(task, self.memory, self.lock)
         self.workers: list[WorkerClient] = []
         """Those that the submission runs in."""
@@ -47,7 +48,7 @@ class WorkerSet:
         try:
             self._leave_device()
         finally:
-            self._aside.shutdown()  # a baseline that nobody has waited for may still be starting; others needn't wait for that
+            self._aside.shutdown()  # a baseline may still be starting; the device is free already
             self.close_baseline()
             self.lock.close()
 
@@ -75,7 +76,7 @@ class WorkerSet:
             worker.kill()
 
     def dismiss_baseline(self) -> None:
-        """Begin to end the baseline's worker, which nobody will ask any more, be it still starting."""
+        """Begin to end the baseline's worker, which is needed no more, even if it still starts."""
         self._is_dismissed = True
         if self.baseline is not None:
             self.baseline.kill()
@@ -98,7 +99,7 @@ class WorkerSet:
             torch.cuda.empty_cache()
 
     def stage(self, worker: WorkerClient, name: str) -> AbstractContextManager[None]:
-        """Tell of a stage, and have the worker enter it."""
+        """Report a stage, and have the worker enter it."""
         self._task.report(name)
         return worker.entering(name)
 
@@ -111,7 +112,7 @@ class WorkerSet:
         return worker
 
     def fork(self, environment: Mapping[str, str] | None = None) -> WorkerClient:
-        """One that nothing has been heard of yet."""
+        """A worker for the submission, without waiting for it."""
         worker = self.launcher.fork(environment, self._task.report)
         self.workers.append(worker)
         return worker
@@ -128,7 +129,7 @@ class WorkerSet:
         return candidate
 
     def reach_device(self, candidate: WorkerClient) -> WorkerClient:
-        """The worker that has the device: this one, or another one in its place where this one found no memory on it."""
+        """The worker that has the device: this one, or a new one where this one found no memory on it."""
         try:
             self.take_device(candidate, early=self.prepare_baseline)
         except WorkerError:
@@ -139,8 +140,9 @@ class WorkerSet:
         return candidate
 
     def take_device(self, worker: WorkerClient, early: Callable[[], None] = lambda: None) -> None:
-        """Wait for the device. Of all that wait for a GPU a few start CUDA, which takes a while, while another has it: each that did would
-        take memory there, and of the driver's time, which is everybody's. `early` is called then, too.
+        """Wait for the device. A few of the judges that wait for a GPU start CUDA meanwhile, and call `early`.
+
+        Only a few: each start takes memory there and the driver's time, which all share.
         """
         with worker.entering("place"):
             self.lock.take_place()
@@ -151,20 +153,20 @@ class WorkerSet:
             worker.stage = "load"  # what fails here, the loading may be at fault for
             with worker.spending("prepare"):
                 try:
-                    with nullcontext() if self.lock.held else starting():
+                    with nullcontext() if self.lock.held else cuda_start_turn():
                         self.launcher.start_cuda(worker)
                 finally:
                     wait([warming])
         with worker.entering("wait"):
             self.lock.acquire()
         if warming is not None and warming.exception() is not None:
-            self._warm()  # whoever had the device then, had its memory too
+            self._warm()  # another submission may have had all of its memory
 
     def _warm(self) -> None:
-        warm(self._task.problem, self.device, self._task.bench.warmed)
+        warm(self._task.problem, self.device, self._task.context.warmed)
 
     def _load_alone(self, failed: WorkerClient) -> WorkerClient:
-        """Another worker that has loaded the submission, in the place of one that found no memory, when nobody else has the device."""
+        """Replace a worker that found no memory by another one, which loads the submission while this judge has the device."""
         failed.end()
         candidate = self._start_candidate()
         candidate.stages_s = failed.stages_s
@@ -182,12 +184,12 @@ class WorkerSet:
             self.launcher.load_submission(candidate)
 
     def prepare_baseline(self) -> None:
-        """Ask for the baseline's worker, once: on a GPU while another submission still has the device. On the CPU that would take the
-        processor from the other."""
+        """Begin to start the baseline's worker, once. On a GPU that is while another submission still has the device; on the CPU it would
+        take the processor from that submission."""
         self._loaded = self._loaded or self._aside.submit(self._load_baseline)
 
     def ready_baseline(self) -> None:
-        """Have it start CUDA, once: not before the submission has a chance to be timed, for the driver starts few contexts a second."""
+        """Have the baseline's worker start CUDA, once a round has been passed: the driver starts few contexts a second."""
         self.prepare_baseline()
         self._ready = self._ready or self._aside.submit(self._start_loaded)
 
@@ -223,14 +225,14 @@ class WorkerSet:
 
     def _start_cuda_in(self, baseline: WorkerClient) -> WorkerClient:
         if self.device.type == "cuda":
-            with _baseline_failing(baseline), nullcontext() if self.lock.held else starting():
+            with _baseline_failing(baseline), nullcontext() if self.lock.held else cuda_start_turn():
                 self.launcher.start_cuda(baseline)
         return baseline
 
 
 @contextmanager
 def _baseline_failing(worker: WorkerClient) -> Iterator[None]:
-    """What fails here is the baseline."""
+    """A failure here is the baseline's."""
     try:
         yield
     except WorkerError as error:
@@ -238,5 +240,5 @@ def _baseline_failing(worker: WorkerClient) -> Iterator[None]:
 
 
 def _found_no_memory(worker: WorkerClient) -> bool:
-    """Whether that is what it failed for."""
+    """Whether the worker failed for lack of device memory."""
     return worker.exception is not None and tells_of_shortage(worker.exception.message)

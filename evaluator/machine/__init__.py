@@ -1,0 +1,1 @@
+"""This machine: its devices and the control groups that limit it."""

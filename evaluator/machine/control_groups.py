@@ -1,4 +1,4 @@
-"""The control groups that this process is in, as the folders whose files say what they allow."""
+"""The control groups that this process is in, as the folders with their limits."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,6 +1,6 @@
 """What a device has been measured to reach: the bandwidth of copying, and the rate of matrix products by the format of their numbers.
 
-Measured by `python -m evaluator.judge.roofline.calibration_run`, kept in the database, and what the speed of light and the floor of a problem rest on.
+Measured by `python -m command.calibrate`, kept in the database, and what the speed of light and the floor of a problem rest on.
 """
 
 from datetime import datetime

@@ -69,6 +69,12 @@ class Result(Record):
     evidence: Evidence = Evidence()
     environment: Environment | None = None
 
+    @classmethod
+    def of_category(cls, category: Category, message: str, **fields: Any) -> Self:
+        """A result with its category's status and hint. It begins now and takes no time, unless `fields` say otherwise."""
+        defaults: dict[str, Any] = {"hint": CATEGORIES[category].hint, "started_at": now(), "duration_s": 0.0}
+        return cls(status=category.status, category=category, message=message, **defaults | fields)
+
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if CATEGORIES[self.category].status is not self.status:

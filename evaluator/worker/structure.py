@@ -5,7 +5,7 @@ encoded by its type's name alone, so that it can be reported and never has to be
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -125,3 +125,15 @@ def named_dtype(name: str) -> torch.dtype:
     if name not in _DTYPES:
         raise StructureError(f"no dtype {name[:40]!r}")
     return _DTYPES[name]
+
+
+def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Every tensor in a nested value with its path, in order."""
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from tensors_of(item, f"{path}[{key!r}]")
+    elif isinstance(value, tuple | list):
+        for number, item in enumerate(value):
+            yield from tensors_of(item, f"{path}[{number}]")

@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 import pytest
 
 from evaluator.engine.engine import Engine
-from evaluator.judge.context import Job
+from evaluator.engine.run import Run
+from evaluator.job import Job
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from tests.judge.conftest import make_job
@@ -23,11 +24,25 @@ def unheard(job: Job, stage: str) -> None:
 def run(engine: Engine, codes: list[str], at_stage: Callable[[Job, str], None] = unheard) -> dict[str, Result]:
     """Judge them as 0.py, 1.py and so on; each has its result, and nothing is in flight afterwards."""
     jobs = [make_job(code, name=f"{number}.py") for number, code in enumerate(codes)]
-    found = list(engine.run(iter(jobs), at_stage))
+    found = list(results_of(engine, jobs, at_stage))
     assert len(found) == len(jobs)
     assert all(result.submission == job.submission and result.source_sha256 == job.source_sha256 for job, result in found)
     assert not [job for job in jobs if job in engine.in_flight]
     return {job.submission: result for job, result in found}
+
+
+def results_of(
+    engine: Engine, jobs: Iterable[Job], progress: Callable[[Job, str], None] = unheard
+) -> Generator[tuple[Job, Result], None, None]:
+    """A run's jobs with their results, one by one."""
+    for arrival in engine.run_together(iter(jobs), progress):
+        yield from arrival.take()
+
+
+def delivered(run: Run, threads: int = 1) -> Iterator[tuple[Job, Result]]:
+    """What so many threads deliver, one by one."""
+    for arrival in run.arrivals(threads, 1):
+        yield from arrival.take()
 
 
 def once_in(stage: str, action: Callable[[], None], job: str = "0.py", times: int = 1) -> Callable[[Job, str], None]:
@@ -70,7 +85,7 @@ def test_an_iterator_that_raises_is_heard_of(engine: Engine) -> None:
         raise OSError("the folder is gone")
 
     with pytest.raises(OSError, match="the folder is gone"):
-        list(engine.run(jobs(), unheard))
+        list(results_of(engine, jobs()))
     deadline = time.monotonic() + 30
     while engine.in_flight and time.monotonic() < deadline:
         time.sleep(0.05)  # another thread ends what it has begun
@@ -82,7 +97,7 @@ def test_no_jobs_no_results(engine: Engine) -> None:
 
 
 def test_runs_may_overlap(engine: Engine) -> None:
-    outer = engine.run(iter([make_job(QUICK, name=name) for name in "abc"]), unheard)
+    outer = results_of(engine, [make_job(QUICK, name=name) for name in "abc"])
     first = next(outer)
     inner = run(engine, [QUICK, QUICK])
     rest = list(outer)
@@ -98,7 +113,7 @@ def test_a_run_that_is_broken_off_draws_no_more(engine: Engine) -> None:
             drawn.append(f"{number}.py")
             yield make_job(QUICK, name=drawn[-1])
 
-    broken = engine.run(jobs(), unheard)
+    broken = results_of(engine, jobs())
     next(broken)
     broken.close()
     results = run(engine, [QUICK, QUICK])
@@ -128,7 +143,7 @@ def test_no_more_are_drawn_than_the_judges_and_the_reader_can_do_with(engine: En
 
 def test_a_progress_that_raises_is_heard_of(engine: Engine) -> None:
     with pytest.raises(ZeroDivisionError):
-        list(engine.run(iter([make_job(QUICK, name="0.py")]), once_in("load", lambda: print(1 // 0))))
+        list(results_of(engine, [make_job(QUICK, name="0.py")], once_in("load", lambda: print(1 // 0))))
     results = run(engine, [QUICK, QUICK, QUICK])
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
 
@@ -138,13 +153,13 @@ def test_a_failure_of_the_machine_is_no_fault_of_the_submission(engine: Engine, 
     shipped = make_job(QUICK).problem_path
     broken.write_text(shipped.read_text().replace("torch.softmax(x, dim=1)", "x.gone()"))
     jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
-    results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+    results = {job.submission: result for job, result in results_of(engine, jobs)}
     assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
 
 
 def in_a_thread(engine: Engine, jobs: list[Job], progress: Callable[[Job, str], None]) -> tuple[threading.Thread, list[tuple[Job, Result]]]:
     """A run that goes on beside the test, and what it yields."""
     found: list[tuple[Job, Result]] = []
-    thread = threading.Thread(target=lambda: found.extend(engine.run(iter(jobs), progress)))
+    thread = threading.Thread(target=lambda: found.extend(results_of(engine, jobs, progress)))
     thread.start()
     return thread, found

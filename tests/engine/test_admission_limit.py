@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from evaluator.engine import admission_limit as module
-from evaluator.engine.admission_limit import BUILDING, LOOK_BACK, Admitted, Turnstile
+from evaluator.engine.admission_limit import BUILDING, LOOK_BACK, AdmissionLimit, Admitted
 
 MOST = 2
 
@@ -15,8 +15,8 @@ MOST = 2
 class Crowd:
     """Threads that are let in one after the other, and go when they are told to."""
 
-    def __init__(self, turnstile: Turnstile, count: int, then: Callable[[Admitted], None] = lambda _: None) -> None:
-        self._turnstile, self._then = turnstile, then
+    def __init__(self, limit: AdmissionLimit, count: int, then: Callable[[Admitted], None] = lambda _: None) -> None:
+        self._limit, self._then = limit, then
         self._leave = threading.Semaphore(0)
         self.inside: list[Admitted] = []
         self._threads = [threading.Thread(target=self._go, daemon=True) for _ in range(count)]
@@ -24,7 +24,7 @@ class Crowd:
             thread.start()
 
     def _go(self) -> None:
-        with self._turnstile.admitted() as admitted:
+        with self._limit.admitted() as admitted:
             self._then(admitted)
             self.inside.append(admitted)
             self._leave.acquire()
@@ -54,7 +54,7 @@ def build(admitted: Admitted) -> None:
 
 
 def test_so_many_are_under_way_and_the_next_follows_one_that_leaves() -> None:
-    crowd = Crowd(Turnstile(MOST), 5)
+    crowd = Crowd(AdmissionLimit(MOST), 5)
     assert crowd.settled(MOST)
     crowd.send_away(1)
     assert crowd.settled(MOST)
@@ -62,16 +62,16 @@ def test_so_many_are_under_way_and_the_next_follows_one_that_leaves() -> None:
 
 
 def test_where_any_number_is_as_good_nobody_waits() -> None:
-    crowd = Crowd(Turnstile(None), 9)
+    crowd = Crowd(AdmissionLimit(None), 9)
     assert crowd.settled(9)
     crowd.empty()
 
 
 def test_who_is_being_built_keeps_nobody_out_until_it_is() -> None:
-    turnstile = Turnstile(MOST)
-    builders = Crowd(turnstile, 4, build)
+    limit = AdmissionLimit(MOST)
+    builders = Crowd(limit, 4, build)
     assert builders.settled(4)
-    others = Crowd(turnstile, 3)
+    others = Crowd(limit, 3)
     assert others.settled(MOST)
     for admitted in builders.inside:
         admitted.enter("place")
@@ -83,9 +83,9 @@ def test_who_is_being_built_keeps_nobody_out_until_it_is() -> None:
 
 
 def test_while_submissions_have_to_be_built_all_judges_have_one() -> None:
-    turnstile = Turnstile(MOST)
-    Crowd(turnstile, 1, build).empty()
-    crowd = Crowd(turnstile, 6)
+    limit = AdmissionLimit(MOST)
+    Crowd(limit, 1, build).empty()
+    crowd = Crowd(limit, 6)
     assert crowd.settled(6)
     crowd.empty()
 
@@ -93,10 +93,10 @@ def test_while_submissions_have_to_be_built_all_judges_have_one() -> None:
 @pytest.mark.parametrize("builders", [1, 3])
 def test_when_nothing_has_been_built_for_a_while_few_do(builders: int) -> None:
     """Those that ended in their build, too, have left."""
-    turnstile = Turnstile(MOST)
-    Crowd(turnstile, builders, build).empty()
-    Crowd(turnstile, LOOK_BACK).empty()
-    crowd = Crowd(turnstile, 5)
+    limit = AdmissionLimit(MOST)
+    Crowd(limit, builders, build).empty()
+    Crowd(limit, LOOK_BACK).empty()
+    crowd = Crowd(limit, 5)
     assert crowd.settled(MOST)
     crowd.empty()
 
@@ -104,9 +104,9 @@ def test_when_nothing_has_been_built_for_a_while_few_do(builders: int) -> None:
 def test_submissions_that_take_long_to_load_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOADING_S", 0.5)
     monkeypatch.setattr(module, "LOOK_EVERY_S", 0.05)
-    turnstile = Turnstile(MOST)
-    sleepers = Crowd(turnstile, MOST, lambda admitted: admitted.enter("load"))
-    others = Crowd(turnstile, 3, lambda admitted: admitted.enter("rounds"))
+    limit = AdmissionLimit(MOST)
+    sleepers = Crowd(limit, MOST, lambda admitted: admitted.enter("load"))
+    others = Crowd(limit, 3, lambda admitted: admitted.enter("rounds"))
     assert others.settled(0)
     time.sleep(0.5)
     assert others.settled(MOST)

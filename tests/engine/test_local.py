@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluator.engine.admission_limit import Turnstile
-from evaluator.engine.engine import Engine, unjudged
-from evaluator.engine.local import JudgeLostError, LocalEngine
+from evaluator.engine.admission_limit import AdmissionLimit
+from evaluator.engine.judge_client import JudgeLostError
+from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.problem.problem import SHIPPED
 from evaluator.results.category import Category, Status
@@ -28,6 +28,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     SLOW,
     in_a_thread,
     once_in,
+    results_of,
     run,
     test_a_failure_of_the_machine_is_no_fault_of_the_submission,
     test_a_progress_that_raises_is_heard_of,
@@ -56,32 +57,37 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
 
 def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 4)) as engine:
-        monkeypatch.setattr(engine, "_make_turnstile", lambda _: Turnstile(1))
+        monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
         assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
-        assert len(engine._judges) == 1
+        assert len(engine.pool.judges) == 1
         monkeypatch.undo()
         run(engine, [SLOW] * 4)
-        assert len(engine._judges) > 1
+        assert len(engine.pool.judges) > 1
 
 
 def test_a_run_that_nobody_fetches_from_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 2)) as engine:
-        monkeypatch.setattr(engine, "_make_turnstile", lambda _: Turnstile(1))
-        first = engine.run(iter([make_job(QUICK, name=f"{number}.py") for number in range(20)]), unheard)
+        monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
+        first = results_of(engine, [make_job(QUICK, name=f"{number}.py") for number in range(20)])
         next(first)
         others = [make_job(QUICK, name=f"other {number}.py") for number in range(2)]
-        assert len(list(engine.run(iter(others), unheard))) == 2
+        assert len(list(results_of(engine, others))) == 2
         first.close()
 
 
+def pids(engine: LocalEngine) -> set[int | None]:
+    """Of its judges."""
+    return {judge._process.pid for judge in engine.pool.judges}
+
+
 def kill_judges(engine: LocalEngine) -> None:
-    for judge in list(engine._judges):
+    for judge in list(engine.pool.judges):
         judge._process.kill()
 
 
 def kill_zygote(engine: LocalEngine) -> None:
-    assert engine._zygote is not None and engine._zygote.pid is not None
-    os.kill(engine._zygote.pid, signal.SIGKILL)
+    assert engine.pool.zygote is not None and engine.pool.zygote.pid is not None
+    os.kill(engine.pool.zygote.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("kill", [kill_judges, kill_zygote])
@@ -102,11 +108,11 @@ def test_after_a_failure_of_the_machine_another_judge_goes_on(engine: LocalEngin
     broken = tmp_path / "softmax.py"
     broken.write_text((SHIPPED / "softmax.py").read_text().replace("torch.softmax(x, dim=1)", "x.gone()"))
     run(engine, [QUICK, QUICK])
-    before = {judge._process.pid for judge in engine._judges}
+    before = pids(engine)
     jobs = [make_job(QUICK.replace("[:, 1:]", ""), name="a.py", problem_path=broken), make_job(QUICK, name="b.py")]
-    results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+    results = {job.submission: result for job, result in results_of(engine, jobs)}
     assert (results["a.py"].category, results["b.py"].category) == (Category.INFRASTRUCTURE_ERROR, Category.WRONG_SHAPE)
-    assert len(before & {judge._process.pid for judge in engine._judges}) < len(before)
+    assert len(before & pids(engine)) < len(before)
     assert {result.category for result in run(engine, [QUICK, QUICK]).values()} == {Category.WRONG_SHAPE}
 
 
@@ -117,7 +123,7 @@ def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_
         engine.start()
         taken.acquire()  # as by another user's judge: what is drawn for this device waits
         jobs = [make_job(QUICK, name=f"{number}.py") for number in range(4)]
-        results = engine.run(iter(jobs), unheard)
+        results = results_of(engine, jobs)
         found = [next(results)[1] for _ in range(3)]
         assert {result.environment.device_name for result in found if result.environment} == {"Device 0"}
         taken.release()
@@ -171,16 +177,16 @@ def test_closing_while_a_judge_starts_leaves_no_process_behind(tmp_path: Path) -
     found: list[tuple[Job, Result]] = []
     with LocalEngine(options(tmp_path, 1)) as engine:
         engine.start()
-        thread = threading.Thread(target=lambda: found.extend(engine.run(iter([make_job(QUICK)]), unheard)))
+        thread = threading.Thread(target=lambda: found.extend(results_of(engine, [make_job(QUICK)])))
         thread.start()
-        while not engine._judges:
+        while not engine.pool.judges:
             time.sleep(0.001)
         started = ours() - before
-        judge = engine._judges[0]
+        judge = engine.pool.judges[0]
     thread.join(20)
     assert not thread.is_alive()
     assert found == []
-    assert engine._judges == []
+    assert engine.pool.judges == []
     assert not judge.alive
     assert left_of(started) == []
 
@@ -189,56 +195,43 @@ def test_a_closed_engine_starts_nothing(tmp_path: Path) -> None:
     before = ours()
     engine = LocalEngine(options(tmp_path, 1))
     engine.close()
-    assert list(engine.run(iter([make_job(QUICK)]), unheard)) == []
+    assert list(results_of(engine, [make_job(QUICK)])) == []
     with pytest.raises(JudgeLostError, match="closed"):
         engine.start()
     assert ours() - before == set()
 
 
 def test_runs_that_overlap_leave_no_more_judges_than_one_needs(engine: LocalEngine) -> None:
-    outer = engine.run(iter([make_job(QUICK, name=name) for name in "abc"]), unheard)
+    outer = results_of(engine, [make_job(QUICK, name=name) for name in "abc"])
     next(outer)
     run(engine, [QUICK, QUICK])
     assert len(list(outer)) == 2
-    assert len(engine._judges) <= 4
+    assert len(engine.pool.judges) <= 4
     run(engine, [QUICK])
-    assert len(engine._idle) <= 2
+    assert len(engine.pool.idle) <= 2
 
 
 def test_a_submission_that_kills_its_worker_leaves_the_judges(engine: LocalEngine) -> None:
-    judges = {judge._process.pid for judge in engine._judges}
+    judges = pids(engine)
     run(engine, [QUICK.replace("return", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)\n        return")] * 2)
-    assert {judge._process.pid for judge in engine._judges} >= judges
-
-
-def test_a_local_engine_is_an_engine(engine: LocalEngine) -> None:
-    same: Engine = engine
-    assert same.in_flight == []
+    assert pids(engine) >= judges
 
 
 def test_judges_are_kept_from_run_to_run(engine: LocalEngine) -> None:
     run(engine, [QUICK] * 2)
-    judges = list(engine._judges)
-    pids = {judge._process.pid for judge in judges}
+    judges = pids(engine)
     for _ in range(3):
         run(engine, [QUICK])
     run(engine, [QUICK] * 4)
-    assert {judge._process.pid for judge in engine._judges} == pids
-    assert len(engine._judges) <= 2
+    assert pids(engine) == judges
+    assert len(engine.pool.judges) <= 2
 
 
 def test_a_judge_that_was_lost_between_two_runs_costs_no_attempt(engine: LocalEngine, caplog: pytest.LogCaptureFixture) -> None:
     run(engine, [QUICK] * 2)
-    for judge in engine._judges:
+    for judge in engine.pool.judges:
         judge._process.kill()
         judge._process.join(10)
     results = run(engine, [QUICK] * 2)
     assert {result.category for result in results.values()} == {Category.WRONG_SHAPE}
     assert caplog.records == []
-
-
-def test_a_job_that_nobody_judged_has_a_result_of_its_own() -> None:
-    job = make_job(QUICK)
-    result = unjudged(job, Category.INTERRUPTED, "interrupted", "cpu", 1.5)
-    assert (result.status, result.submission, result.problem) == (Status.NOT_EVALUATED, "test.py", "softmax")
-    assert (result.duration_s, result.speedup, result.evidence.rounds) == (1.5, None, ())

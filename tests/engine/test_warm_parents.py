@@ -46,11 +46,11 @@ def test_an_engine_uses_what_was_started_early(tmp_path: Path, level: Level | No
     with EarlyStart("cpu", level) as early, LocalEngine(options, early) as engine:
         engine.start()
         (early_one,) = (zygote for zygote in zygotes() if zygote not in before)
-        assert engine._zygote is not None and engine._zygote.pid == early_one.pid
+        assert engine.pool.zygote is not None and engine.pool.zygote.pid == early_one.pid
         early_one.kill()  # the next one is the engine's own
         early_one.wait(10)
         assert engine.sandbox_level == (level or engine.sandbox_level)
-        assert engine._zygote.pid != early_one.pid
+        assert engine.pool.zygote.pid != early_one.pid
 
 
 def test_the_judges_parent_has_variables_that_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,14 @@
-"""A judge's bench on the CPU, with a zygote that knows the hostile peer too."""
+"""A judge's context on the CPU, with a zygote that knows the hostile peer too."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from tests.fuzz.conversation import cpu_bench
+from tests.fuzz.conversation import cpu_context
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
-    with cpu_bench(tmp_path_factory.mktemp("cache")) as bench:
-        yield bench
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
+    with cpu_context(tmp_path_factory.mktemp("cache")) as context:
+        yield context

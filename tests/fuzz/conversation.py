@@ -21,10 +21,11 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
-from evaluator.judge.context import Job, JudgeContext
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.timing import baseline_alone, spot_check, stopping
 from evaluator.judge.workers import client, launcher
@@ -131,11 +132,11 @@ def short_deadlines(deadline_s: float = DEADLINE_S) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def cpu_bench(cache_root: Path) -> Iterator[JudgeContext]:
-    """A bench whose workers can follow a plan, under a device lock of its own."""
+def cpu_context(cache_root: Path) -> Iterator[JudgeContext]:
+    """A context whose workers can follow a plan, under a device lock of its own."""
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=cache_root)
     with Zygote.start(modules=(WORKER_MODULE, peer.__name__), level=best_level()) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 
 
@@ -215,9 +216,9 @@ class Outcome:
 class Conversations:
     """A judge, and hostile workers of one sort to talk to."""
 
-    def __init__(self, bench: JudgeContext, folder: Path, light: LightZygote | None = None) -> None:
-        """Confined workers of the bench's own zygote, which has to know tests.fuzz.peer, or those of `light`."""
-        self._bench = replace(bench, zygote=light) if light else bench
+    def __init__(self, context: JudgeContext, folder: Path, light: LightZygote | None = None) -> None:
+        """Confined workers of the context's own zygote, which has to know tests.fuzz.peer, or those of `light`."""
+        self._context = replace(context, zygote=light) if light else context
         self._light = light
         self._problem = folder / "fuzzed.py"
         self._problem.write_text(PROBLEM, encoding="utf-8")
@@ -250,7 +251,7 @@ class Conversations:
         """Judge a submission to the fuzzed problem."""
         digest = hashlib.sha256(code.encode()).hexdigest()
         job = Job("fuzzed.py", None, None, None, code, digest, "fuzzed", self._problem, None, "", deadline_s)
-        return evaluate(self._bench, job, lambda _: None)
+        return evaluate(self._context, job, lambda _: None)
 
 
 def _told(stdout: str) -> list[Json]:

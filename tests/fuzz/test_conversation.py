@@ -46,21 +46,21 @@ def check_health(before: Health, after: Health) -> None:
     assert after.resident_bytes - before.resident_bytes < GROWTH_BYTES
 
 
-def test_the_judge_comes_through_every_conversation_with_light_workers(bench: JudgeContext, tmp_path: Path) -> None:
+def test_the_judge_comes_through_every_conversation_with_light_workers(context: JudgeContext, tmp_path: Path) -> None:
     with LightZygote() as light:
-        conversations = Conversations(bench, tmp_path, light)
+        conversations = Conversations(context, tmp_path, light)
         assert conversations.judge(SUBMISSION).status is Status.CORRECT
         before = Health.now()
         with short_deadlines():
             assert hold_many(conversations, REQUESTS, LIGHT_CONVERSATIONS) >= LIGHT_CONVERSATIONS
         check_health(before, Health.now())
         assert conversations.judge(SUBMISSION).status is Status.CORRECT
-    honest = Conversations(bench, tmp_path).judge(SUBMISSION)
+    honest = Conversations(context, tmp_path).judge(SUBMISSION)
     assert honest.status is Status.CORRECT, honest.message
 
 
-def test_the_judge_comes_through_every_conversation_with_confined_workers(bench: JudgeContext, tmp_path: Path) -> None:
-    conversations = Conversations(bench, tmp_path)
+def test_the_judge_comes_through_every_conversation_with_confined_workers(context: JudgeContext, tmp_path: Path) -> None:
+    conversations = Conversations(context, tmp_path)
     assert conversations.judge(SUBMISSION).status is Status.CORRECT
     before = Health.now()
     with short_deadlines(), following_plans():
@@ -70,9 +70,9 @@ def test_the_judge_comes_through_every_conversation_with_confined_workers(bench:
 
 
 @pytest.fixture
-def light(bench: JudgeContext, tmp_path: Path) -> Iterator[Conversations]:
+def light(context: JudgeContext, tmp_path: Path) -> Iterator[Conversations]:
     with LightZygote() as zygote, short_deadlines(PATIENT_S):
-        yield Conversations(bench, tmp_path, zygote)
+        yield Conversations(context, tmp_path, zygote)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A judge's bench on the CPU, with a zygote that knows the tests' own workers too."""
+"""A judge's context on the CPU, with a zygote that knows the tests' own workers too."""
 
 import hashlib
 import os
@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
-from evaluator.judge.context import Job, JudgeContext
+from evaluator.job import Job
+from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import Device, choose, cpu
 from evaluator.problem.problem import SHIPPED
@@ -22,7 +23,7 @@ from evaluator.results.result import Result
 from evaluator.sandbox import Zygote, best_level
 
 Judge = Callable[..., Result]
-"""(code, problem, bench, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
+"""(code, problem, context, timeout_s) → the result, after it went through JSON as it does on its way to the engine."""
 
 
 def own_cpu() -> Device:
@@ -31,15 +32,15 @@ def own_cpu() -> Device:
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
     with Zygote.start(modules=(WORKER_MODULE, "tests.judge.hostile", "tests.judge.scripted_worker"), level=best_level()) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")
-def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
+def gpu_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     """The first GPU, at the best level, with a zygote that knows the worker on device memory too."""
     device, _ = choose("cuda")
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"))
@@ -47,24 +48,24 @@ def gpu_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext
     assert recorder is not None
     modules, env = (WORKER_MODULE, "tests.judge.device_worker"), {**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}
     with Zygote.start(modules=modules, level=best_level(), env=env) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
 
 
 @pytest.fixture(scope="session")
-def judge(bench: JudgeContext) -> Judge:
-    default = bench
+def judge(context: JudgeContext) -> Judge:
+    default = context
 
     def judge(
         code: str,
         problem: str = "softmax",
-        bench: JudgeContext | None = None,
+        context: JudgeContext | None = None,
         timeout_s: float = 30.0,
         problem_path: Path | None = None,
         case: str | None = None,
         **more: Any,
     ) -> Result:
         job = replace(make_job(textwrap.dedent(code), problem, timeout_s, problem_path), case=case, **more)
-        result = evaluate(bench or default, job, lambda _: None)
+        result = evaluate(context or default, job, lambda _: None)
         back = Result.model_validate_json(result.model_dump_json())
         assert back.model_dump_json() == result.model_dump_json()
         return back

@@ -15,16 +15,16 @@ pytestmark = pytest.mark.gpu
 HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
 
 
-def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: JudgeContext) -> None:
-    memory = SharedMemory(torch.device(gpu_bench.device.spec))
+def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_context: JudgeContext) -> None:
+    memory = SharedMemory(torch.device(gpu_context.device.spec))
     allocation, other = memory.allocate(3 << 20), memory.allocate(1)
     assert (allocation.nbytes, other.nbytes) == (4 << 20, 2 << 20)
     values = allocation.view((1 << 18,), torch.float32)
     values.copy_(torch.arange(1 << 18, dtype=torch.float32))
     other.bytes.zero_()
     torch.cuda.synchronize()
-    program = Program(entry=device_worker.ENTRY, env={"NBYTES": str(allocation.nbytes)}, gpu=True, readonly=gpu_bench.readonly)
-    with gpu_bench.zygote.start_program(program, {"memory": allocation.descriptor}) as confined:
+    program = Program(entry=device_worker.ENTRY, env={"NBYTES": str(allocation.nbytes)}, gpu=True, readonly=gpu_context.readonly)
+    with gpu_context.zygote.start_program(program, {"memory": allocation.descriptor}) as confined:
         ended = confined.wait(60)
         assert ended is not None and ended.code == 0, confined.output()
     assert torch.equal(values.cpu(), torch.arange(1 << 18, dtype=torch.float32) * 2)
@@ -33,8 +33,8 @@ def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_bench: Jud
     memory.close()
 
 
-def test_allocations_are_freed(gpu_bench: JudgeContext) -> None:
-    memory = SharedMemory(torch.device(gpu_bench.device.spec))
+def test_allocations_are_freed(gpu_context: JudgeContext) -> None:
+    memory = SharedMemory(torch.device(gpu_context.device.spec))
     memory.free([memory.allocate(1 << 20)])
     before = torch.cuda.mem_get_info()[0]
     for _ in range(20):
@@ -42,8 +42,8 @@ def test_allocations_are_freed(gpu_bench: JudgeContext) -> None:
     assert torch.cuda.mem_get_info()[0] >= before - (64 << 20)
 
 
-def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small")
+def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(HEAD + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small")
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert result.evidence.launches
     assert not any(launch.own for launch in result.evidence.launches)
@@ -62,13 +62,13 @@ def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_bench: J
         ("y = torch.softmax(x, 1)\n        x.zero_()\n        return y", Category.MUTATED_INPUT),
     ],
 )
-def test_failures_on_the_device(judge: Judge, gpu_bench: JudgeContext, body: str, category: Category) -> None:
-    assert judge(f"{HEAD}        {body}\n", bench=gpu_bench, case="small").category is category
+def test_failures_on_the_device(judge: Judge, gpu_context: JudgeContext, body: str, category: Category) -> None:
+    assert judge(f"{HEAD}        {body}\n", context=gpu_context, case="small").category is category
 
 
-def test_after_a_broken_context_the_next_submission_is_judged(judge: Judge, gpu_bench: JudgeContext) -> None:
-    judge(HEAD + "        return x[torch.tensor([10**9], device='cuda')]\n", bench=gpu_bench, case="small")
-    assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL
+def test_after_a_broken_context_the_next_submission_is_judged(judge: Judge, gpu_context: JudgeContext) -> None:
+    judge(HEAD + "        return x[torch.tensor([10**9], device='cuda')]\n", context=gpu_context, case="small")
+    assert judge(HEAD + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small").category is Category.NO_CUSTOM_KERNEL
 
 
 HOARDER = """
@@ -87,11 +87,11 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_who_leaves_the_judge_no_memory_is_to_blame(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(HOARDER, bench=gpu_bench, case="small")
+def test_who_leaves_the_judge_no_memory_is_to_blame(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(HOARDER, context=gpu_context, case="small")
     assert result.category is Category.OUT_OF_MEMORY, (result.message, result.evidence.detail)
     assert result.evidence.starving is not None, result.message
-    assert judge(HEAD + "        return torch.softmax(x, 1)\n", bench=gpu_bench, case="small").category is Category.NO_CUSTOM_KERNEL
+    assert judge(HEAD + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small").category is Category.NO_CUSTOM_KERNEL
 
 
 TWO_KERNELS = '''
@@ -134,16 +134,16 @@ class ModelNew(torch.nn.Module):
     ],
 )
 def test_a_second_run_names_the_kernel_that_broke_the_device(
-    judge: Judge, gpu_bench: JudgeContext, statement: str, category: Category
+    judge: Judge, gpu_context: JudgeContext, statement: str, category: Category
 ) -> None:
-    result = judge(TWO_KERNELS % statement, bench=gpu_bench, case="small", timeout_s=10.0)
+    result = judge(TWO_KERNELS % statement, context=gpu_context, case="small", timeout_s=10.0)
     assert result.category is category, result.message
     assert result.evidence.fault is not None and result.evidence.fault.own
     assert "`faulty`" in result.message and "`sound`" not in result.message
 
 
-def test_what_limits_a_kernel_is_recorded(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(TWO_KERNELS % "out[i] *= 2.0f;", bench=gpu_bench, case="small")
+def test_what_limits_a_kernel_is_recorded(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(TWO_KERNELS % "out[i] *= 2.0f;", context=gpu_context, case="small")
     limits = {launch.kernel.split("(")[0]: launch.limits for launch in result.evidence.launches if launch.own}
     assert set(limits) == {"sound", "faulty"}
     for found in limits.values():

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.stages import Stages
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.problem import SHIPPED, ProblemCase, load
 from evaluator.results.category import Category
+from evaluator.worker.structure import tensors_of
 from tests.judge.conftest import Judge, make_job
 
 pytestmark = pytest.mark.gpu
@@ -106,9 +106,9 @@ def remembering(case: ProblemCase, remember: Callable[[list[Any]], None]) -> Pro
 
 
 @pytest.mark.parametrize("where", SPRAYING)
-def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_bench: JudgeContext, where: str) -> None:
+def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_context: JudgeContext, where: str) -> None:
     """Canaries lie physically between what the judge hands out: every other one of a row of allocations is given back before."""
-    memory = SharedMemory(torch.device(gpu_bench.device.torch_device))
+    memory = SharedMemory(torch.device(gpu_context.device.torch_device))
     row = [memory.allocate(1) for _ in range(2 * CANARIES - 1)]
     for canary in row[::2]:
         canary.bytes.fill_(CANARY)
@@ -118,7 +118,7 @@ def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_
     case = remembering(
         problem.instance("small"), lambda arguments: drawn.extend((tensor, tensor.cpu()) for _, tensor in tensors_of(arguments))
     )
-    attempt = Stages(gpu_bench, make_job(SPRAYING[where], PROBLEM, 60.0), problem, case, lambda _: None)
+    attempt = Stages(gpu_context, make_job(SPRAYING[where], PROBLEM, 60.0), problem, case, lambda _: None)
     try:
         verdict = attempt.run()
     finally:
@@ -131,22 +131,22 @@ def test_a_kernel_that_writes_past_its_memory_changes_nothing_of_the_judges(gpu_
     memory.close()
 
 
-def test_an_endless_kernel_is_killed_at_its_deadline_and_the_device_is_free_again(judge: Judge, gpu_bench: JudgeContext) -> None:
-    before = judge(HONEST, PROBLEM, bench=gpu_bench)
+def test_an_endless_kernel_is_killed_at_its_deadline_and_the_device_is_free_again(judge: Judge, gpu_context: JudgeContext) -> None:
+    before = judge(HONEST, PROBLEM, context=gpu_context)
     assert before.category is Category.OK, before.message
-    endless = judge(ENDLESS, PROBLEM, bench=gpu_bench, timeout_s=DEADLINE_S, case="small")
+    endless = judge(ENDLESS, PROBLEM, context=gpu_context, timeout_s=DEADLINE_S, case="small")
     assert (endless.category, f"did not end within {DEADLINE_S:g} s" in endless.message) == (Category.TIMEOUT, True), endless.message
     rounds_s = endless.evidence.stages_s["rounds"]
     elsewhere_s = sum(endless.evidence.stages_s.values()) - rounds_s
     assert DEADLINE_S <= rounds_s <= DEADLINE_S + KILLED_WITHIN_S
     assert endless.duration_s - elsewhere_s <= DEADLINE_S + KILLED_WITHIN_S
-    after = judge(HONEST, PROBLEM, bench=gpu_bench)
+    after = judge(HONEST, PROBLEM, context=gpu_context)
     assert after.category is Category.OK, after.message
     assert before.runtime_ms is not None and after.runtime_ms is not None
     assert after.runtime_ms <= 1.5 * before.runtime_ms + 0.02
 
 
-def test_after_a_kernel_that_wrote_past_its_memory_an_honest_one_is_judged(judge: Judge, gpu_bench: JudgeContext) -> None:
-    assert judge(SPRAYING["after its input"], PROBLEM, bench=gpu_bench, case="small").category in FAIR
-    result = judge(HONEST, PROBLEM, bench=gpu_bench)
+def test_after_a_kernel_that_wrote_past_its_memory_an_honest_one_is_judged(judge: Judge, gpu_context: JudgeContext) -> None:
+    assert judge(SPRAYING["after its input"], PROBLEM, context=gpu_context, case="small").category in FAIR
+    result = judge(HONEST, PROBLEM, context=gpu_context)
     assert result.category is Category.OK, result.message

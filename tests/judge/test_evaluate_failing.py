@@ -68,11 +68,11 @@ def test_an_exception_keeps_its_traceback_and_what_was_printed(judge: Judge) -> 
     assert (result.evidence.stdout, result.evidence.stderr) == ("so far\n", "so bad\n")
 
 
-def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, bench: JudgeContext) -> None:
-    small = replace(bench, limits=Limits(memory_bytes=768 << 20))
-    result = judge(forward("kept = [torch.ones(1 << 24) for _ in range(64)]\nreturn x"), bench=small)
+def test_memory_beyond_the_limit_is_out_of_memory(judge: Judge, context: JudgeContext) -> None:
+    small = replace(context, limits=Limits(memory_bytes=768 << 20))
+    result = judge(forward("kept = [torch.ones(1 << 24) for _ in range(64)]\nreturn x"), context=small)
     assert (result.category, "passed the memory limit of 0.75 GiB" in result.message) == (Category.OUT_OF_MEMORY, True), result.message
-    assert judge(SOFTMAX, bench=small).category is Category.NO_CUSTOM_KERNEL
+    assert judge(SOFTMAX, context=small).category is Category.NO_CUSTOM_KERNEL
 
 
 def test_an_allocation_that_fails_is_out_of_memory(judge: Judge) -> None:
@@ -105,10 +105,10 @@ def test_a_problem_that_is_not_there_is_not_the_submissions_fault(judge: Judge, 
     assert result.category is Category.INFRASTRUCTURE_ERROR
 
 
-def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge, bench: JudgeContext) -> None:
-    with Zygote.start(modules=(), level=bench.zygote.level) as other:
-        gone = replace(bench, zygote=other)
-    result = judge(SOFTMAX, bench=gone)
+def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge, context: JudgeContext) -> None:
+    with Zygote.start(modules=(), level=context.zygote.level) as other:
+        gone = replace(context, zygote=other)
+    result = judge(SOFTMAX, context=gone)
     assert (result.status, result.category) == (Status.NOT_EVALUATED, Category.INFRASTRUCTURE_ERROR)
 
 
@@ -117,9 +117,9 @@ def test_a_worker_whose_zygote_is_gone_is_not_the_submissions_fault(judge: Judge
     [("CUDA error: out of memory", Category.OUT_OF_MEMORY, 2), ("something else", Category.PYTHON_EXCEPTION, 1)],
 )
 def test_who_finds_no_device_memory_while_loading_is_asked_again_when_nobody_has_the_device(
-    bench: JudgeContext, message: str, category: Category, loads: int
+    context: JudgeContext, message: str, category: Category, loads: int
 ) -> None:
     stages: list[str] = []
-    result = evaluate(bench, make_job(f"raise RuntimeError({message!r})"), stages.append)
+    result = evaluate(context, make_job(f"raise RuntimeError({message!r})"), stages.append)
     assert (result.category, result.evidence.stage) == (category, "load")
     assert stages == ["start", "load"] * loads

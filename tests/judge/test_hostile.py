@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.workers import client, launcher
+from evaluator.judge.workers import build_broker, launcher
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.hostile import BEHAVIOURS, ENTRY
@@ -118,14 +118,14 @@ def test_answers_to_builds_that_nobody_reads_cost_no_more_than_the_deadline(judg
 def test_what_compilers_say_is_kept_within_a_limit(judge: Judge) -> None:
     result = judge(f"# hostile: loud_builds_listened_to at call\n{SOFTMAX}", timeout_s=5.0)
     builds = result.evidence.builds
-    assert len(builds) == client.MAX_BUILDS
-    assert sum(len(build.output) for build in builds) == client.MAX_BUILDS_OUTPUT_CHARS
+    assert len(builds) == build_broker.MAX_BUILDS
+    assert sum(len(build.output) for build in builds) == build_broker.MAX_BUILDS_OUTPUT_CHARS
     assert "#error 0000" in builds[0].output
-    assert len(builds[-1].diagnostics) == client.KEPT_DIAGNOSTICS
+    assert len(builds[-1].diagnostics) == build_broker.KEPT_DIAGNOSTICS
 
 
 def test_all_builds_together_have_a_time(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_BUILDING_S", 0.0)
+    monkeypatch.setattr(build_broker, "MAX_BUILDING_S", 0.0)
     result = judge(f"# hostile: loud_builds_listened_to at call\n{SOFTMAX}", timeout_s=5.0)
     categories = [build.category for build in result.evidence.builds]
     assert categories[0] is Category.CPP_COMPILE_ERROR

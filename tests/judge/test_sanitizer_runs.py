@@ -13,12 +13,12 @@ import pytest
 
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.diagnosis import Verdict
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import LINE_FLAG, Conversation, LineBuilds, SanitizerRuns, is_wanted, with_lines
+from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, ToolRun, is_wanted, with_lines
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
@@ -34,15 +34,15 @@ ENDLESS = HEAD + "        while True: pass\n"
 LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
 
 
-def plan(bench: JudgeContext, code: str, first_line: int = 1) -> SanitizerRuns:
+def plan(context: JudgeContext, code: str, first_line: int = 1) -> SanitizerRuns:
     return SanitizerRuns(
-        bench=bench,
+        context=context,
         job=replace(make_job(code), first_line=first_line),
         problem=load(SHIPPED / "softmax.py"),
         case_name="full",
-        lock=DeviceLock(bench.device.unique_id),
+        lock=DeviceLock(context.device.unique_id),
         environment={},
-        readonly=bench.readonly,
+        readonly=context.readonly,
         report=lambda _: None,
     )
 
@@ -54,7 +54,7 @@ def is_open_to_all(program: str) -> bool:
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def level_bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
+def level_context(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JudgeContext]:
     level: Level = request.param
     if not try_level(level).available:
         pytest.skip(f"{level}: {try_level(level).reason}")
@@ -62,7 +62,7 @@ def level_bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         pytest.skip("landlock: this Python lies where another user can't start it")
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=tmp_path_factory.mktemp("cache"), level=level)
     with Zygote.start(modules=(WORKER_MODULE,), level=level) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
 
 
 @pytest.fixture
@@ -75,16 +75,16 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def conversation(bench: JudgeContext) -> Iterator[Conversation]:
-    made = plan(bench, SECOND_CALL)
-    yield Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(bench.builder))
+def tool_run(context: JudgeContext) -> Iterator[ToolRun]:
+    made = plan(context, SECOND_CALL)
+    yield ToolRun(made, made.problem.instance("small"), 120.0, LineBuilds(context.builder))
     made.lock.close()
 
 
 def run(
-    bench: JudgeContext, code: str, words: tuple[str, ...], limit_s: float = 120.0
+    context: JudgeContext, code: str, words: tuple[str, ...], limit_s: float = 120.0
 ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
-    made = plan(bench, code)
+    made = plan(context, code)
     try:
         return made.run_tool(words, Tool.MEMCHECK, made.problem.instance("small"), limit_s, words[-1:])
     finally:
@@ -103,53 +103,53 @@ REPORT = r"""printf '========= Invalid __global__ write of size 4 bytes\n=======
 SUMMARY = r"""printf '========= ERROR SUMMARY: 1 error\n' >> /proc/self/fd/4"""
 
 
-def test_a_cold_worker_answers_both_calls_at_every_level(level_bench: JudgeContext) -> None:
-    made = plan(level_bench, SECOND_CALL)
-    talk = Conversation(made, made.problem.instance("small"), 120.0, LineBuilds(level_bench.builder))
-    assert talk.hold((), ()) == ""
-    assert (talk.outcome, talk.remark) == ("ended", "AssertionError: call 2 of (17, 1021)")
+def test_a_cold_worker_answers_both_calls_at_every_level(level_context: JudgeContext) -> None:
+    made = plan(level_context, SECOND_CALL)
+    tool_run = ToolRun(made, made.problem.instance("small"), 120.0, LineBuilds(level_context.builder))
+    assert tool_run.run((), ()) == ""
+    assert (tool_run.outcome, tool_run.remark) == ("ended", "AssertionError: call 2 of (17, 1021)")
     made.lock.close()
 
 
-def test_what_the_tool_writes_is_read_at_every_level(level_bench: JudgeContext, open_folder: Path) -> None:
-    ended, (finding,) = run(level_bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
+def test_what_the_tool_writes_is_read_at_every_level(level_context: JudgeContext, open_folder: Path) -> None:
+    ended, (finding,) = run(level_context, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"; code=$?\n{SUMMARY}\nexit $code'))
     assert (ended.outcome, ended.reports, ended.remark) == ("ended", 1, "")
     assert (finding.kernel, finding.own) == ("k()", False)
 
 
 @pytest.mark.build
-def test_a_build_is_served_and_remembered(bench: JudgeContext) -> None:
+def test_a_build_is_served_and_remembered(context: JudgeContext) -> None:
     code = (Path(SHIPPED).parent / "submissions/softmax/cpp_parallel.py").read_text(encoding="utf-8")
-    made = plan(bench, code)
-    builds = LineBuilds(bench.builder)
-    talk = Conversation(made, made.problem.instance("small"), 120.0, builds)
-    talk.hold((), ())
-    assert (talk.outcome, talk.remark) == ("ended", "")
-    assert len(builds.requests) == 1 and talk.built_s > 0
+    made = plan(context, code)
+    builds = LineBuilds(context.builder)
+    tool_run = ToolRun(made, made.problem.instance("small"), 120.0, builds)
+    tool_run.run((), ())
+    assert (tool_run.outcome, tool_run.remark) == ("ended", "")
+    assert len(builds.requests) == 1 and tool_run.built_s > 0
     made.lock.close()
 
 
-def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(bench: JudgeContext, open_folder: Path) -> None:
+def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(context: JudgeContext, open_folder: Path) -> None:
     start = time.monotonic()
-    ended, found = run(bench, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=30.0)
+    ended, found = run(context, ENDLESS, stand_in(open_folder, f'{REPORT}\n"$@"\n{SUMMARY}'), limit_s=30.0)
     assert time.monotonic() - start < 60
     assert (ended.outcome, ended.reports, len(found)) == ("deadline", 1, 1)
     assert "30 s" in ended.remark
 
 
-def test_a_tool_that_never_starts_its_child_is_killed(bench: JudgeContext, open_folder: Path) -> None:
+def test_a_tool_that_never_starts_its_child_is_killed(context: JudgeContext, open_folder: Path) -> None:
     start = time.monotonic()
-    ended, found = run(bench, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=2.0)
+    ended, found = run(context, RIGHT, stand_in(open_folder, f"{REPORT}\nsleep 600"), limit_s=2.0)
     assert time.monotonic() - start < 20
     assert (ended.outcome, len(found)) == ("deadline", 1)
 
 
 def test_a_tool_that_does_not_end_after_its_child_is_killed(
-    bench: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.GRACE_S", 1.0)
     start = time.monotonic()
-    ended, found = run(bench, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
+    ended, found = run(context, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
     assert time.monotonic() - start < 60
     assert (ended.outcome, len(found)) == ("failed", 1)
 
@@ -167,34 +167,34 @@ def test_a_tool_that_does_not_end_after_its_child_is_killed(
         "echo not a frame >&3; sleep 600",
     ],
 )
-def test_a_tool_that_writes_anything_else_comes_to_nothing(bench: JudgeContext, open_folder: Path, script: str) -> None:
-    ended, found = run(bench, RIGHT, stand_in(open_folder, script), limit_s=10.0)
+def test_a_tool_that_writes_anything_else_comes_to_nothing(context: JudgeContext, open_folder: Path, script: str) -> None:
+    ended, found = run(context, RIGHT, stand_in(open_folder, script), limit_s=10.0)
     assert ended.outcome in ("failed", "deadline") or ended.reports is not None
     assert len(found) <= 20 and len(ended.remark) <= 400
 
 
-def test_a_missing_program_says_so(bench: JudgeContext) -> None:
-    ended, found = run(bench, RIGHT, ("/usr/bin/env", "no-such-tool"))
+def test_a_missing_program_says_so(context: JudgeContext) -> None:
+    ended, found = run(context, RIGHT, ("/usr/bin/env", "no-such-tool"))
     assert (ended.outcome, found) == ("failed", ())
     assert "no-such-tool" in ended.remark
 
 
-def test_the_log_is_read_up_to_a_limit(conversation: Conversation, open_folder: Path) -> None:
+def test_the_log_is_read_up_to_a_limit(tool_run: ToolRun, open_folder: Path) -> None:
     words = stand_in(open_folder, "head -c 9000000 /dev/zero | tr '\\0' x > /proc/self/fd/4")
-    assert len(conversation.hold(words, words)) == 4 << 20
+    assert len(tool_run.run(words, words)) == 4 << 20
 
 
-def test_memory_is_limited_as_everywhere(bench: JudgeContext, open_folder: Path) -> None:
+def test_memory_is_limited_as_everywhere(context: JudgeContext, open_folder: Path) -> None:
     code = HEAD + "        self.kept = torch.ones(1 << 30)\n        return x\n"
-    small = replace(bench, limits=Limits(memory_bytes=2 << 30))
+    small = replace(context, limits=Limits(memory_bytes=2 << 30))
     ended, _ = run(small, code, stand_in(open_folder, '"$@"'))
     assert ended.outcome == "failed"
 
 
-def test_all_tools_share_one_budget(bench: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.BUDGET_S", 16.0)
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.TOOL_S", 4.0)
-    made = plan(bench, ENDLESS)
+    made = plan(context, ENDLESS)
     evidence = made.run(Sanitizer(stand_in(open_folder, "sleep 600")[0], "1", Wish(tuple(Tool))))
     assert [item.outcome for item in evidence.runs] == ["deadline"] * 4
     assert evidence.runs[0].duration_s >= 4 and evidence.runs[-1].duration_s == 0
@@ -203,13 +203,13 @@ def test_all_tools_share_one_budget(bench: JudgeContext, open_folder: Path, monk
 
 
 def test_an_evaluation_keeps_its_verdict_and_what_was_found(
-    judge: Judge, bench: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    judge: Judge, context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.judge.sanitizer_runs.is_wanted", lambda *_: True)  # on the CPU no kernel is seen to be launched
     program = stand_in(open_folder, f'while [ "$1" != no ]; do shift; done; {REPORT}; {SUMMARY}')[0]
-    watching = replace(bench, sanitizer=Sanitizer(program, "1", Wish((Tool.RACECHECK,))))
+    watching = replace(context, sanitizer=Sanitizer(program, "1", Wish((Tool.RACECHECK,))))
     zeros = HEAD + "        return torch.zeros_like(x)\n"
-    result, plain = judge(zeros, bench=watching), judge(zeros)
+    result, plain = judge(zeros, context=watching), judge(zeros)
     assert (result.status, result.category) == (plain.status, plain.category)
     assert plain.evidence.sanitizer is None and result.evidence.sanitizer is not None
     assert [finding.kernel for finding in result.evidence.sanitizer.findings] == ["k()"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizer_runs
@@ -47,7 +47,7 @@ def sanitizer() -> Sanitizer:
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def level_bench(request: pytest.FixtureRequest, cache: Path) -> Iterator[JudgeContext]:
+def level_context(request: pytest.FixtureRequest, cache: Path) -> Iterator[JudgeContext]:
     level: Level = request.param
     if not try_level(level).available:
         pytest.skip(f"{level}: {try_level(level).reason}")
@@ -56,22 +56,22 @@ def level_bench(request: pytest.FixtureRequest, cache: Path) -> Iterator[JudgeCo
     recorder = launch_recorder(options)
     assert recorder is not None
     with Zygote.start(modules=(WORKER_MODULE,), level=level, env={**WARM_ENVIRONMENT, "LD_PRELOAD": recorder}) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
 
 
 def watched(
-    bench: JudgeContext, sanitizer: Sanitizer, tool: Tool, code: str, problem: str
+    context: JudgeContext, sanitizer: Sanitizer, tool: Tool, code: str, problem: str
 ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
     """What a tool says of a submission; with the tool's own words in the log of a test that fails."""
     logging.getLogger("evaluator.judge.sanitizer_runs").setLevel(logging.DEBUG)
     plan = sanitizer_runs.SanitizerRuns(
-        bench=bench,
+        context=context,
         job=make_job(code, problem),
         problem=load(SHIPPED / f"{problem}.py"),
         case_name="small",
-        lock=DeviceLock(bench.device.unique_id),
-        environment={"CUDA_VISIBLE_DEVICES": bench.device.visible},
-        readonly=bench.readonly,
+        lock=DeviceLock(context.device.unique_id),
+        environment={"CUDA_VISIBLE_DEVICES": context.device.visible},
+        readonly=context.readonly,
         report=lambda _: None,
     )
     try:
@@ -82,9 +82,9 @@ def watched(
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_found_at_its_line(level_bench: JudgeContext, sanitizer: Sanitizer, name: str) -> None:
+def test_a_mistake_is_found_at_its_line(level_context: JudgeContext, sanitizer: Sanitizer, name: str) -> None:
     mistake = MISTAKES[name]
-    ended, found = watched(level_bench, sanitizer, mistake.tool, mistake.code, mistake.problem)
+    ended, found = watched(level_context, sanitizer, mistake.tool, mistake.code, mistake.problem)
     assert ended.outcome == "ended" and ended.reports, ended
     named = [finding for finding in found if mistake.finds in finding.message]
     assert named, found
@@ -94,11 +94,11 @@ def test_a_mistake_is_found_at_its_line(level_bench: JudgeContext, sanitizer: Sa
 
 
 @pytest.mark.parametrize("tool", Tool)
-def test_nothing_is_found_where_there_is_nothing(level_bench: JudgeContext, sanitizer: Sanitizer, tool: Tool) -> None:
-    if tool is not Tool.MEMCHECK and level_bench.zygote.level is not Level.NAMESPACES:
+def test_nothing_is_found_where_there_is_nothing(level_context: JudgeContext, sanitizer: Sanitizer, tool: Tool) -> None:
+    if tool is not Tool.MEMCHECK and level_context.zygote.level is not Level.NAMESPACES:
         pytest.skip("once is enough for each tool; that it runs at this level is shown by the mistakes")
     code = (PROJECT / "submissions" / CLEAN).read_text(encoding="utf-8")
-    ended, found = watched(level_bench, sanitizer, tool, code, "softmax")
+    ended, found = watched(level_context, sanitizer, tool, code, "softmax")
     assert (ended.outcome, ended.reports, ended.remark, found) == ("ended", 0, "", ())
 
 

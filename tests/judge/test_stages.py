@@ -13,10 +13,10 @@ from tests.judge.conftest import make_job
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_memory_is_missed_at_somebodys_expense_only_where_nobody_else_has_the_device(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, alone: bool
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     problem = load(SHIPPED / "softmax.py")
-    attempt = Stages(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
+    attempt = Stages(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None)
     monkeypatch.setattr("evaluator.judge.stages.blame", lambda *_: StarvingEvidence(held_bytes=3, total_bytes=4))
     try:
         if alone:

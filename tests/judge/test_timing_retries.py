@@ -227,9 +227,9 @@ def failing(error: Exception) -> Callable[..., None]:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("busy", [False, True])
-def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_bench: JudgeContext, busy: bool) -> None:
+def test_a_strangers_process_on_the_gpu_is_seen_and_has_the_timing_repeated(judge: Judge, gpu_context: JudgeContext, busy: bool) -> None:
     with stranger() if busy else nullcontext():
-        result = judge(SOFTMAX, bench=gpu_bench, case="full")
+        result = judge(SOFTMAX, context=gpu_context, case="full")
     conditions, states = result.evidence.conditions, result.evidence.device_states
     assert conditions is not None and result.speedup is not None
     assert states[0].sm_clock_mhz is not None and len(states) >= 3

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
 
 import pytest
@@ -17,29 +18,35 @@ from evaluator.sandbox.program import Exit
 from tests.judge.conftest import make_job
 
 
-@pytest.mark.parametrize("early", [True, False])
-def test_a_baseline_that_failed_beside_another_submission_is_started_again(bench: JudgeContext, early: bool) -> None:
-    """On a GPU it starts early, while another may have the device; not so on the CPU."""
+def worker_set_in(context: JudgeContext) -> WorkerSet:
     problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    return WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+
+
+@pytest.fixture
+def worker_set(context: JudgeContext) -> Iterator[WorkerSet]:
+    made = worker_set_in(context)
+    yield made
+    made.device = torch.device("cpu")
+    made.close()
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_baseline_that_failed_beside_another_submission_is_started_again(worker_set: WorkerSet, early: bool) -> None:
+    """On a GPU it starts early, while another may have the device; not so on the CPU."""
     worker_set._ready = Future[WorkerClient]()
     worker_set.device = torch.device("cuda" if early else "cpu")
     worker_set._ready.set_exception(BaselineFailedError("CUDA out of memory"))
-    try:
-        if early:
-            assert worker_set.take_baseline().failure == ""
-        else:
-            with pytest.raises(BaselineFailedError):
-                worker_set.take_baseline()
-    finally:
-        worker_set.close()
+    if early:
+        assert worker_set.take_baseline().failure == ""
+    else:
+        with pytest.raises(BaselineFailedError):
+            worker_set.take_baseline()
 
 
 def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_device(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    worker_set: WorkerSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
     held: list[bool] = []
 
     def warm(*_: object) -> None:
@@ -48,41 +55,29 @@ def test_a_judge_without_memory_beside_another_tries_again_when_it_has_the_devic
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr("evaluator.judge.worker_set.warm", warm)
-    try:
-        worker = worker_set.load_candidate()
-        worker_set.device = torch.device("cuda")
-        worker_set.take_device(worker)
-        assert held == [False, True]
-    finally:
-        worker_set.device = torch.device("cpu")
-        worker_set.close()
+    worker = worker_set.load_candidate()
+    worker_set.device = torch.device("cuda")
+    worker_set.take_device(worker)
+    assert held == [False, True]
 
 
-def test_a_baseline_starts_cuda_once_it_is_needed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+def test_a_baseline_starts_cuda_once_it_is_needed(worker_set: WorkerSet, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[WorkerClient] = []
     monkeypatch.setattr(worker_set.launcher, "start_cuda", started.append)
     worker_set.device = torch.device("cuda")
-    try:
-        worker_set.prepare_baseline()
-        assert worker_set._loaded is not None
-        baseline = worker_set._loaded.result(30.0)
-        assert started == []
-        worker_set.ready_baseline()
-        worker_set.ready_baseline()
-        assert worker_set.take_baseline() is baseline
-        assert started == [baseline]
-    finally:
-        worker_set.device = torch.device("cpu")
-        worker_set.close()
+    worker_set.prepare_baseline()
+    assert worker_set._loaded is not None
+    baseline = worker_set._loaded.result(30.0)
+    assert started == []
+    worker_set.ready_baseline()
+    worker_set.ready_baseline()
+    assert worker_set.take_baseline() is baseline
+    assert started == [baseline]
 
 
 @pytest.mark.parametrize("how", ["end_all", "close"])
-def test_all_workers_are_killed_before_the_first_is_waited_for(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
-    seen: list[str] = []
+def test_all_workers_are_killed_before_the_first_is_waited_for(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    worker_set, seen = worker_set_in(context), list[str]()
     kill, wait = Confined.kill, Confined.wait
 
     def noted_kill(confined: Confined) -> None:
@@ -106,10 +101,10 @@ def test_all_workers_are_killed_before_the_first_is_waited_for(bench: JudgeConte
     assert all(worker.ended for worker in workers)
 
 
-def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = load(SHIPPED / "softmax.py")
-    worker_set = WorkerSet(Task(bench, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
-    greeted = threading.Event()
+def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker_set, greeted = worker_set_in(context), threading.Event()
 
     def never_loaded(worker: WorkerClient) -> None:
         greeted.set()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import JudgeContext
@@ -91,23 +91,23 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(level: Level, cache: Path, **env: str) -> Iterator[JudgeContext]:
-    """A judge's bench as the engine makes it, with `env` in the warm parent."""
+    """A judge's context as the engine makes it, with `env` in the warm parent."""
     trial = try_level(level)
     if not trial.available:
         pytest.skip(f"{level}: {trial.reason}")
     options = EngineOptions(device=own_cpu(), stands_in=False, judges=1, cache_root=cache, level=level)
     with Zygote.start((WORKER_MODULE,), level, {**WARM_ENVIRONMENT, **env}) as zygote:
-        yield make_bench(options, zygote)
+        yield make_context(options, zygote)
     Path(tempfile.gettempdir(), f"assay-{options.device.unique_id}.lock").unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module", params=CONFINED)
-def bench(request: pytest.FixtureRequest, problem: Path, cache: Path) -> Iterator[JudgeContext]:
+def context(request: pytest.FixtureRequest, problem: Path, cache: Path) -> Iterator[JudgeContext]:
     yield from start(request.param, cache)
 
 
 @pytest.fixture
-def planted_bench(problem: Path, cache: Path) -> Iterator[JudgeContext]:
+def planted_context(problem: Path, cache: Path) -> Iterator[JudgeContext]:
     """A warm parent with a secret in its environment."""
     yield from start(Level.NAMESPACES, cache, PLANTED=mark("planted"))
 
@@ -118,9 +118,9 @@ def known_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "fresh_seed", known_seed)
 
 
-def search(bench: JudgeContext, problem: Path, code: str = SEARCHER) -> tuple[list[str], dict[str, int]]:
+def search(context: JudgeContext, problem: Path, code: str = SEARCHER) -> tuple[list[str], dict[str, int]]:
     """What the searcher found, and how much of each kind it looked at."""
-    result: Result = evaluate(bench, make_job(code, "marked", 240.0, problem), lambda _: None)
+    result: Result = evaluate(context, make_job(code, "marked", 240.0, problem), lambda _: None)
     exception = result.evidence.exception
     assert exception is not None and exception.type == "FoundError", result.model_dump_json()
     *found, looked = exception.message.splitlines()
@@ -133,55 +133,55 @@ def timed(code: str) -> str:
     return changed
 
 
-def test_after_an_answer_was_compared_nothing_is_found(bench: JudgeContext, problem: Path) -> None:
-    found, looked = search(bench, problem)
+def test_after_an_answer_was_compared_nothing_is_found(context: JudgeContext, problem: Path) -> None:
+    found, looked = search(context, problem)
     assert found == []
     assert looked["memory"] > 100 << 20 and looked["descriptors"] > 3 and looked["files"] > 0
 
 
-def test_beside_the_baseline_nothing_is_found(bench: JudgeContext, problem: Path) -> None:
-    found, looked = search(bench, problem, timed(SEARCHER))
+def test_beside_the_baseline_nothing_is_found(context: JudgeContext, problem: Path) -> None:
+    found, looked = search(context, problem, timed(SEARCHER))
     assert found == []
     assert looked["memory"] > 100 << 20
 
 
-def test_a_secret_in_the_environment_would_be_found(planted_bench: JudgeContext, problem: Path) -> None:
-    found, _ = search(planted_bench, problem)
+def test_a_secret_in_the_environment_would_be_found(planted_context: JudgeContext, problem: Path) -> None:
+    found, _ = search(planted_context, problem)
     assert any("memory" in line and "Zanzibar-planted" in line for line in found), found
 
 
-def test_a_folder_of_the_judges_would_be_found(planted_bench: JudgeContext, problem: Path, tmp_path: Path) -> None:
+def test_a_folder_of_the_judges_would_be_found(planted_context: JudgeContext, problem: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     tmp_path.joinpath("notes.txt").write_text(mark("file"))
     tmp_path.joinpath(mark("name")).mkdir()
-    found, _ = search(replace(planted_bench, readonly=(*planted_bench.readonly, str(tmp_path))), problem)
+    found, _ = search(replace(planted_context, readonly=(*planted_context.readonly, str(tmp_path))), problem)
     for kind in ("file", "name"):
         assert any(f"Zanzibar-{kind}" in line for line in found), (kind, found)
 
 
-def test_a_folder_of_modules_that_holds_the_problem_is_not_shown(planted_bench: JudgeContext, problem: Path) -> None:
+def test_a_folder_of_modules_that_holds_the_problem_is_not_shown(planted_context: JudgeContext, problem: Path) -> None:
     for place in (problem, *problem.parents[:2]):
         place.chmod(place.stat().st_mode | stat.S_IROTH | (stat.S_IXOTH if place.is_dir() else 0))
-    found, _ = search(replace(planted_bench, readonly=(*planted_bench.readonly, str(problem.parent))), problem)
+    found, _ = search(replace(planted_context, readonly=(*planted_context.readonly, str(problem.parent))), problem)
     assert not any("Zanzibar-source" in line or "Zanzibar-path" in line for line in found), found
 
 
-def test_seeds_would_be_found(planted_bench: JudgeContext, problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_would_be_found(planted_context: JudgeContext, problem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "fresh_seed", known_seed)
-    found, _ = search(planted_bench, problem)
+    found, _ = search(planted_context, problem)
     assert any("znaZ" in line for line in found), found
 
 
-def test_expected_values_would_be_found(planted_bench: JudgeContext, problem: Path) -> None:
+def test_expected_values_would_be_found(planted_context: JudgeContext, problem: Path) -> None:
     answering = SEARCHER.replace(" if WHILE_TIMED else torch.zeros_like(x)", "")
     assert answering != SEARCHER
-    found, _ = search(planted_bench, problem, answering)
+    found, _ = search(planted_context, problem, answering)
     assert any("an?Z" in line or "ib?Z" in line for line in found), found
 
 
-def test_a_descriptor_left_open_would_be_found(planted_bench: JudgeContext, problem: Path) -> None:
+def test_a_descriptor_left_open_would_be_found(planted_context: JudgeContext, problem: Path) -> None:
     keeping = SEARCHER.replace("calls = 0\n", "calls = 0\nkept = os.open('/etc/passwd', os.O_RDONLY)\n", 1)
-    found, _ = search(planted_bench, problem, keeping)
+    found, _ = search(planted_context, problem, keeping)
     assert any(line.endswith("is /etc/passwd") for line in found), found
 
 

@@ -7,11 +7,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import TOOL_S, Conversation, LineBuilds, SanitizerRuns
+from evaluator.judge.sanitizer_runs import TOOL_S, LineBuilds, SanitizerRuns, ToolRun
 from evaluator.machine.devices import choose
 from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox import Zygote, best_level
@@ -30,23 +30,23 @@ def main(target: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     device, _ = choose("cuda")
     with tempfile.TemporaryDirectory() as cache, Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=WARM_ENVIRONMENT) as zygote:
-        bench = make_bench(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
+        context = make_context(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
         for name, mistake in MISTAKES.items():
             plan = SanitizerRuns(
-                bench=bench,
+                context=context,
                 job=make_job(mistake.code, mistake.problem),
                 problem=load(SHIPPED / f"{mistake.problem}.py"),
                 case_name="small",
                 lock=DeviceLock(device.unique_id),
                 environment={"CUDA_VISIBLE_DEVICES": device.visible},
-                readonly=bench.readonly,
+                readonly=context.readonly,
                 report=lambda _: None,
             )
-            talk = Conversation(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(bench.builder))
-            text = talk.hold(command(sanitizer, mistake.tool), sanitizer.readonly_paths)
+            tool_run = ToolRun(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(context.builder))
+            text = tool_run.run(command(sanitizer, mistake.tool), sanitizer.readonly_paths)
             plan.lock.close()
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-            print(name, talk.outcome, talk.remark, f"{len(text)} characters")
+            print(name, tool_run.outcome, tool_run.remark, f"{len(text)} characters")
 
 
 if __name__ == "__main__":

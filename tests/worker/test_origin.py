@@ -16,6 +16,8 @@ from evaluator.worker.origin import installed_folders, is_own, is_own_kernel
         ("/dev/shm/softmax.so", True),
         ("/tmp/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so", False),
         ("/usr/lib/libc.so.6", False),
+        ("tmp/x.so", False),
+        ("/venv/tmp/x.so", False),
         ("", False),
     ],
 )

@@ -19,9 +19,8 @@ from db.error import StoreError
 from db.queue.requests import Claim, LostClaimsError, Requests
 from db.storage.record import Entry
 from db.store import Store
-from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine
-from evaluator.judge.context import Job
+from evaluator.job import Job, make_job, rejected
 from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
@@ -32,7 +31,7 @@ from web.service.priority import start
 from web.service.problems import Inline, Problems
 from web.service.progress import Progress
 from web.service.reading import Reading, ReadingError, Text
-from web.service.work import PREFIX, failed, name_of, wishes
+from web.service.work import PREFIX, failed, job_options, name_of
 
 ATTEMPTS = 3
 """How often judging a request is begun where it ends on the machine's account, or with its process."""
@@ -233,7 +232,7 @@ class Runner:
             self._store_all([(claim, Entry.of(rejected(submission), submission.code, submission.first_line, None))])
             return None
         self._work[submission.name] = _Work(claim, problem)
-        return make_job(submission, problem, self._problems.case(problem, options), wishes(options))
+        return make_job(submission, problem, self._problems.case(problem, options), job_options(options))
 
     def _facts(self, claim: Claim, options: Options) -> ProblemFacts:
         """Raises ProblemError, StoreError."""

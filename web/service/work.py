@@ -3,9 +3,9 @@
 import hashlib
 
 from db.queue.requests import Claim
-from evaluator.engine.jobs import Wishes
-from evaluator.results.category import CATEGORIES, Category
-from evaluator.results.result import Result, now
+from evaluator.job import JobOptions
+from evaluator.results.category import Category
+from evaluator.results.result import Result
 from web.service.http.models import Options
 
 PREFIX = "service/"
@@ -16,9 +16,9 @@ def name_of(claim: Claim) -> str:
     return f"{PREFIX}{claim.public_id}"
 
 
-def wishes(options: Options) -> Wishes:
+def job_options(options: Options) -> JobOptions:
     """How it is to be judged."""
-    return Wishes(
+    return JobOptions(
         timeout_s=options.timeout_s,
         precision=options.precision,
         shapes=options.shapes,
@@ -29,17 +29,12 @@ def wishes(options: Options) -> Wishes:
 
 def failed(claim: Claim, source: str, why: str) -> Result:
     """The result where there is no verdict, on our account."""
-    category = Category.INFRASTRUCTURE_ERROR
-    return Result(
+    return Result.of_category(
+        Category.INFRASTRUCTURE_ERROR,
+        why,
         submission=name_of(claim),
         author=claim.author,
         sample_id=claim.sample_id,
         problem=claim.problem,
-        status=category.status,
-        category=category,
-        message=why,
-        hint=CATEGORIES[category].hint,
         source_sha256=hashlib.sha256(source.encode("utf-8", "backslashreplace")).hexdigest(),
-        started_at=now(),
-        duration_s=0.0,
     )

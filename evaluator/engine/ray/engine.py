@@ -17,15 +17,14 @@ import ray
 
 from evaluator.engine.capacity import CORES_PER_GPU
 from evaluator.engine.engine import Progress
-from evaluator.engine.local import IN_FLIGHT_PER_JUDGE
 from evaluator.engine.ray.builds import Artefacts, Terms
 from evaluator.engine.ray.cluster import Choice, ClusterError, draining, leave
 from evaluator.engine.ray.host import Host, HostOptions, Refusal
 from evaluator.engine.ray.host_client import HostClient, HostLostError, HostStartError, LiveHost, kill
-from evaluator.engine.ray.job_queue import Loss, Work
-from evaluator.engine.run import MAX_TOGETHER, Arrival, Run
-from evaluator.judge.context import Job
-from evaluator.results.result import Result, now
+from evaluator.engine.ray.job_queue import JobQueue, Loss
+from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, Arrival, Run
+from evaluator.job import Job
+from evaluator.results.result import now
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -71,20 +70,20 @@ def _quantity(cpus: float) -> float:
 class RayEngine:
     """Judges jobs on the cluster that this process has joined. Use as a context manager; leaving it ends the hosts and leaves the cluster.
 
-    Hosts are kept from one `run` to the next; those that are lost are replaced when Ray has room for them.
+    Hosts are kept from one run to the next; those that are lost are replaced when Ray has room for them.
     """
 
     def __init__(self, choice: Choice, options: HostOptions) -> None:
         """`options` says the same as the choice of device and software."""
         self._choice, self._options = choice, options
         self._shares = Shares.of(choice)
-        self._seats = [HostClient(number, self._request_host, self._refused) for number in range(len(choice.devices))]
+        self._clients = [HostClient(number, self._request_host, self._refused) for number in range(len(choice.devices))]
         self._artefacts: ActorHandle[Any] | None = None
         self._unfit: dict[str, str] = {node.id: "it has no such device" for node in choice.others}
         """Nodes that no host should be on, and why."""
         self._lock = threading.Lock()
         self._closed = False
-        self._works: list[Work] = []
+        self._queues: list[JobQueue] = []
         self._ended = threading.Event()
         self._watching: threading.Thread | None = None
 
@@ -97,7 +96,7 @@ class RayEngine:
     @property
     def hosts(self) -> list[LiveHost]:
         """Those that can judge now."""
-        return [seat.host for seat in self._seats if seat.host is not None]
+        return [client.host for client in self._clients if client.host is not None]
 
     @property
     def sandbox_level(self) -> str:
@@ -108,7 +107,7 @@ class RayEngine:
     def in_flight(self) -> list[Job]:
         """Jobs that were drawn and whose result has not been taken; after a run that was broken off, those that it leaves without one."""
         with self._lock:
-            return [job for work in self._works for job in work.run.in_flight()]
+            return [job for queue in self._queues for job in queue.run.in_flight()]
 
     def start(self) -> None:
         """Ask for all hosts; returns when the first can judge. Raises ClusterError where none can be started, or the engine is closed."""
@@ -117,25 +116,16 @@ class RayEngine:
         while not self.hosts:
             if self._closed:
                 raise ClusterError("the engine has been closed")
-            for seat in self._seats:
-                self._poll(seat)
-            if all(seat.error for seat in self._seats):
-                raise ClusterError(f"no host could be started: {self._seats[0].error}")
+            for client in self._clients:
+                self._poll(client)
+            if all(client.error for client in self._clients):
+                raise ClusterError(f"no host could be started: {self._clients[0].error}")
             if all(node.id in self._unfit for node in self._choice.nodes):
                 reasons = "; ".join(f"{node.label}: {self._unfit[node.id]}" for node in self._choice.nodes)
                 raise ClusterError(f"no machine of the cluster can judge: {reasons}")
             if not told and time.monotonic() - asked > TELL_AFTER_S:
                 told = True
                 log.warning("no host can judge yet: Ray may be waiting for a machine with %s to be free", self._choice.device.name)
-
-    def run(self, jobs: Iterator[Job], progress: Progress) -> Generator[tuple[Job, Result], None, None]:
-        """As `Engine` says."""
-        for arrival in self._arrivals(jobs, progress, 1):
-            yield from arrival.take()
-
-    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
-        """As `Engine` says."""
-        yield from self._arrivals(jobs, progress, MAX_TOGETHER)
 
     def close(self) -> None:
         """End the hosts, and leave the cluster."""
@@ -144,12 +134,12 @@ class RayEngine:
                 return
             self._closed = True
         self._ended.set()
-        for seat in self._seats:
-            seat.close()
+        for client in self._clients:
+            client.close()
         if self._artefacts is not None:
             kill(self._artefacts)
-        for work in self._works:
-            work.wake()
+        for queue in self._queues:
+            queue.wake()
         if self._watching is not None:
             self._watching.join(ENDS_WITHIN_S)
         leave()
@@ -170,58 +160,59 @@ class RayEngine:
                     if host.facts.node in leaving:
                         log.warning("%s is being drained: it takes no more jobs", host.facts.label)
                         host.retire()
-                        for work in self._works:
-                            work.leave(host)
+                        for queue in self._queues:
+                            queue.leave(host)
                 if leaving and self._artefacts is not None:
                     self._artefacts.leave.remote(leaving)
             except Exception as error:  # whatever Ray raises while it loses machines: it is asked again
                 log.debug("whether a machine is drained is not to be had: %s", error, exc_info=True)
 
-    def _poll(self, seat: HostClient) -> None:
-        with contextlib.suppress(HostStartError):  # it is kept, and told when no seat is left
-            seat.poll(0.5 / len(self._seats))
+    def _poll(self, client: HostClient) -> None:
+        with contextlib.suppress(HostStartError):  # it is kept, and told when no host is left
+            client.poll(0.5 / len(self._clients))
 
-    def _arrivals(self, jobs: Iterator[Job], progress: Progress, most: int) -> Generator[Arrival, None, None]:
+    def run_together(self, jobs: Iterator[Job], progress: Progress) -> Generator[Arrival, None, None]:
+        """As `Engine` says."""
         if self._closed:
             return
         self._watch_drains()
         judges = max((host.facts.judges for host in self.hosts), default=1)
-        work = Work(Run(jobs, IN_FLIGHT_PER_JUDGE * judges * len(self._seats)), self._choice.device.spec)
+        queue = JobQueue(Run(jobs, IN_FLIGHT_PER_JUDGE * judges * len(self._clients)), self._choice.device.spec)
         with self._lock:
-            self._works = [*(each for each in self._works if not each.run.over), work]
+            self._queues = [*(each for each in self._queues if not each.run.over), queue]
         threads = [
-            threading.Thread(target=self._serve, args=(seat, work, progress), name=f"seat-{seat.number}", daemon=True)
-            for seat in self._seats
+            threading.Thread(target=self._serve, args=(client, queue, progress), name=f"host-{client.number}", daemon=True)
+            for client in self._clients
         ]
         try:
             for thread in threads:
                 thread.start()
-            threading.Thread(target=self._see_to_the_end, args=(threads, work), name="seats", daemon=True).start()
-            yield from work.run.arrivals(1, most)
+            threading.Thread(target=self._see_to_the_end, args=(threads, queue), name="hosts", daemon=True).start()
+            yield from queue.run.arrivals(1)
         finally:
-            work.end()
+            queue.end()
 
-    def _see_to_the_end(self, threads: list[threading.Thread], work: Work) -> None:
+    def _see_to_the_end(self, threads: list[threading.Thread], queue: JobQueue) -> None:
         for thread in threads:
             thread.join()
-        if not work.over and not self._closed:
-            work.run.fail(ClusterError(f"no host is left to judge what remains: {self._seats[0].error}"))
-        work.run.fail(None)
+        if not queue.over and not self._closed:
+            queue.run.fail(ClusterError(f"no host is left to judge what remains: {self._clients[0].error}"))
+        queue.run.fail(None)
 
-    def _serve(self, seat: HostClient, work: Work, progress: Progress) -> None:
-        """Have the hosts of one seat judge, one after the other where they are lost."""
+    def _serve(self, client: HostClient, queue: JobQueue, progress: Progress) -> None:
+        """Have the hosts of one client judge, one after the other where they are lost."""
         try:
-            while (host := seat.await_host(lambda: self._closed or work.over)) is not None:
-                work.join(host)
+            while (host := client.await_host(lambda: self._closed or queue.over)) is not None:
+                queue.join(host)
                 threads = [
-                    threading.Thread(target=self._judge, args=(host, work, progress), name=f"seat-{seat.number}-{number}", daemon=True)
+                    threading.Thread(target=self._judge, args=(host, queue, progress), name=f"host-{client.number}-{number}", daemon=True)
                     for number in range(host.facts.judges)
                 ]
                 for thread in threads:
                     thread.start()
                 for thread in threads:
                     thread.join()
-                work.leave(host)
+                queue.leave(host)
                 if not host.closed:
                     return
         except HostStartError as error:
@@ -229,33 +220,33 @@ class RayEngine:
         # Whatever broke this thread has to reach the caller: a missing result would hang it.
         except BaseException as error:  # noqa: BLE001
             if not self._closed:
-                work.run.fail(error)
+                queue.run.fail(error)
 
-    def _judge(self, host: LiveHost, work: Work, progress: Progress) -> None:
+    def _judge(self, host: LiveHost, queue: JobQueue, progress: Progress) -> None:
         """Judge with one judge of a host until nothing is left, or the host is closed."""
         try:
-            while not self._closed and (piece := work.take(host)) is not None:
+            while not self._closed and (queued := queue.take(host)) is not None:
                 try:
-                    with host.room(piece.alone):
+                    with host.room(queued.alone):
                         if host.closed:
-                            work.put_back(piece)
+                            queue.put_back(queued)
                             return
-                        result = host.judge(piece.job, progress)
+                        result = host.judge(queued.job, progress)
                 except HostLostError as error:
                     if self._closed:
                         return
-                    log.warning("%s: %s was lost: %s", piece.job.submission, host.name, error)
-                    work.leave(host)
+                    log.warning("%s: %s was lost: %s", queued.job.submission, host.name, error)
+                    queue.leave(host)
                     if error.blames:
-                        work.lost(piece, Loss(host.name, now(), str(error)))
+                        queue.lost(queued, Loss(host.name, now(), str(error)))
                     else:
-                        work.put_back(piece)
+                        queue.put_back(queued)
                     return
-                work.judged(piece, host, result)
+                queue.judged(queued, host, result)
         # As above.
         except BaseException as error:  # noqa: BLE001
             if not self._closed:
-                work.run.fail(error)
+                queue.run.fail(error)
 
     def _request_host(self) -> "ActorHandle[Any]":
         shares = self._shares

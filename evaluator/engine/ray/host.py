@@ -22,7 +22,7 @@ from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.ray.builds import BuildsElsewhere
 from evaluator.engine.ray.node import Software, SoftwareError
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.machine import devices
 from evaluator.machine.devices import Device, DeviceError, cpu_count
 from evaluator.problem.problem import SHIPPED

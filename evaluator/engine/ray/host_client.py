@@ -1,4 +1,4 @@
-"""A seat: the driver's end of one host. It asks Ray for a host, gives it jobs, and asks for another when it is lost."""
+"""The driver's end of one host: it asks Ray for a host, gives it jobs, and asks for another when the host is lost."""
 
 import contextlib
 import logging
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from evaluator.engine.engine import Progress, unjudged
+from evaluator.engine.engine import Progress
 from evaluator.engine.ray.host import HostFacts, Refusal, order_for
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 MAX_STARTS = 3
-"""Hosts of one seat that may be lost one after the other before any of them could judge."""
+"""Hosts of one client that may be lost one after the other before any of them could judge."""
 _POLL_S = 0.5
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class HostLostError(Exception):
 
 
 class HostStartError(Exception):
-    """A seat has no host, and will have none; the cause is what the host said."""
+    """No host can be started; the cause is what the last one said."""
 
 
 class LiveHost:
@@ -68,7 +68,7 @@ class LiveHost:
 
     @contextlib.contextmanager
     def room(self, alone: bool) -> Iterator[None]:
-        """Judge beside others, or with nothing else on the host; who wants that is next. Who finds it closed does not judge there."""
+        """Wait for room to judge beside others, or `alone` on the host, which goes first. Check `closed` afterwards."""
         with self._changed:
             self._waiting += alone
             self._changed.wait_for(lambda: self.closed or (not self._alone and not (self._judging if alone else self._waiting)))
@@ -92,7 +92,7 @@ class LiveHost:
             order = order_for(job)
         except OSError as error:
             reason = f"its problem's file can't be read: {error.strerror}"
-            return unjudged(job, Category.INFRASTRUCTURE_ERROR, reason, self.facts.device.spec)
+            return result_of(job, Category.INFRASTRUCTURE_ERROR, reason, device=self.facts.device.spec)
         begun = False
         try:
             answers: Any = self._handle.judge.options(num_returns="streaming").remote(order)
@@ -110,7 +110,7 @@ class LiveHost:
         raise HostLostError("it ended its answer without a result", blames=begun)
 
     def end(self) -> None:
-        """Have the process killed; whoever waits for room in it hears that it is lost."""
+        """Kill the process. Threads that wait for room in it learn that it is lost."""
         with self._changed:
             self.lost = True
             self._changed.notify_all()

@@ -1,14 +1,13 @@
-"""The jobs of one run among hosts that may be lost: each is judged, judged again elsewhere, or, where hosts go down with it, given up."""
+"""The jobs of one run, for hosts that may be lost: each job is judged, judged again on another host, or given up after MAX_LOSSES."""
 
 import threading
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from evaluator.engine.engine import unjudged
 from evaluator.engine.run import Run
-from evaluator.judge.context import Job
-from evaluator.results.category import CATEGORIES, Category
+from evaluator.job import Job, result_of
+from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now
 
@@ -18,7 +17,7 @@ ALONE_AFTER = 2
 """With so many it is judged with nothing else on its host, so that the last loss is nobody else's."""
 
 
-class Place(Protocol):
+class JudgingHost(Protocol):
     """A host, as far as this module is concerned."""
 
     @property
@@ -43,7 +42,7 @@ class Loss:
 
 
 @dataclass
-class Piece:
+class QueuedJob:
     """One job on its way through the hosts."""
 
     number: int
@@ -57,19 +56,19 @@ class Piece:
         return len(self.losses) >= ALONE_AFTER
 
 
-class Work:
-    """What is to be judged in one run; hosts' threads take from it until nothing is left, of what others have taken either."""
+class JobQueue:
+    """The jobs of one run. Hosts' threads take from it until nothing is left, not even jobs that others may put back."""
 
     def __init__(self, run: Run, device: str) -> None:
         """`device` is named by results of jobs that nobody judged."""
         self.run, self._device = run, device
         self._changed = threading.Condition()
-        self._back: list[Piece] = []
+        self._back: list[QueuedJob] = []
         """Taken once, and to be taken again."""
         self._out = 0
         """Taken, and neither judged nor back."""
         self._drawn_out = False
-        self._places: dict[str, Place] = {}
+        self._hosts: dict[str, JudgingHost] = {}
 
     @property
     def over(self) -> bool:
@@ -77,33 +76,33 @@ class Work:
         with self._changed:
             return self.run.over or (self._drawn_out and not self._back and not self._out)
 
-    def join(self, place: Place) -> None:
-        """It will take pieces."""
+    def join(self, host: JudgingHost) -> None:
+        """The host begins to take jobs."""
         with self._changed:
-            self._places[place.name] = place
+            self._hosts[host.name] = host
             self._changed.notify_all()
 
-    def leave(self, place: Place) -> None:
-        """It takes no more, or is lost."""
+    def leave(self, host: JudgingHost) -> None:
+        """The host takes no more, or is lost."""
         with self._changed:
-            self._places.pop(place.name, None)
+            self._hosts.pop(host.name, None)
             self._changed.notify_all()
 
-    def take(self, place: Place) -> Piece | None:
-        """The next piece for that host; None where it is closed, or nothing can come any more. Raises what the jobs' iterator raises."""
+    def take(self, host: JudgingHost) -> QueuedJob | None:
+        """The next job for that host; None where it is closed, or nothing can come any more. Raises what the jobs' iterator raises."""
         while True:
             with self._changed:
-                while self._drawn_out and not self._suiting(place) and (self._out or self._back) and not self.run.over and not place.closed:
+                while self._drawn_out and not self._suiting(host) and (self._out or self._back) and not self.run.over and not host.closed:
                     self._changed.wait()
-                if self.run.over or place.closed:
+                if self.run.over or host.closed:
                     return None
-                piece = self._suiting(place)
-                if piece is None and self._drawn_out:
+                queued = self._suiting(host)
+                if queued is None and self._drawn_out:
                     return None
                 self._out += 1
-                if piece is not None:
-                    self._back.remove(piece)
-                    return piece
+                if queued is not None:
+                    self._back.remove(queued)
+                    return queued
             drawn = None
             try:
                 drawn = self.run.draw()
@@ -114,30 +113,30 @@ class Work:
                         self._out -= 1
                         self._changed.notify_all()
             if drawn is not None:
-                return Piece(*drawn)
+                return QueuedJob(*drawn)
 
-    def judged(self, piece: Piece, place: Place, result: Result) -> None:
-        """What a host has made of it. Where that is the machine's failure and there is another host, that one is to try."""
+    def judged(self, queued: QueuedJob, host: JudgingHost, result: Result) -> None:
+        """A host has judged the job. Where its machine failed and there is another host, that one tries again."""
         with self._changed:
-            others = self._places.keys() - {place.name} - piece.failed_on
-        if result.category is Category.INFRASTRUCTURE_ERROR and others and not piece.failed_on:
-            piece.failed_on.add(place.name)
-            self.put_back(piece)
+            others = self._hosts.keys() - {host.name} - queued.failed_on
+        if result.category is Category.INFRASTRUCTURE_ERROR and others and not queued.failed_on:
+            queued.failed_on.add(host.name)
+            self.put_back(queued)
         else:
-            self._finish(piece, result)
+            self._finish(queued, result)
 
-    def lost(self, piece: Piece, loss: Loss) -> None:
-        """A host was lost while it judged the piece."""
-        piece.losses.append(loss)
-        if len(piece.losses) < MAX_LOSSES:
-            self.put_back(piece)
+    def lost(self, queued: QueuedJob, loss: Loss) -> None:
+        """A host was lost while it judged the job."""
+        queued.losses.append(loss)
+        if len(queued.losses) < MAX_LOSSES:
+            self.put_back(queued)
         else:
-            self._finish(piece, given_up(piece, self._device))
+            self._finish(queued, given_up(queued, self._device))
 
-    def put_back(self, piece: Piece) -> None:
+    def put_back(self, queued: QueuedJob) -> None:
         """Have it taken again."""
         with self._changed:
-            self._back.append(piece)
+            self._back.append(queued)
             self._out -= 1
             self._changed.notify_all()
 
@@ -147,28 +146,31 @@ class Work:
         self.wake()
 
     def wake(self) -> None:
-        """Have who waits in `take` look again."""
+        """Have threads that wait in `take` look again."""
         with self._changed:
             self._changed.notify_all()
 
-    def _suiting(self, place: Place) -> Piece | None:
-        for piece in self._back:
-            if place.name not in piece.failed_on or not self._places.keys() - piece.failed_on:
-                return piece
+    def _suiting(self, host: JudgingHost) -> QueuedJob | None:
+        for queued in self._back:
+            if host.name not in queued.failed_on or not self._hosts.keys() - queued.failed_on:
+                return queued
         return None
 
-    def _finish(self, piece: Piece, result: Result) -> None:
-        self.run.finish(piece.number, result)
+    def _finish(self, queued: QueuedJob, result: Result) -> None:
+        self.run.finish(queued.number, result)
         with self._changed:
             self._out -= 1
             self._changed.notify_all()
 
 
-def given_up(piece: Piece, device: str) -> Result:
-    """The result of a submission whose hosts were lost each time; what they were is its evidence."""
-    category = Category.INFRASTRUCTURE_ERROR
-    first = piece.losses[0].at
-    message = f"{len(piece.losses)} hosts were lost while they judged it, and it is judged no more: {'; '.join(map(str, piece.losses))}"
-    result = unjudged(piece.job, category, message, device, (now() - first).total_seconds())
-    evidence = Evidence(detail="\n".join(map(str, piece.losses)))
-    return result.model_copy(update={"evidence": evidence, "hint": CATEGORIES[category].hint})
+def given_up(queued: QueuedJob, device: str) -> Result:
+    """The result of a submission whose host was lost each time; the losses are its evidence."""
+    losses = [str(loss) for loss in queued.losses]
+    return result_of(
+        queued.job,
+        Category.INFRASTRUCTURE_ERROR,
+        f"{len(losses)} hosts were lost while they judged it, and it is judged no more: {'; '.join(losses)}",
+        device=device,
+        duration_s=(now() - queued.losses[0].at).total_seconds(),
+        evidence=Evidence(detail="\n".join(losses)),
+    )

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle
+from evaluator.worker.structure import tensors_of
 
 NUDGES = 20
 """Of two equal values each run has either first: that both orders are not seen in so many has a probability of 2e-6."""

@@ -11,13 +11,15 @@ import torch
 
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.input_distributions import changed
-from evaluator.judge.correctness.output_structure import form_of, tensors_of
+from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import judge_values, plan_rounds, synchronize
-from evaluator.judge.device.device_lock import starting
+from evaluator.judge.correctness.rounds import judge_values, plan_rounds
+from evaluator.judge.device.cuda_start_limit import cuda_start_turn
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.worker.structure import tensors_of
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
     `warmed` holds the hashes of the problems that this has been done for. Raises RuntimeError where there is no context to be had.
     """
     is_first = device.type == "cuda" and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    with starting() if is_first else nullcontext():
+    with cuda_start_turn() if is_first else nullcontext():
         torch.zeros(1, device=device)
     if problem.sha256 in warmed or SMALL_CASE not in problem.case_names:
         return

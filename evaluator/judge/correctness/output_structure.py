@@ -86,18 +86,6 @@ def _are_integers(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MAX_DIMENSIONS and all(type(item) is int for item in value)
 
 
-def tensors_of(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """Every tensor in a nested value with its path, in order."""
-    if isinstance(value, torch.Tensor):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from tensors_of(item, f"{path}[{key!r}]")
-    elif isinstance(value, tuple | list):
-        for number, item in enumerate(value):
-            yield from tensors_of(item, f"{path}[{number}]")
-
-
 def form_of(value: Any) -> Any:
     """What a nested value looks like: its tensors without memory, contiguous, and everything else as it is."""
     if isinstance(value, torch.Tensor):

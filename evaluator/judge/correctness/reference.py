@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, Piece, has_row_scale
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
+from evaluator.worker.structure import tensors_of
 
 WIDE = (torch.float64, torch.float32)
 """Types in which the oracle is tried, widest first; some operators have no float64 form."""

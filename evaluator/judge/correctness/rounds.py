@@ -14,23 +14,17 @@ import torch
 from evaluator.judge.correctness.compare import Comparison, is_exact
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
 from evaluator.judge.correctness.integer_ties import is_excused
-from evaluator.judge.correctness.output_structure import (
-    ClaimedTensor,
-    MismatchError,
-    form_of,
-    has_plain_values,
-    match,
-    read_claim,
-    tensors_of,
-)
+from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.row_sampling import Sample, mapped
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed, same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, RoundEvidence
+from evaluator.worker.structure import tensors_of
 
 MIN_ROUNDS = 5
 KERNELS_S = 5.0
@@ -355,12 +349,6 @@ def count_pattern(tensor: torch.Tensor, pattern: int) -> int:
     integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
     wanted = int.from_bytes(bytes([pattern]) * size, "little", signed=integer.is_signed)
     return sum(int((chunk == wanted).sum()) for chunk in torch.split(data.view(integer), CHUNK_ELEMENTS))
-
-
-def synchronize(device: torch.device) -> None:
-    """The worker runs on streams of its own: what the judge wrote has to be there before the worker is asked."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:

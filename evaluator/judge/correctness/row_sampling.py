@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import has_row_scale, is_exact
-from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.worker.structure import tensors_of
 
 SAMPLE_ELEMENTS = 1 << 26
 """Of a tensor with more elements than this, rows with as many are drawn."""

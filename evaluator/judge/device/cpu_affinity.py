@@ -1,7 +1,7 @@
 """Which cores calls are timed on, on a processor: one thread of each core, and no more of them than the machine gives at once.
 
-Two threads of one core share its units, so that a call beside which the other one works takes longer; and who has more threads than
-its control group allows at once is stopped for a while whenever that is used up.
+Two threads of one core share its units: a call takes longer while the other thread works. A process with more threads than its control
+group's quota allows is stopped for a while whenever the quota is used up.
 """
 
 import os
@@ -27,7 +27,7 @@ def timing_cores(allowed: Collection[int] | None = None, root: Path = Path("/"))
 
 
 def remaining(cores: Collection[int], allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:
-    """What is left of the allowed for others, so that they are on none of these cores; empty where nothing is, or none are given."""
+    """The allowed threads on other cores than these; empty where there are none, or no cores are given."""
     if not cores:
         return ()
     taken = {number for core in cores for number in siblings(core, root)}
@@ -45,7 +45,7 @@ def siblings(number: int, root: Path = Path("/")) -> frozenset[int]:
 
 
 def read_cores(text: str) -> tuple[int, ...]:
-    """The numbers of a list as in `0-3,8`, in order. Raises ValueError for what is none."""
+    """The numbers of a list as in `0-3,8`, in order. Raises ValueError where it is no such list."""
     found: set[int] = set()
     for part in text.strip().split(","):
         match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)

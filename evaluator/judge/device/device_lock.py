@@ -1,33 +1,24 @@
-"""One judging at a time on a GPU, and a few starts of CUDA at a time on the machine, across all of its processes and users."""
+"""One judging at a time on a GPU, across all processes and users of the machine."""
 
 import contextlib
 import fcntl
 import os
 import re
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PLACES = 2
-"""How many can prepare for a device while another has it: a submission that fails has it for less time than it takes to prepare for it."""
-
-STARTS = 2
-"""How many start CUDA at a time on one machine. The driver starts 2.3 contexts a second one after the other, 4.3 on one GPU where four ask
-at once, 5.0 on two where eight do; and whoever has a device then waits 15 to 34 times as long for memory that it shares with workers."""
-TURN_S = 5.0
-"""After so long a turn is over, whether CUDA has started or not: a submission may see to it that its worker never does."""
-PATIENCE_S = 60.0
-"""Nobody waits for longer, whoever has the turns."""
+"""Judges that may prepare for a device while another one has it. A submission that fails has it for less time than preparing takes."""
 
 POLL_S = 0.01
 
 
 class DeviceLock:
-    """A lock file a device. Held while a submission computes, given up while it waits for a build.
+    """A lock file for each device. It is held while a submission computes, and given up while it waits for a build.
 
-    Further ones are places in front of it: who has one can prepare for the device, and gets it before all who have none.
+    Further lock files are places in front of the device. A judge with a place prepares for the device, and gets it before judges without.
     """
 
     def __init__(self, device_id: str) -> None:
@@ -35,7 +26,7 @@ class DeviceLock:
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         self._descriptor = open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
         try:
-            self._places = _open_all([f"assay-{name}-next-{number}.lock" for number in range(PLACES)])
+            self._places = open_all([f"assay-{name}-next-{number}.lock" for number in range(PLACES)])
         except OSError:
             os.close(self._descriptor)
             raise
@@ -46,7 +37,7 @@ class DeviceLock:
         """Wait for a place in front of the device, which another may still have. `acquire` is to follow soon: all others wait."""
         if self._held or self._place is not None:
             return
-        while (place := _lock_any(self._places)) is None:  # the kernel waits for one lock, not for either of two
+        while (place := lock_any(self._places)) is None:  # the kernel waits for one lock, not for either of two
             time.sleep(POLL_S)
         self._place = place
 
@@ -63,7 +54,7 @@ class DeviceLock:
 
     @property
     def held(self) -> bool:
-        """Whether the device is this one's."""
+        """Whether this lock has the device."""
         return self._held
 
     def release(self) -> None:
@@ -94,39 +85,8 @@ class DeviceLock:
             os.close(descriptor)
 
 
-@contextlib.contextmanager
-def starting() -> Iterator[None]:
-    """Wait for a turn at starting CUDA, and have it meanwhile, for TURN_S at the most. Where there is no lock to be had, don't wait.
-
-    For those that have no device yet: whoever has one is not to wait for them.
-    """
-    turns: list[int] = []
-    with contextlib.suppress(OSError):
-        turns = _open_all([f"assay-start-{number}.lock" for number in range(STARTS)])
-    over = threading.Timer(TURN_S, _unlock, [turns])
-    try:
-        until = time.monotonic() + PATIENCE_S
-        while turns and _lock_any(turns) is None and time.monotonic() < until:
-            time.sleep(POLL_S)
-        over.start()
-        yield
-    finally:
-        over.cancel()
-        if over.ident is not None:
-            over.join()
-        _unlock(turns)
-        for turn in turns:
-            os.close(turn)
-
-
-def _unlock(descriptors: list[int]) -> None:
-    """A close alone would leave a lock with any child that was forked meanwhile."""
-    for descriptor in descriptors:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
-def _lock_any(descriptors: list[int]) -> int | None:
-    """The first of them that could be locked at once."""
+def lock_any(descriptors: list[int]) -> int | None:
+    """Lock the first of them that is free; None where none is."""
     for descriptor in descriptors:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +94,8 @@ def _lock_any(descriptors: list[int]) -> int | None:
     return None
 
 
-def _open_all(names: list[str]) -> list[int]:
+def open_all(names: list[str]) -> list[int]:
+    """Open all of these lock files. Raises OSError, with none of them left open."""
     opened: list[int] = []
     try:
         for name in names:

@@ -1,8 +1,7 @@
-"""The state of a GPU while it is timed on: clocks, temperature, power, why it does not clock higher, and who else is there.
+"""The state of a GPU during a timing: clocks, temperature, power, reasons not to clock higher, and other processes on it.
 
-It is read by whoever times, between two calls, and never meanwhile: a question to NVML takes the driver's lock and Python's, and some take
-milliseconds. A thread that asks every now and then would lengthen a call here and there, and the judge's clock for it. What happens between
-two readings does not escape all the same: the driver counts for how long it has lowered the clock.
+The timing reads it between two calls, never during one: a question to NVML takes the driver's lock and Python's, some for milliseconds.
+A thread that asks now and then would lengthen some calls. Between two readings the driver counts for how long it has lowered the clock.
 """
 
 import time
@@ -17,11 +16,11 @@ from evaluator.results.evidence import ConditionsEvidence, DeviceState
 
 LOOK_EVERY_S = 0.1
 LOOK_SHARE = 0.05
-"""Of the time, what looking may take."""
+"""The share of the time that readings may take."""
 MOST_LOOKS = 100
 """Of one timing; a row each in the database."""
 LOWERED_SHARE = 0.01
-"""Of a timing: a clock that was lowered for less than that has not changed what it comes to."""
+"""Share of a timing: a clock that was lowered for less has not changed the figures."""
 
 
 class GpuMonitor:
@@ -39,7 +38,7 @@ class GpuMonitor:
 
     @contextmanager
     def timing(self, name: str, workers: Iterable[int] = ()) -> Iterator[None]:
-        """Read before and after what runs here, the timing of that name, in which these processes are to have a processor all the time."""
+        """Read the state before and after the timing of that name. These processes should have a processor all the time."""
         self._start = self._next_look = time.monotonic()
         self._name = name
         before_ms = self._nvml.lowered_ms() if self._nvml else {}
@@ -55,12 +54,12 @@ class GpuMonitor:
             self._lowered_ms = {reason: now_ms[reason] - before_ms[reason] for reason in now_ms.keys() & before_ms.keys()}
 
     def look(self) -> None:
-        """Read the state if that is due; to be called while nothing is timed. At most as often, and as long, as the limits above say."""
+        """Read the state if that is due, within the limits above. Call it while nothing is timed."""
         if time.monotonic() >= self._next_look and len(self.states) <= MOST_LOOKS:
             self._read(self._name)
 
     def conditions(self) -> ConditionsEvidence:
-        """What the readings and the counters come to."""
+        """The conditions by the readings and the counters."""
         counts = [state.other_processes for state in self.states]
         told = [state.throttled for state in self.states if state.throttled is not None]
         seen = {reason for state in told for reason in state.split(", ") if reason in LOWERED}
@@ -82,5 +81,5 @@ class GpuMonitor:
 
 
 def watch_of(device: Device) -> GpuMonitor | None:
-    """A watch over this GPU; None for the processor, which says nothing of the kind."""
+    """The monitor of this GPU; None for the CPU."""
     return GpuMonitor(nvml_of(device.unique_id)) if device.kind == "cuda" else None

@@ -1,9 +1,9 @@
-"""Who else is on a GPU: processes that belong neither to this judge, nor to another one of the machine, which waits for its turn.
+"""Other processes on a GPU: those that belong neither to this judge nor to another judge of the machine, which waits for its turn.
 
-The driver lists processes that have a context on the GPU. By which numbers depends on it and on the machine: NVIDIA's open kernel modules
-name those that the asking process can see, by their numbers in its PID namespace, workers in namespaces below it too; the closed ones name
-all, by their numbers in the outermost one; and in some virtual machines and containers nobody is named. So the list is believed only where
-this process, which has a context of its own, is on it. Processes outside of this container may be missing from it even so.
+The driver lists processes with a context on the GPU. Their numbers depend on driver and machine. NVIDIA's open kernel modules list
+the processes that the asking one can see, by their numbers in its PID namespace, workers in namespaces below it too. The closed modules
+list all, by their numbers in the outermost namespace. In some virtual machines and containers the list is empty. So it is believed only
+where this process, which has a context of its own, is on it. Even then processes outside of this container may be missing from it.
 """
 
 import os
@@ -14,7 +14,7 @@ from evaluator.sandbox.resources.process_tree import parent
 
 
 class Neighbours:
-    """Tells them from those who judge. Who judges takes some milliseconds to find out, and is found out when a stranger is met."""
+    """Counts them. The list of judges takes some milliseconds, and is read only where an unknown process is met."""
 
     def __init__(self) -> None:
         self._judges: frozenset[int] | None = frozenset()
@@ -47,7 +47,7 @@ def _line(pid: int) -> Iterator[int]:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether the process has not ended meanwhile; one that is another user's is."""
+    """Whether the process still runs, be it another user's."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,8 +1,7 @@
-"""Which processes of this machine judge, or have judges and workers below them, told by the kernel's list of locks.
+"""The processes of this machine that judge, or have judges and workers below them, by the kernel's list of locks.
 
-Every one holds a lock file together with all others, for as long as it lives. /proc/locks names the holders by their numbers in the
-reader's own PID namespace, whoever they belong to, so that a judge knows the contexts of another user's judges on its GPU from those of
-strangers.
+Each of them shares a lock on one file for as long as it lives. /proc/locks names the holders by their numbers in the reader's own PID
+namespace, other users' too. So a judge can tell the contexts of other users' judges on its GPU from those of unrelated processes.
 """
 
 import fcntl
@@ -31,7 +30,7 @@ def _hold(_: int) -> int:
 
 
 def judging() -> frozenset[int] | None:
-    """All who hold it, this process among them; None where the kernel does not tell."""
+    """All processes that hold the lock, this one among them; None where the kernel does not tell."""
     try:
         inode = announce()
         found = holders(LOCKS.read_text(), inode)

@@ -10,17 +10,20 @@ from typing import Any
 
 from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.input_distributions import changed
-from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
+from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot, synchronize
+from evaluator.judge.correctness.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot
 from evaluator.judge.correctness.row_sampling import Sampler
-from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
+from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence, Evidence
 from evaluator.worker.protocol import ProtocolError
+from evaluator.worker.structure import tensors_of
 
 PATTERNS = range(0x38, 0x48)
 """Bytes for free memory: repeated, they are a finite number of middling size in every floating-point type."""

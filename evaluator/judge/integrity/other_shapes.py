@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import diagnose
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Judgement, Rounds
-from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
+from evaluator.judge.workers.build_broker import NeedsDeviceError
+from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
 from evaluator.judge.workers.shared_memory import SharedMemory
@@ -23,7 +23,7 @@ from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.structure import dtype_name
+from evaluator.worker.structure import dtype_name, tensors_of
 
 log = logging.getLogger(__name__)
 

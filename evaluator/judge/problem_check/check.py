@@ -16,7 +16,6 @@ import torch
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
 from evaluator.judge.correctness.input_distributions import changed
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import plan_rounds
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
@@ -25,7 +24,7 @@ from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase, ProblemError
 from evaluator.results.evidence import FloorEvidence
-from evaluator.worker.structure import dtype_name
+from evaluator.worker.structure import dtype_name, tensors_of
 
 DRAWS = 15
 """Draws that a trivial answer has to pass, every one, before the problem is refused for it: more than a submission has to, so that

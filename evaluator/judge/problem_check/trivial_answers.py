@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import Piece, is_exact
-from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.worker.structure import tensors_of
 
 NARROWER = {
     torch.float64: torch.float32,

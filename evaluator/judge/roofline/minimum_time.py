@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.roofline.peaks import SPEEDOMETER, cache_bytes
 from evaluator.judge.workers.input_buffers import fresh_seed
@@ -28,6 +27,7 @@ from evaluator.problem.expression import value_of
 from evaluator.problem.problem import ProblemCase, ProblemError
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import FloorEvidence
+from evaluator.worker.structure import tensors_of
 
 MARGIN = 1.3
 """Copies reach 85 to 93 % of what the memory's clock allows, matrix products about 80 % of the peak (H200: 4.28 of 4.8 TB/s, 790 of 989

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.roofline.minimum_time import work_of
 from evaluator.judge.roofline.peaks import SPEEDOMETER, cache_bytes, formats
@@ -27,7 +26,7 @@ from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import LightEvidence
-from evaluator.worker.structure import dtype_name
+from evaluator.worker.structure import dtype_name, tensors_of
 
 WAYS: dict[str, tuple[tuple[str, int], ...]] = {"float32": (("float32", 1), ("tf32", 3))}
 """Precision → formats whose products can make one of it, and how many that takes; where it is not named, one of its own. Three products

@@ -7,10 +7,11 @@ import secrets
 import time
 from typing import Any
 
-from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match, tensors_of
+from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values, synchronize
+from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values
 from evaluator.judge.correctness.row_sampling import Sampler
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.gated_calls import Taken
 from evaluator.judge.timing.interleave import Answer, Interleaver
 from evaluator.judge.timing.setup import TimedCase
@@ -19,6 +20,7 @@ from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.results.category import Category
 from evaluator.results.evidence import WrongTimedAnswer
+from evaluator.worker.structure import tensors_of
 
 REVEAL_SHARE = 0.5
 """Share of the candidate's blocks after which the clocked copying of answers is asked for, so that work put off is paid for."""

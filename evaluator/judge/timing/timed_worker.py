@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.output_structure import ClaimedTensor
-from evaluator.judge.correctness.rounds import synchronize
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead

@@ -1,4 +1,4 @@
-"""What waiting for an answer takes: time that is counted, and something to do meanwhile."""
+"""Waiting for an answer: the deadline of a request, and a callback while it is waited for."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Deadline:
-    """The time that one request may still take, counted while it is `running`."""
+    """The time that is left for one request. It counts while `running`."""
 
     def __init__(self, seconds: float) -> None:
         self.left_s = seconds
@@ -23,13 +23,13 @@ class Deadline:
             self.left_s -= time.monotonic() - start
 
 
-class Once:
-    """What is to be called when the worker has queued what was asked for, or when it does not say so in time."""
+class QueuedCallback:
+    """Called once: when the worker says that it has queued the request's work, or when it does not say so in time."""
 
     def __init__(self, callback: Callable[[], None] | None) -> None:
         self._callback = callback
         self.expected = callback is not None
-        """Whether the worker has still to say that it has."""
+        """Whether the worker has still to say so."""
 
     def hear(self) -> None:
         self.expected = False

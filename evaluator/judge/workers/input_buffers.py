@@ -1,4 +1,4 @@
-"""Inputs on their way to a worker: drawn by the judge, copied into memory that both sides map."""
+"""Inputs for a worker: drawn by the judge, copied into memory that both sides map."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 import torch
 
-from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker import structure
+from evaluator.worker.structure import tensors_of
 
 ALIGNMENT_BYTES = 512
 """What the CUDA allocator grants; vector loads count on it."""
@@ -43,13 +43,13 @@ class InputSet:
         fill([(self, arguments)])
 
     def targets(self, arguments: Sequence[Any]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Each tensor of the arguments, after where it goes."""
+        """Each tensor of the arguments as (its place in shared memory, the tensor)."""
         fresh = [tensor for _, tensor in tensors_of(list(arguments))]
         for allocation, tensor in zip(self.allocations, fresh, strict=True):
             yield allocation.view(tensor.shape, tensor.dtype), tensor
 
     def tree(self, arguments: Sequence[Any]) -> Any:
-        """How a worker is told of these arguments: where each tensor is, or is going to be, and the values of everything else."""
+        """The arguments as a message to a worker: the place of each tensor, and the values of everything else."""
         numbered = iter(self.allocations)
         return structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
 

@@ -1,7 +1,7 @@
-"""What a submission may compile kernels with while it runs, and whether this machine has it: the judge looks for itself.
+"""Libraries that compile kernels at run time (Triton, CuPy, Numba): whether this machine has them, and whether they work here.
 
-Triton, CuPy and Numba run in the worker, so that only what they lack is told here; what they say of a kernel is the diagnosis's. One that
-is installed, but does not start, is the machine's fault where it fails in just the same way for the judge, with no submission near it.
+They run in the worker. Their errors about a kernel are the diagnosis's subject; this module looks for what the machine lacks. A library
+that is installed but fails to start is the machine's fault where it fails in the same way for the judge, without the submission.
 """
 
 import ast
@@ -57,7 +57,7 @@ except BaseException as error:
     sys.exit({TRIAL_FAILED})
 """
 _TRIED: dict[str, tuple[str, str] | None] = {}
-"""What trials came to in this process."""
+"""The outcomes of trials in this process."""
 _MISSING = re.compile(r"No module named '([\w.]{1,100})'$")
 _NO_COMPILER = "Failed to find C compiler"
 _LAUNCHER = "cuda_utils.c"

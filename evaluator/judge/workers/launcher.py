@@ -1,4 +1,4 @@
-"""Workers on their way: forked into their sandbox, greeted, and asked to load code and to construct its model."""
+"""Starts workers: forks them into their sandbox, waits for them, and has them load code and construct its model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.context import Report, Task
+from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import construct, fresh_seed
@@ -25,7 +25,7 @@ LOAD_S = 120.0
 
 
 class Launcher:
-    """Starts workers for one task; which there are, and what has become of them, others keep in mind."""
+    """Starts workers for one task. WorkerSet keeps track of them."""
 
     def __init__(self, task: Task, memory: SharedMemory, lock: DeviceLock) -> None:
         self._task, self._memory, self._lock = task, memory, lock
@@ -35,33 +35,33 @@ class Launcher:
     @property
     def environment(self) -> dict[str, str]:
         """What every worker of the task has in its environment."""
-        return _worker_environment(self._task.bench.device)
+        return _worker_environment(self._task.context.device)
 
     @property
     def readonly(self) -> list[str]:
         """The folders that every worker of the task sees."""
-        return _without(self._task.bench.readonly, self._task.job.problem_path)
+        return _without(self._task.context.readonly, self._task.job.problem_path)
 
-    def fork(self, environment: Mapping[str, str] | None = None, report: Report = lambda _: None) -> WorkerClient:
-        """A worker that nothing has been heard of yet, whose builds are to be reported. Raises SandboxUnavailable."""
-        bench = self._task.bench
+    def fork(self, environment: Mapping[str, str] | None = None, report: ReportStage = lambda _: None) -> WorkerClient:
+        """Fork a worker, without waiting for it. `report` is told of its builds. Raises SandboxUnavailable."""
+        context = self._task.context
         program = Program(
             entry=WORKER_ENTRY,
             env=self.environment | dict(environment or {}),
-            readonly=(*self.readonly, *([bench.recorder] if bench.recorder else [])),
-            gpu=bench.device.kind == "cuda",
-            limits=bench.limits,
-            cores=bench.cores,
-            preload=bench.recorder,
+            readonly=(*self.readonly, *([context.recorder] if context.recorder else [])),
+            gpu=context.device.kind == "cuda",
+            limits=context.limits,
+            cores=context.cores,
+            preload=context.recorder,
         )
-        no_device = bench.device.kind == "cpu"
-        record: Recorded | None = "launches" if bench.recorder is not None else None
+        no_device = context.device.kind == "cpu"
+        record: Recorded | None = "launches" if context.recorder is not None else None
         if no_device and is_installed("triton"):
             record = "interpreted"
-        return WorkerClient.start(bench.zygote, program, bench.builder, self._lock, no_device=no_device, record=record, report=report)
+        return WorkerClient.start(context.zygote, program, context.builder, self._lock, no_device=no_device, record=record, report=report)
 
     def greet(self, worker: WorkerClient) -> None:
-        """Hear from the worker before it has seen anything of the submission: what fails until then is ours. Raises SandboxUnavailable."""
+        """Wait for a worker that has seen nothing of the submission yet: a failure here is the judge's. Raises SandboxUnavailable."""
         try:
             worker.request("ping", START_S)
         except WorkerError as error:
@@ -98,7 +98,7 @@ class Launcher:
 
     @property
     def _threads(self) -> int:
-        return (len(self._task.bench.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
+        return (len(self._task.context.cores) or cpu_count()) if self._memory.device.type == "cpu" else 1
 
     def _load(
         self,
@@ -116,7 +116,7 @@ class Launcher:
             source,
             LOAD_S,
             **{"class": class_name},
-            device=self._task.bench.device.torch_device,
+            device=self._task.context.device.torch_device,
             threads=threads,
             constants={name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
             ablate=ablate,
@@ -124,7 +124,7 @@ class Launcher:
 
 
 def _without(folders: Sequence[str], problem: Path) -> list[str]:
-    """The folders that the problem's file does not lie in: there its text could be read."""
+    """The folders without those that hold the problem's file, whose text could be read there."""
     return [folder for folder in folders if not problem.resolve().is_relative_to(folder)]
 
 
@@ -133,6 +133,6 @@ def _no_tensor(_: torch.Tensor) -> Any:
 
 
 def _worker_environment(device: Device) -> dict[str, str]:
-    """What a worker has before it imports PyTorch, whose OpenMP reads it then: threads that spin while they wait take the processor from
-    the other worker, whose turn it is, and pass for work left behind."""
+    """The variables of a worker, which PyTorch's OpenMP reads when it is imported. Threads that spin while they wait would take the
+    processor from the other worker during its turn, and look like work left behind."""
     return {"CUDA_VISIBLE_DEVICES": device.visible, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}

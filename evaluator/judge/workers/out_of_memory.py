@@ -1,4 +1,4 @@
-"""Whose fault it is when the judge finds no device memory: the submission's, where its processes held too much of it."""
+"""Blame for too little device memory: the submission's, where its processes held too much of it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from evaluator.judge.workers.client import WorkerClient
 from evaluator.results.evidence import StarvingEvidence
 
 FAIR_SHARE = 0.5
-"""Of the device's memory: what the processes of a submission may hold before it is theirs that the judge lacks."""
+"""Of the device's memory: with more than this, a submission's processes are to blame where the judge lacks memory."""
 
 _SHORTAGE = re.compile(r"\bout of memory\b|CUDA_ERROR_OUT_OF_MEMORY|CUDACachingAllocator")
 _ASKED = re.compile(r"Tried to allocate (?P<count>[\d.]+) (?P<unit>bytes|KiB|MiB|GiB)")

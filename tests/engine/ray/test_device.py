@@ -10,7 +10,7 @@ from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.host import HostOptions
 from evaluator.machine.devices import gpus
 from evaluator.results.category import Category
-from tests.engine.contract import unheard
+from tests.engine.contract import results_of
 from tests.judge.conftest import make_job
 from tests.shipped import FOLDER
 
@@ -33,9 +33,9 @@ def test_each_gpu_has_a_host_and_verdicts_are_on_the_one_that_it_has(engine: Ray
     right = (FOLDER / "softmax" / "online.py").read_text()
     codes = [right, "import no_such"] * 2 * len(own)
     jobs = [make_job(f"{code}\n# {number}", name=f"{number}.py") for number, code in enumerate(codes)]
-    results = {int(job.submission[:-3]): result for job, result in engine.run(iter(jobs), unheard)}
+    results = {int(job.submission[:-3]): result for job, result in results_of(engine, jobs)}
     assert [results[number].category for number in range(len(codes))] == [Category.OK, Category.IMPORT_ERROR] * 2 * len(own)
-    hosts = [seat.await_host(lambda: False) for seat in engine._seats]
+    hosts = [client.await_host(lambda: False) for client in engine._clients]
     assert {host.facts.device.unique_id for host in hosts if host} == set(own)
     assert {result.device for result in results.values()} <= {f"cuda:{number}" for number in range(len(gpus()))}
     assert {result.environment.device_name for result in results.values() if result.environment} == {gpus()[0].name}

@@ -29,7 +29,7 @@ from evaluator.engine.ray.builds import Artefacts, BuildsElsewhere, Terms
 from evaluator.engine.ray.cluster import ClusterError
 from evaluator.engine.ray.engine import RayEngine
 from evaluator.engine.ray.host_client import LiveHost
-from evaluator.judge.context import Job
+from evaluator.job import Job
 from evaluator.machine.devices import cpu_name
 from evaluator.results.category import Category, Status
 from tests.build.conftest import copy_of, machine, prepared  # noqa: F401 - fixtures
@@ -39,6 +39,7 @@ from tests.engine.contract import (  # noqa: F401 - tests of every engine
     SLOW,
     in_a_thread,
     once_in,
+    results_of,
     run,
     test_a_failure_of_the_machine_is_no_fault_of_the_submission,
     test_a_progress_that_raises_is_heard_of,
@@ -91,8 +92,8 @@ def both(engine: RayEngine) -> list[LiveHost]:
     """Its hosts, once there are two."""
     deadline = time.monotonic() + 120
     while len(engine.hosts) < 2 and time.monotonic() < deadline:
-        engine._poll(engine._seats[0])
-        engine._poll(engine._seats[1])
+        engine._poll(engine._clients[0])
+        engine._poll(engine._clients[1])
     assert len(engine.hosts) == 2
     return engine.hosts
 
@@ -124,7 +125,7 @@ def test_verdicts_are_those_of_the_local_engine(engine: RayEngine, tmp_path: Pat
 
     def verdicts(engine: Engine) -> list[tuple[str, str, str, str]]:
         jobs = [make_job(code, name=f"{number}.py", timeout_s=3.0) for number, code in enumerate(codes)]
-        results = {job.submission: result for job, result in engine.run(iter(jobs), unheard)}
+        results = {job.submission: result for job, result in results_of(engine, jobs)}
         found = [results[f"{number}.py"] for number in range(len(codes))]
         return [(result.status, result.category, result.message, result.hint) for result in found]
 
@@ -183,8 +184,8 @@ def test_a_submission_that_takes_three_hosts_down_is_judged_no_more(engine: RayE
     taken: list[str] = []
 
     def kill_its_host() -> None:
-        _, seat, _ = threading.current_thread().name.split("-")  # that of the judge who tells of the stage
-        host = engine._seats[int(seat)].host
+        _, client, _ = threading.current_thread().name.split("-")  # that of the judge who tells of the stage
+        host = engine._clients[int(client)].host
         assert host is not None
         taken.append(host.name)
         os.kill(host.facts.pid, signal.SIGKILL)
@@ -225,8 +226,8 @@ class Begun:
         self._lock = threading.Lock()
 
     def __call__(self, job: Job, stage: str) -> None:
-        _, seat, _ = threading.current_thread().name.split("-")
-        host = self._engine._seats[int(seat)]._host
+        _, client, _ = threading.current_thread().name.split("-")
+        host = self._engine._clients[int(client)]._host
         assert host is not None
         with self._lock:
             if stage == "start":
@@ -317,7 +318,7 @@ def test_closing_while_it_works_leaves_no_process_behind(small: SmallCluster, en
 
 def test_a_closed_engine_starts_nothing(engine: RayEngine) -> None:
     engine.close()
-    assert list(engine.run(iter([make_job(QUICK)]), unheard)) == []
+    assert list(results_of(engine, [make_job(QUICK)])) == []
     with pytest.raises(ClusterError, match="closed"):
         engine.start()
 

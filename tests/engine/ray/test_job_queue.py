@@ -3,12 +3,12 @@
 import threading
 from dataclasses import dataclass
 
-from evaluator.engine.engine import unjudged
-from evaluator.engine.ray.job_queue import ALONE_AFTER, MAX_LOSSES, Loss, Piece, Work
+from evaluator.engine.ray.job_queue import ALONE_AFTER, MAX_LOSSES, JobQueue, Loss, QueuedJob
 from evaluator.engine.run import Run
-from evaluator.judge.context import Job
+from evaluator.job import Job, result_of
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
+from tests.engine.contract import delivered
 from tests.judge.conftest import make_job
 
 
@@ -18,23 +18,31 @@ class Host:
     closed: bool = False
 
 
-def work_of(names: str) -> Work:
-    return Work(Run(iter([make_job("", name=name) for name in names])), "cpu")
+def queue_of(names: str) -> JobQueue:
+    return JobQueue(Run(iter([make_job("", name=name) for name in names])), "cpu")
 
 
-def result_of(job: Job, category: Category = Category.WRONG_VALUES) -> Result:
-    return unjudged(job, category, "", "cpu")
+def judged(job: Job, category: Category = Category.WRONG_VALUES) -> Result:
+    return result_of(job, category, "", device="cpu")
 
 
-def taken(work: Work, host: Host) -> Piece:
-    piece = work.take(host)
-    assert piece is not None
-    return piece
+def taken(queue: JobQueue, host: Host) -> QueuedJob:
+    queued = queue.take(host)
+    assert queued is not None
+    return queued
 
 
-def delivered(work: Work) -> dict[str, Result]:
-    work.run.fail(None)
-    return {job.submission: result for job, result in work.run.delivered(1)}
+def results_of(queue: JobQueue) -> dict[str, Result]:
+    queue.run.fail(None)
+    return {job.submission: result for job, result in delivered(queue.run)}
+
+
+def taking(queue: JobQueue, host: Host) -> tuple[threading.Thread, list[QueuedJob | None]]:
+    """A thread that takes the host's next job, and what it took."""
+    found: list[QueuedJob | None] = []
+    thread = threading.Thread(target=lambda: found.append(queue.take(host)))
+    thread.start()
+    return thread, found
 
 
 def loss(host: Host) -> Loss:
@@ -42,42 +50,40 @@ def loss(host: Host) -> Loss:
 
 
 def test_every_piece_is_taken_once_and_then_nothing_is_left() -> None:
-    work, host = work_of("ab"), Host("one")
-    work.join(host)
+    queue, host = queue_of("ab"), Host("one")
+    queue.join(host)
     for name in "ab":
-        piece = taken(work, host)
-        assert piece.job.submission == name and not work.over
-        work.judged(piece, host, result_of(piece.job))
-    assert work.take(host) is None and work.over
-    assert set(delivered(work)) == {"a", "b"}
+        queued = taken(queue, host)
+        assert queued.job.submission == name and not queue.over
+        queue.judged(queued, host, judged(queued.job))
+    assert queue.take(host) is None and queue.over
+    assert set(results_of(queue)) == {"a", "b"}
 
 
 def test_what_was_lost_with_its_host_is_taken_by_another_that_has_waited_for_it() -> None:
-    work, host, other = work_of("a"), Host("one"), Host("other")
-    work.join(host)
-    work.join(other)
-    piece = taken(work, host)
-    found: list[Piece | None] = []
-    waiting = threading.Thread(target=lambda: found.append(work.take(other)))
-    waiting.start()
+    queue, host, other = queue_of("a"), Host("one"), Host("other")
+    queue.join(host)
+    queue.join(other)
+    queued = taken(queue, host)
+    waiting, found = taking(queue, other)
     waiting.join(0.2)
     assert waiting.is_alive()  # the last job is out, and may come back
-    work.lost(piece, loss(host))
+    queue.lost(queued, loss(host))
     waiting.join(10)
-    assert found == [piece] and [each.host for each in piece.losses] == ["one"]
+    assert found == [queued] and [each.host for each in queued.losses] == ["one"]
 
 
 def test_the_last_host_has_the_piece_to_itself_and_then_it_is_given_up_with_the_evidence() -> None:
-    work = work_of("ab")
-    neighbour = taken(work, Host("zero"))
+    queue = queue_of("ab")
+    neighbour = taken(queue, Host("zero"))
     for number in range(MAX_LOSSES):
         host = Host(f"host {number}")
-        piece = taken(work, host)
-        assert piece.job.submission == "b" and piece.alone == (number >= ALONE_AFTER)
-        work.lost(piece, loss(host))
-    work.judged(neighbour, Host("zero"), result_of(neighbour.job))
-    assert work.take(Host("zero")) is None and work.over
-    results = delivered(work)
+        queued = taken(queue, host)
+        assert queued.job.submission == "b" and queued.alone == (number >= ALONE_AFTER)
+        queue.lost(queued, loss(host))
+    queue.judged(neighbour, Host("zero"), judged(neighbour.job))
+    assert queue.take(Host("zero")) is None and queue.over
+    results = results_of(queue)
     assert results["a"].category is Category.WRONG_VALUES
     assert results["b"].category is Category.INFRASTRUCTURE_ERROR and results["b"].hint
     lines = results["b"].evidence.detail.splitlines()
@@ -86,58 +92,54 @@ def test_the_last_host_has_the_piece_to_itself_and_then_it_is_given_up_with_the_
 
 
 def test_what_is_put_back_has_lost_nothing() -> None:
-    work, host = work_of("a"), Host("one")
+    queue, host = queue_of("a"), Host("one")
     for _ in range(2 * MAX_LOSSES):
-        work.put_back(taken(work, host))
-    piece = taken(work, host)
-    assert piece.losses == []
+        queue.put_back(taken(queue, host))
+    queued = taken(queue, host)
+    assert queued.losses == []
 
 
 def test_a_machines_failure_is_tried_by_another_host_once() -> None:
-    work, host, other = work_of("ab"), Host("one"), Host("other")
-    work.join(host)
-    work.join(other)
-    first = taken(work, host)
-    work.judged(first, host, result_of(first.job, Category.INFRASTRUCTURE_ERROR))
-    assert taken(work, host).job.submission == "b"  # not the one that it has failed with
-    again = taken(work, other)
+    queue, host, other = queue_of("ab"), Host("one"), Host("other")
+    queue.join(host)
+    queue.join(other)
+    first = taken(queue, host)
+    queue.judged(first, host, judged(first.job, Category.INFRASTRUCTURE_ERROR))
+    assert taken(queue, host).job.submission == "b"  # not the one that it has failed with
+    again = taken(queue, other)
     assert again is first
-    work.judged(again, other, result_of(again.job, Category.INFRASTRUCTURE_ERROR))
-    assert work.run.in_flight()[0].submission == "a" and delivered(work)["a"].category is Category.INFRASTRUCTURE_ERROR
+    queue.judged(again, other, judged(again.job, Category.INFRASTRUCTURE_ERROR))
+    assert queue.run.in_flight()[0].submission == "a" and results_of(queue)["a"].category is Category.INFRASTRUCTURE_ERROR
 
 
 def test_a_machines_failure_stands_where_there_is_no_other_host() -> None:
-    work, host = work_of("a"), Host("one")
-    work.join(host)
-    piece = taken(work, host)
-    work.judged(piece, host, result_of(piece.job, Category.INFRASTRUCTURE_ERROR))
-    assert work.take(host) is None
-    assert delivered(work)["a"].category is Category.INFRASTRUCTURE_ERROR
+    queue, host = queue_of("a"), Host("one")
+    queue.join(host)
+    queued = taken(queue, host)
+    queue.judged(queued, host, judged(queued.job, Category.INFRASTRUCTURE_ERROR))
+    assert queue.take(host) is None
+    assert results_of(queue)["a"].category is Category.INFRASTRUCTURE_ERROR
 
 
 def test_where_the_other_host_leaves_the_first_one_tries_again() -> None:
-    work, host, other = work_of("a"), Host("one"), Host("other")
-    work.join(host)
-    work.join(other)
-    piece = taken(work, host)
-    work.judged(piece, host, result_of(piece.job, Category.INFRASTRUCTURE_ERROR))
-    found: list[Piece | None] = []
-    waiting = threading.Thread(target=lambda: found.append(work.take(host)))
-    waiting.start()
+    queue, host, other = queue_of("a"), Host("one"), Host("other")
+    queue.join(host)
+    queue.join(other)
+    queued = taken(queue, host)
+    queue.judged(queued, host, judged(queued.job, Category.INFRASTRUCTURE_ERROR))
+    waiting, found = taking(queue, host)
     waiting.join(0.2)
     assert waiting.is_alive()
-    work.leave(other)
+    queue.leave(other)
     waiting.join(10)
-    assert found == [piece]
+    assert found == [queued]
 
 
 def test_a_closed_host_takes_nothing_and_the_end_is_heard_of() -> None:
-    work, host, other = work_of("a"), Host("one"), Host("other")
-    assert work.take(Host("gone", closed=True)) is None
-    taken(work, host)
-    found: list[Piece | None] = []
-    waiting = threading.Thread(target=lambda: found.append(work.take(other)))
-    waiting.start()
-    work.end()
+    queue, host, other = queue_of("a"), Host("one"), Host("other")
+    assert queue.take(Host("gone", closed=True)) is None
+    taken(queue, host)
+    waiting, found = taking(queue, other)
+    queue.end()
     waiting.join(10)
-    assert found == [None] and work.over
+    assert found == [None] and queue.over

@@ -16,12 +16,12 @@ from evaluator.judge.correctness.output_structure import (
     has_plain_values,
     match,
     read_claim,
-    tensors_of,
 )
 from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import memory_order
 from evaluator.worker.protocol import ProtocolError
+from evaluator.worker.structure import tensors_of
 from tests.worker.test_structure import TREES
 
 Pair = namedtuple("Pair", "values indices")

@@ -115,13 +115,13 @@ def escaping(wanted: tuple[int, ...] = ALL) -> str:
     return f"WANTED = {list(wanted)}\n{TELLS_WHERE}"
 
 
-def test_a_bench_of_the_processor_has_the_machines_cores(bench: JudgeContext) -> None:
-    assert bench.cores == timing_cores() and set(bench.cores) <= set(ALL)
-    assert bench.environment.settings["threads"] == len(bench.cores)
+def test_a_bench_of_the_processor_has_the_machines_cores(context: JudgeContext) -> None:
+    assert context.cores == timing_cores() and set(context.cores) <= set(ALL)
+    assert context.environment.settings["threads"] == len(context.cores)
 
 
-def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Judge, bench: JudgeContext) -> None:
-    result = judge(escaping(), bench=replace(bench, cores=(LAST,)))
+def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Judge, context: JudgeContext) -> None:
+    result = judge(escaping(), context=replace(context, cores=(LAST,)))
     timing = result.evidence.timing
     assert timing is not None, result.message
     assert (timing.cores, timing.strayed) == ((LAST,), False)
@@ -132,9 +132,9 @@ def test_both_sides_are_kept_to_their_cores_and_the_record_says_which(judge: Jud
 
 
 @pytest.mark.skipif(len(ALL) < 2, reason="one core is all there is")
-def test_who_leaves_where_nothing_holds_it_is_found_out(bench: JudgeContext) -> None:
+def test_who_leaves_where_nothing_holds_it_is_found_out(context: JudgeContext) -> None:
     with Zygote.start(modules=(WORKER_MODULE,), level=Level.NONE) as zygote:
-        free = replace(bench, zygote=zygote, cores=(LAST,))
+        free = replace(context, zygote=zygote, cores=(LAST,))
         for code, strayed in ((escaping(), True), (escaping((LAST,)), False)):
             timing = evaluate(free, make_job(code), lambda _: None).evidence.timing
             assert timing is not None and (timing.cores, timing.strayed) == ((LAST,), strayed)

@@ -83,8 +83,8 @@ def test_one_that_is_faster_without_the_candidate_counts_as_it_is_then(judge: Ju
     assert 0 < timing.others["compile"].median_ms < 50
 
 
-def test_a_failure_of_another_stays_what_it_is(bench: JudgeContext) -> None:
-    with started(bench, SOFTMAX, [torch.zeros(2, 2)]) as (timed, _, memory):
+def test_a_failure_of_another_stays_what_it_is(context: JudgeContext) -> None:
+    with started(context, SOFTMAX, [torch.zeros(2, 2)]) as (timed, _, memory):
         further = ExtraBaselines(("compile",))
         with pytest.raises(WorkerError, match="the candidate"), further:
             further.start(lambda _: timed.worker)

@@ -85,10 +85,12 @@ def gated_calls_of(memory: SharedMemory, sets: list[InputSet], areas: int) -> Ga
 
 
 @contextmanager
-def bursts_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+def bursts_of(
+    context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, sets: int = 3
+) -> Iterator[tuple[GatedCalls, TimedWorker]]:
     """Calls of a worker whose model adds one, and that worker; there is no device to be waited for."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with started(bench, source, [torch.zeros(5)] * sets) as (timed, input_sets, memory):
+    with started(context, source, [torch.zeros(5)] * sets) as (timed, input_sets, memory):
         timed.flush = L2Flush(memory, 1 << 30, sets)
         timed.claims, timed.described = [ClaimedTensor(0, (5,), torch.float32, "float32", "cpu")], 1
         bursts = gated_calls_of(memory, input_sets, timed.flush.areas)
@@ -103,8 +105,10 @@ def alone_of(timed: TimedWorker) -> TimedWorker:
     return alone
 
 
-def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed):
+def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         samples, alone = timed.samples, alone_of(timed)
         assert LEAST_SINGLES <= len(samples.single_ms) == len(samples.landed_ms) <= SINGLES
@@ -117,8 +121,8 @@ def test_calls_one_at_a_time_and_back_to_back_and_the_same_without_the_calls(ben
         assert alone.is_flushed()
 
 
-def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed):
+def test_without_flushes_nothing_is_flushed_and_every_answer_is_compared(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed):
         compared: list[Taken] = []
 
         def note(taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
@@ -166,18 +170,18 @@ server.HANDLERS["record"] = record
 """Has the answer ready to the inputs that it was recorded over."""
 
 
-def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, REMEMBERS, monkeypatch) as (bursts, timed):
+def test_a_graph_is_not_timed_over_the_inputs_that_it_was_recorded_over(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, REMEMBERS, monkeypatch) as (bursts, timed):
         timed.flush, timed.replays, bursts._replayed = None, True, True
         bursts.run(timed, check, WrongError)
         assert min(timed.samples.single_ms) >= 30 and min(timed.samples.burst_ms) >= 30
 
 
 def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_by(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.judge.timing.gated_calls.KERNELS_DEADLINE_S", 0.3)
-    with bursts_of(bench, HONEST + SLEEPS, monkeypatch) as (bursts, timed):
+    with bursts_of(context, HONEST + SLEEPS, monkeypatch) as (bursts, timed):
         monkeypatch.setattr(timed.worker, "launches", timed.worker.launches or object())
         start = time.monotonic()
         bursts.time_kernels(timed)
@@ -190,9 +194,9 @@ def test_nobody_has_the_device_for_long_by_not_answering_what_nothing_is_judged_
     ("sets", "claim_ms", "in_a_row"), [(3, 0.01, 3), (3, BURST_MS / 2, 2), (3, BURST_MS, 1), (3, 10 * BURST_MS, 1), (1, 0.01, 1)]
 )
 def test_slow_calls_and_little_memory_make_short_bursts(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, sets: int, claim_ms: float, in_a_row: int
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch, sets) as (bursts, timed):
+    with bursts_of(context, HONEST, monkeypatch, sets) as (bursts, timed):
         timed.samples.event_ms = [0.01, claim_ms, claim_ms, claim_ms, 1e6]
         bursts.run(timed, check, WrongError)
         assert len(bursts.places) == in_a_row
@@ -228,9 +232,9 @@ def held(timed: TimedWorker, monkeypatch: pytest.MonkeyPatch, most: int, held_up
     ],
 )
 def test_bursts_are_as_short_as_the_devices_queue(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, claim_ms: float, in_a_row: int, gated: bool
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch, sets=8) as (bursts, timed), held(timed, monkeypatch, most):
+    with bursts_of(context, HONEST, monkeypatch, sets=8) as (bursts, timed), held(timed, monkeypatch, most):
         timed.samples.event_ms = [claim_ms]
         bursts.run(timed, check, WrongError)
         assert (len(bursts.places), timed.is_gated) == (in_a_row, gated)
@@ -242,19 +246,19 @@ def test_bursts_are_as_short_as_the_devices_queue(
     ("most", "held_up", "gated"), [(1, [], True), (0, [], False), (1, [True], True)], ids=["held", "waits", "held up once"]
 )
 def test_whether_forward_waits_is_told_by_a_call(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, held_up: list[bool], gated: bool
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, most: int, held_up: list[bool], gated: bool
 ) -> None:
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, most, held_up):
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, most, held_up):
         bursts.probe(timed)
         assert timed.is_gated is gated and timed.samples.single_ms == []
 
 
 @pytest.mark.parametrize(("times", "gated"), [(1, True), (2, False)])
 def test_a_row_that_is_held_up_is_asked_for_once_more(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, times: int, gated: bool
 ) -> None:
     held_up = [False] * SINGLES + [True] * times
-    with bursts_of(bench, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
+    with bursts_of(context, HONEST, monkeypatch) as (bursts, timed), held(timed, monkeypatch, 8, held_up):
         monkeypatch.setattr("evaluator.judge.timing.gated_calls.SINGLES_S", 60.0)
         timed.samples.event_ms = [0.001]
         bursts.run(timed, check, WrongError)
@@ -262,24 +266,24 @@ def test_a_row_that_is_held_up_is_asked_for_once_more(
 
 
 @pytest.mark.parametrize("hook", [NO_FLUSH, FLUSHED_AHEAD])
-def test_calls_without_their_flush_are_no_samples(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, timed):
+def test_calls_without_their_flush_are_no_samples(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+    with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, timed):
         bursts.run(timed, check, WrongError)
         assert timed.samples.single_ms == timed.samples.landed_ms == timed.samples.burst_ms == []
         assert LEAST_SINGLES + LEAST_BURSTS <= timed.samples.unflushed_bursts <= SINGLES + BURSTS
 
 
 @pytest.mark.parametrize(("hook", "sets"), [(LAZY, 3), (HALF, 8)], ids=["answers late", "half of a burst"])
-def test_calls_that_are_not_all_made_are_wrong(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, sets: int) -> None:
-    with bursts_of(bench, HONEST + hook, monkeypatch, sets) as (bursts, timed):
+def test_calls_that_are_not_all_made_are_wrong(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, sets: int) -> None:
+    with bursts_of(context, HONEST + hook, monkeypatch, sets) as (bursts, timed):
         with pytest.raises(WrongError):
             bursts.run(timed, check, WrongError)
         with pytest.raises(WrongError):
             bursts._run_hot(timed, check)
 
 
-def test_a_claim_longer_than_its_request_is_no_claim(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with bursts_of(bench, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
+def test_a_claim_longer_than_its_request_is_no_claim(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bursts_of(context, HONEST + LONG_CLAIMS, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="longer"):
         timed.call(*bursts._given(1)[0])
 
 

@@ -32,15 +32,15 @@ handlers["burst"] = end
 
 
 @contextmanager
-def recorded(bench: JudgeContext, hook: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[GatedCalls, TimedWorker]]:
+def recorded(context: JudgeContext, hook: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[GatedCalls, TimedWorker]]:
     """Calls of a worker with this hook whose launches are recorded."""
-    with bursts_of(bench, HONEST + hook, monkeypatch) as (bursts, timed):
+    with bursts_of(context, HONEST + hook, monkeypatch) as (bursts, timed):
         timed.worker.launches = LaunchTable()
         yield bursts, timed
 
 
-def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with recorded(bench, CLAIMS.replace("CLAIM", "1.5"), monkeypatch) as (bursts, timed):
+def test_the_calls_and_their_time_are_noted(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recorded(context, CLAIMS.replace("CLAIM", "1.5"), monkeypatch) as (bursts, timed):
         timed.worker.launches = None
         bursts.time_kernels(timed)
         assert timed.worker.kernel_times is None, "without a recorder there is nothing to be timed"
@@ -60,17 +60,17 @@ def test_the_calls_and_their_time_are_noted(bench: JudgeContext, monkeypatch: py
 @pytest.mark.parametrize(
     "hook", ["", ENDS.replace("END", "os._exit(3)"), ENDS.replace("END", "os.abort()")], ids=["raises", "ends", "dies"]
 )
-def test_a_worker_that_fails_then_is_not_blamed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
+def test_a_worker_that_fails_then_is_not_blamed(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     """Without the hook it raises: there are no events of CUDA's here."""
-    with recorded(bench, hook, monkeypatch) as (bursts, timed):
+    with recorded(context, hook, monkeypatch) as (bursts, timed):
         bursts.time_kernels(timed)
         assert (timed.worker.kernel_times, timed.worker.failure) == (None, "")
 
 
 @pytest.mark.parametrize("claim", ["'long'", "-1.0", "True"])
-def test_a_time_that_is_none_is_no_answer(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
+def test_a_time_that_is_none_is_no_answer(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
     hook = CLAIMS.replace("CLAIM", claim)
-    with recorded(bench, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time is a number"):
+    with recorded(context, hook, monkeypatch) as (bursts, timed), pytest.raises(ProtocolError, match="a time is a number"):
         bursts.time_kernels(timed)
 
 
@@ -83,9 +83,9 @@ FORGES = HOOKED + "handlers['burst'] = lambda state, request, descriptors: {'kin
     ("hook", "signal", "protocol_error"), [(KILLED, "SIGSYS", ""), (FORGES, None, "where burst was asked")], ids=["leaves", "forges"]
 )
 def test_a_worker_that_leaves_the_sandbox_or_breaks_the_protocol_is_blamed_all_the_same(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, signal: str | None, protocol_error: str
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, signal: str | None, protocol_error: str
 ) -> None:
-    with recorded(bench, hook, monkeypatch) as (bursts, timed):
+    with recorded(context, hook, monkeypatch) as (bursts, timed):
         with pytest.raises(WorkerError):
             bursts.time_kernels(timed)
         assert protocol_error in timed.worker.protocol_error
@@ -117,8 +117,8 @@ class ModelNew(torch.nn.Module):
 
 
 @pytest.mark.gpu
-def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(KERNELS % "", bench=gpu_bench, case="small")
+def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(KERNELS % "", context=gpu_context, case="small")
     assert result.category is Category.OK, result.message
     times, launches = result.evidence.kernel_times, result.evidence.launches
     assert times is not None and times.calls == KERNEL_CALLS
@@ -130,8 +130,8 @@ def test_kernels_are_timed_on_a_gpu(judge: Judge, gpu_bench: JudgeContext) -> No
 
 
 @pytest.mark.gpu
-def test_kernels_of_a_wrong_answer_are_timed_too(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = judge(KERNELS % " + 1", bench=gpu_bench, case="small")
+def test_kernels_of_a_wrong_answer_are_timed_too(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = judge(KERNELS % " + 1", context=gpu_context, case="small")
     assert result.category is Category.WRONG_VALUES, result.message
     assert result.evidence.kernel_times is not None and result.evidence.kernel_times.calls == 1
     assert [launch.timed for launch in result.evidence.launches if launch.own] == [3]

@@ -77,8 +77,8 @@ HELD_S = 4.5
 """3 is aimed at; 3.5 to 4 were seen for a kernel of 4.6 ms (docs/measurements/speed.md)."""
 
 
-def timed(bench: JudgeContext, code: str, protocol: str | None, problem: str = "softmax", case: str = "small") -> Result:
-    return evaluate(bench, replace(make_job(code, problem, 60.0), protocol=protocol, case=case), lambda _: None)
+def timed(context: JudgeContext, code: str, protocol: str | None, problem: str = "softmax", case: str = "small") -> Result:
+    return evaluate(context, replace(make_job(code, problem, 60.0), protocol=protocol, case=case), lambda _: None)
 
 
 def timing_of(result: Result) -> TimingEvidence:
@@ -88,8 +88,8 @@ def timing_of(result: Result) -> TimingEvidence:
 
 @pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
 @pytest.mark.parametrize("case", ["small", "full"])
-def test_the_librarys_call_takes_as_long_as_itself(gpu_bench: JudgeContext, protocol: str, case: str) -> None:
-    result = timed(gpu_bench, SOFTMAX, protocol, case=case)
+def test_the_librarys_call_takes_as_long_as_itself(gpu_context: JudgeContext, protocol: str, case: str) -> None:
+    result = timed(gpu_context, SOFTMAX, protocol, case=case)
     timing = timing_of(result)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     assert (timing.protocol, timing.fallback) == (protocol, "")
@@ -103,21 +103,21 @@ def test_the_librarys_call_takes_as_long_as_itself(gpu_bench: JudgeContext, prot
         assert len(timing.candidate.samples_ms) == len(timing.baseline.samples_ms) == timing.calls >= 100
 
 
-def test_a_replayed_kernel_is_not_longer_than_one_in_a_row_nor_that_than_a_cold_one(gpu_bench: JudgeContext) -> None:
-    cold, row, replayed = (timing_of(timed(gpu_bench, SOFTMAX, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
+def test_a_replayed_kernel_is_not_longer_than_one_in_a_row_nor_that_than_a_cold_one(gpu_context: JudgeContext) -> None:
+    cold, row, replayed = (timing_of(timed(gpu_context, SOFTMAX, name)).candidate.median_ms for name in ("cold", "throughput", "graph"))
     assert replayed <= 1.1 * row and replayed <= 1.1 * cold + LAUNCH_GAP_MS, (cold, row, replayed)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
-def test_an_own_kernel_on_the_current_stream(gpu_bench: JudgeContext, protocol: str) -> None:
-    result = timed(gpu_bench, gelu(), protocol, "gelu_tanh", "full")
+def test_an_own_kernel_on_the_current_stream(gpu_context: JudgeContext, protocol: str) -> None:
+    result = timed(gpu_context, gelu(), protocol, "gelu_tanh", "full")
     assert result.category is Category.OK, (result.message, result.evidence.detail)
     assert (timing_of(result).protocol, result.protocol) == (protocol, protocol)
 
 
 @pytest.mark.parametrize(("code", "problem"), [(WAITS, "softmax"), (gelu(stream=LEGACY), "gelu_tanh")])
-def test_what_can_not_be_recorded_is_timed_by_the_default_and_says_so(gpu_bench: JudgeContext, code: str, problem: str) -> None:
-    result = timed(gpu_bench, code, "graph", problem)
+def test_what_can_not_be_recorded_is_timed_by_the_default_and_says_so(gpu_context: JudgeContext, code: str, problem: str) -> None:
+    result = timed(gpu_context, code, "graph", problem)
     timing = timing_of(result)
     assert result.status is Status.CORRECT, (result.message, result.evidence.detail)
     assert timing.protocol == "cold" and timing.fallback.startswith("graph: ") and len(timing.fallback) > 10
@@ -126,8 +126,8 @@ def test_what_can_not_be_recorded_is_timed_by_the_default_and_says_so(gpu_bench:
 
 
 @pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
-def test_a_claim_that_is_too_short_gains_nothing(gpu_bench: JudgeContext, protocol: str) -> None:
-    honest, lying = (timed(gpu_bench, code, protocol, case="full") for code in (SLOW, SLOW + LIES))
+def test_a_claim_that_is_too_short_gains_nothing(gpu_context: JudgeContext, protocol: str) -> None:
+    honest, lying = (timed(gpu_context, code, protocol, case="full") for code in (SLOW, SLOW + LIES))
     if lying.category is Category.NO_CUSTOM_KERNEL:
         assert lying.runtime_ms is not None and honest.runtime_ms is not None and lying.runtime_ms > 0.75 * honest.runtime_ms
     else:
@@ -135,8 +135,8 @@ def test_a_claim_that_is_too_short_gains_nothing(gpu_bench: JudgeContext, protoc
 
 
 @pytest.mark.parametrize("protocol", ["cold", "throughput", "graph"])
-def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_bench: JudgeContext, protocol: str) -> None:
-    result = timed(gpu_bench, GARBAGE, protocol)
+def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_context: JudgeContext, protocol: str) -> None:
+    result = timed(gpu_context, GARBAGE, protocol)
     if protocol == "graph" and result.status is Status.CORRECT:
         timing = timing_of(result)
         assert timing.protocol == "cold" and "another" in timing.fallback
@@ -144,8 +144,8 @@ def test_answers_that_are_wrong_only_in_blocks_are_found(gpu_bench: JudgeContext
         assert result.category is Category.CACHED_OUTPUT, result.message
 
 
-def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_some_seconds(gpu_bench: JudgeContext) -> None:
-    result = timed(gpu_bench, SOFTMAX, None, case="full")
+def test_a_long_kernel_is_known_to_a_few_per_cent_while_the_device_is_held_for_some_seconds(gpu_context: JudgeContext) -> None:
+    result = timed(gpu_context, SOFTMAX, None, case="full")
     timing = timing_of(result)
     assert timing.interval is not None
     low, high = timing.interval
@@ -162,21 +162,21 @@ def doubled(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_large_answer_is_not_late_for_the_copying_of_the_one_before(gpu_bench: JudgeContext, doubled: Path) -> None:
-    timing = timing_of(evaluate(gpu_bench, make_job(TWICE, "doubled", 60.0, doubled), lambda _: None))
+def test_a_large_answer_is_not_late_for_the_copying_of_the_one_before(gpu_context: JudgeContext, doubled: Path) -> None:
+    timing = timing_of(evaluate(gpu_context, make_job(TWICE, "doubled", 60.0, doubled), lambda _: None))
     assert timing.alone is not None and timing.calls_in_block > 1 and timing.deferred_ms == 0.0
     assert statistics.median(timing.candidate.reveal_ms) < 1.15 * statistics.median(timing.alone.reveal_ms)
 
 
-def test_large_answers_in_one_buffer_are_not_charged_for_being_copied(gpu_bench: JudgeContext, doubled: Path) -> None:
-    result = evaluate(gpu_bench, make_job(ONE_BUFFER, "doubled", 60.0, doubled), lambda _: None)
+def test_large_answers_in_one_buffer_are_not_charged_for_being_copied(gpu_context: JudgeContext, doubled: Path) -> None:
+    result = evaluate(gpu_context, make_job(ONE_BUFFER, "doubled", 60.0, doubled), lambda _: None)
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
     timing = timing_of(result)
     assert timing.calls_in_block > 1 and timing.late_ms == 0.0
 
 
-def test_the_compilers_baseline(gpu_bench: JudgeContext) -> None:
-    result = evaluate(gpu_bench, replace(make_job(SOFTMAX, timeout_s=60.0), case="small", baselines=("eager", "compile")), lambda _: None)
+def test_the_compilers_baseline(gpu_context: JudgeContext) -> None:
+    result = evaluate(gpu_context, replace(make_job(SOFTMAX, timeout_s=60.0), case="small", baselines=("eager", "compile")), lambda _: None)
     timing = timing_of(result)
     assert timing.failed_baselines == {} and timing.others["compile"].median_ms > 0
     assert result.best_baseline in ("eager", "compile")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from evaluator.judge.correctness.rounds import synchronize
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.timed_worker import TimedWorker
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX

@@ -33,12 +33,12 @@ class ModelNew(torch.nn.Module):
 
 
 @contextmanager
-def started(bench: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[TimedWorker, list[InputSet], SharedMemory]]:
+def started(context: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Iterator[tuple[TimedWorker, list[InputSet], SharedMemory]]:
     """A worker that has loaded `source` and sees memory for each of `inputs`."""
     memory = SharedMemory(torch.device("cpu"))
-    lock = DeviceLock(bench.device.unique_id)
-    program = Program(entry=WORKER_ENTRY, readonly=bench.readonly)
-    worker = WorkerClient.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
+    lock = DeviceLock(context.device.unique_id)
+    program = Program(entry=WORKER_ENTRY, readonly=context.readonly)
+    worker = WorkerClient.start(context.zygote, program, context.builder, lock, no_device=True, record=None)
     try:
         worker.request("ping", START_S)
         worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)
@@ -52,9 +52,9 @@ def started(bench: JudgeContext, source: str, inputs: list[torch.Tensor]) -> Ite
         lock.close()
 
 
-def test_a_burst_copies_every_answer_to_its_place(bench: JudgeContext) -> None:
+def test_a_burst_copies_every_answer_to_its_place(context: JudgeContext) -> None:
     inputs = [torch.full((size,), float(size)) for size in (2, 3, 4)]
-    with started(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (timed, sets, memory):
+    with started(context, ADDS_ONE_AND_LEAVES_WORK.format(work_s=0), inputs) as (timed, sets, memory):
         fresh = [tensor * 10 for tensor in inputs]
         places = [memory.allocate(tensor.nbytes) for tensor in fresh]
         timed.worker.hand_over(places, START_S)
@@ -66,8 +66,8 @@ def test_a_burst_copies_every_answer_to_its_place(bench: JudgeContext) -> None:
 
 
 @pytest.mark.parametrize(("work_s", "least_ms", "most_ms"), [(0.0, 0.0, 5.0), (0.05, 5.0, 100.0)])
-def test_work_after_the_answer_is_seen(bench: JudgeContext, work_s: float, least_ms: float, most_ms: float) -> None:
-    with started(bench, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (timed, sets, _):
+def test_work_after_the_answer_is_seen(context: JudgeContext, work_s: float, least_ms: float, most_ms: float) -> None:
+    with started(context, ADDS_ONE_AND_LEAVES_WORK.format(work_s=work_s), [torch.zeros(2)]) as (timed, sets, _):
         for _ in range(5):
             timed.call(sets[0], [torch.zeros(2)])
             timed.watch(1.0)

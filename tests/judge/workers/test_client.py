@@ -16,10 +16,10 @@ OVERDUE_S = 0.2
 
 
 @pytest.fixture
-def worker(bench: JudgeContext) -> Iterator[WorkerClient]:
-    lock = DeviceLock(bench.device.unique_id)
-    program = Program(entry=scripted_worker.ENTRY, readonly=bench.readonly)
-    worker = WorkerClient.start(bench.zygote, program, bench.builder, lock, no_device=True, record=None)
+def worker(context: JudgeContext) -> Iterator[WorkerClient]:
+    lock = DeviceLock(context.device.unique_id)
+    program = Program(entry=scripted_worker.ENTRY, readonly=context.readonly)
+    worker = WorkerClient.start(context.zygote, program, context.builder, lock, no_device=True, record=None)
     worker.request("ready", DEADLINE_S, script=["ready"])
     yield worker
     worker.close()

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.gpu
 HOST_S = 0.004
 
 
-def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: JudgeContext) -> None:
-    device = torch.device(gpu_bench.device.torch_device)
+def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_context: JudgeContext) -> None:
+    device = torch.device(gpu_context.device.torch_device)
     memory = SharedMemory(device)
     gate = StreamGate(memory)
     assert gate.works()
@@ -43,8 +43,8 @@ def test_what_is_enqueued_behind_a_gate_waits_until_it_opens(gpu_bench: JudgeCon
     memory.close()
 
 
-def test_copies_begin_when_all_have_been_asked_for(gpu_bench: JudgeContext) -> None:
-    device = torch.device(gpu_bench.device.torch_device)
+def test_copies_begin_when_all_have_been_asked_for(gpu_context: JudgeContext) -> None:
+    device = torch.device(gpu_context.device.torch_device)
     with torch.cuda.device(device):
         place = torch.zeros(1, device=device)
         torch.cuda.synchronize()
@@ -69,14 +69,14 @@ def test_copies_begin_when_all_have_been_asked_for(gpu_bench: JudgeContext) -> N
         torch.cuda.synchronize()
 
 
-def timed(judge: Judge, bench: JudgeContext, *lines: str, case: str = "small") -> Result:
-    result = judge(gelu(*lines), "gelu_tanh", bench=bench, case=case)
+def timed(judge: Judge, context: JudgeContext, *lines: str, case: str = "small") -> Result:
+    result = judge(gelu(*lines), "gelu_tanh", context=context, case=case)
     assert result.status == "correct", result.message
     return result
 
 
-def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = timed(judge, gpu_bench, "y = extension.gelu(x)", f"time.sleep({HOST_S})", "return y")
+def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = timed(judge, gpu_context, "y = extension.gelu(x)", f"time.sleep({HOST_S})", "return y")
     timing = result.evidence.timing
     assert timing is not None
     assert max(statistics.median(timing.candidate.single_ms), statistics.median(timing.candidate.burst_ms)) < HOST_S * 1e3 / 2
@@ -88,8 +88,8 @@ def test_the_gate_shows_the_devices_time_and_not_the_hosts(judge: Judge, gpu_ben
     assert any("takes the host" in note for note in speed_notes(result))
 
 
-def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: JudgeContext) -> None:
-    result = timed(judge, gpu_bench, "y = extension.gelu(x)", "torch.cuda.synchronize()", "return y")
+def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_context: JudgeContext) -> None:
+    result = timed(judge, gpu_context, "y = extension.gelu(x)", "torch.cuda.synchronize()", "return y")
     timing = result.evidence.timing
     assert timing is not None
     assert timing.candidate.single_ms and timing.candidate.burst_ms
@@ -98,7 +98,7 @@ def test_a_forward_that_waits_for_the_device_is_let_in(judge: Judge, gpu_bench: 
     assert timing.baseline.head_start_ms > 0 and timing.baseline.blank_ms > 0, "who can have one has one"
 
 
-def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_bench: JudgeContext) -> None:
+def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_context: JudgeContext) -> None:
     """It works wherever inputs are there before a call is asked for, as everywhere but behind a gate."""
     lines = (
         "self.side = getattr(self, 'side', None) or torch.cuda.Stream()",
@@ -108,7 +108,7 @@ def test_a_stream_that_waits_for_nobody_has_no_head_start(judge: Judge, gpu_benc
         "y.record_stream(torch.cuda.current_stream())",
         "return y",
     )
-    result = judge(gelu(*lines), "gelu_tanh", bench=gpu_bench, case="full")
+    result = judge(gelu(*lines), "gelu_tanh", context=gpu_context, case="full")
     assert result.category in (Category.OK, Category.ESCAPED_STREAM), result.message
     timing = result.evidence.timing
     assert timing is not None and timing.candidate.head_start_ms == 0.0 < timing.baseline.head_start_ms
@@ -119,19 +119,19 @@ QUEUE = 1024
 
 
 @pytest.mark.parametrize("launches", [100, 600])
-def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gpu_bench: JudgeContext, launches: int) -> None:
+def test_calls_of_many_launches_are_witnessed_in_shorter_bursts(judge: Judge, gpu_context: JudgeContext, launches: int) -> None:
     lines = ("y = extension.gelu(x)", f"for _ in range({launches - 1}):", "    y = extension.gelu(x)", "return y")
-    result = timed(judge, gpu_bench, *lines)
+    result = timed(judge, gpu_context, *lines)
     timing = result.evidence.timing
     assert timing is not None and timing.gated and timing.candidate.head_start_ms > 0
     assert timing.in_a_row * launches < QUEUE and timing.unclaimed_ms < 0.2 * timing.runtime_ms
-    few = timed(judge, gpu_bench, "return extension.gelu(x)").evidence.timing
+    few = timed(judge, gpu_context, "return extension.gelu(x)").evidence.timing
     assert few is not None
     assert 0.3 * launches < timing.runtime_ms / few.runtime_ms < 3 * launches
 
 
-def test_what_two_events_take_is_taken_off(judge: Judge, gpu_bench: JudgeContext) -> None:
-    timing = timed(judge, gpu_bench, "return extension.gelu(x)").evidence.timing
+def test_what_two_events_take_is_taken_off(judge: Judge, gpu_context: JudgeContext) -> None:
+    timing = timed(judge, gpu_context, "return extension.gelu(x)").evidence.timing
     assert timing is not None and timing.alone is not None
     assert 0.0005 < timing.candidate.blank_ms < 0.01
     assert timing.runtime_ms < 0.01, "of a kernel of a few microseconds"
@@ -148,8 +148,8 @@ JOINED = (
 )
 
 
-def test_a_stream_that_is_joined_is_charged_nothing(judge: Judge, gpu_bench: JudgeContext) -> None:
-    timing = timed(judge, gpu_bench, *JOINED, case="full").evidence.timing
+def test_a_stream_that_is_joined_is_charged_nothing(judge: Judge, gpu_context: JudgeContext) -> None:
+    timing = timed(judge, gpu_context, *JOINED, case="full").evidence.timing
     assert timing is not None and timing.alone is not None
     assert beyond_claim_ms(timing.candidate, timing.candidate.single_ms, timing.alone.single_ms, least) < 0.1
     assert timing.unclaimed_ms == 0.0

@@ -66,10 +66,12 @@ def test_a_block_is_of_as_many_calls_as_fit_into_some_milliseconds_and_into_memo
 
 
 @contextmanager
-def blocks_of(bench: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool) -> Iterator[tuple[TimedWorker, list[Any]]]:
+def blocks_of(
+    context: JudgeContext, source: str, monkeypatch: pytest.MonkeyPatch, flushed: bool
+) -> Iterator[tuple[TimedWorker, list[Any]]]:
     """A worker on a pretended device, and inputs for three calls."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _=None: None)
-    with started(bench, source, [torch.zeros(5)] * 3) as (before, sets, memory):
+    with started(context, source, [torch.zeros(5)] * 3) as (before, sets, memory):
         flush = L2Flush(memory, 1 << 30, 3) if flushed else None
         if flush:
             before.worker.hand_over(flush.allocations, START_S)
@@ -82,8 +84,8 @@ def reveal(timed: TimedWorker, given: Any, call: int, place: InputSet) -> torch.
     return place.allocations[0].view((5,), torch.float32).clone()
 
 
-def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
+def test_cold_calls_are_timed_one_by_one_after_their_flushes(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=True) as (timed, given):
         answers = choose("cold", "cuda").take(timed, given)
         assert len(answers) == len(timed.samples.event_ms) == len(timed.samples.at_s) == 3 and len(timed.samples.wall_ms) == 1
         assert all(2.0 <= claim_ms < 3 * timed.samples.wall_ms[0] for claim_ms in timed.samples.event_ms)
@@ -91,8 +93,8 @@ def test_cold_calls_are_timed_one_by_one_after_their_flushes(bench: JudgeContext
         assert timed.is_flushed()
 
 
-def test_calls_back_to_back_are_one_sample_and_flush_nothing(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (timed, given):
+def test_calls_back_to_back_are_one_sample_and_flush_nothing(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=False) as (timed, given):
         answers = choose("throughput", "cuda").take(timed, given)
         assert len(answers) == 3 and len(timed.samples.event_ms) == len(timed.samples.wall_ms) == len(timed.samples.at_s) == 1
         assert 2.0 <= timed.samples.event_ms[0] <= timed.samples.wall_ms[0]
@@ -107,9 +109,9 @@ class ModelNew(torch.nn.Module):
 
 
 @pytest.mark.parametrize(("protocol", "source"), [("throughput", ""), ("cold", ONE_BUFFER), ("throughput", ONE_BUFFER)])
-def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str, source: str) -> None:
+def test_any_answer_of_a_block_can_be_revealed(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str, source: str) -> None:
     """Answers in one buffer are told apart from the second block on; the first one is to warm up."""
-    with blocks_of(bench, HOOKED + source, monkeypatch, flushed=protocol == "cold") as (timed, given):
+    with blocks_of(context, HOOKED + source, monkeypatch, flushed=protocol == "cold") as (timed, given):
         for _ in range(2 if source else 1):
             choose(protocol, "cuda").take(timed, given)
         for call in (2, 0, 1, 0):
@@ -118,16 +120,16 @@ def test_any_answer_of_a_block_can_be_revealed(bench: JudgeContext, monkeypatch:
 
 
 def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
-    bench: JudgeContext, monkeypatch: pytest.MonkeyPatch
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with blocks_of(bench, HOOKED + ONE_BUFFER, monkeypatch, flushed=True) as (reusing, given):
+    with blocks_of(context, HOOKED + ONE_BUFFER, monkeypatch, flushed=True) as (reusing, given):
         said = []
         for _ in range(3):
             choose("cold", "cuda").take(reusing, given)
             said.append(reusing.copies)
         assert said == [False, True, True], "that they share memory is known when a block is over"
     source = HOOKED + "timing.copied = lambda value: (time.sleep(0.03), value + 1)[1]\n"
-    with blocks_of(bench, source, monkeypatch, flushed=True) as (timed, given):
+    with blocks_of(context, source, monkeypatch, flushed=True) as (timed, given):
         choose("cold", "cuda").take(timed, given)
         assert not timed.copies
         timed.copies = True
@@ -138,8 +140,8 @@ def test_who_copies_answers_says_so_and_another_copies_them_where_it_is_told_to(
         assert timed.samples.event_ms[-1] < 30.0, "where it would be in the calls' time, it is not asked for"
 
 
-def test_a_launch_lead_is_before_each_call_and_in_no_sample(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=True) as (timed, given):
+def test_a_launch_lead_is_before_each_call_and_in_no_sample(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=True) as (timed, given):
         choose("cold", "cuda").take(timed, given)
         assert timed.samples_ms(0.5) == timed.samples.event_ms and timed.summary(0.5).blank_ms == 0.0, "without it nothing is taken off"
         timed.samples.forget_calls()
@@ -167,37 +169,39 @@ def test_a_launch_lead_is_before_each_call_and_in_no_sample(bench: JudgeContext,
         ('{"ms": result["ms"], "host_ms": [0.01, 0.01, "0.01"], "outputs": result["outputs"]}', "milliseconds"),
     ],
 )
-def test_claims_that_no_block_can_have(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
+def test_claims_that_no_block_can_have(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, hook: str, words: str) -> None:
     hooked = f"""
 def block(state, request, descriptors, block=handlers["block"]):
     result = block(state, request, descriptors)
     return {hook}
 handlers["block"] = block
 """
-    with blocks_of(bench, HOOKED + hooked, monkeypatch, flushed=True) as (timed, given), pytest.raises(ProtocolError, match=words):
+    with blocks_of(context, HOOKED + hooked, monkeypatch, flushed=True) as (timed, given), pytest.raises(ProtocolError, match=words):
         choose("cold", "cuda").take(timed, given)
 
 
 @pytest.mark.parametrize("protocol", ["throughput", "graph"])
-def test_a_block_that_never_ends_has_the_deadline_of_one_call(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+def test_a_block_that_never_ends_has_the_deadline_of_one_call(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
     endless = "handlers['block'] = handlers['record'] = lambda state, request, descriptors: time.sleep(60)\n"
-    with blocks_of(bench, HOOKED + endless, monkeypatch, flushed=False) as (timed, given):
+    with blocks_of(context, HOOKED + endless, monkeypatch, flushed=False) as (timed, given):
         timed.deadline_s, timed.replays = 0.5, protocol == "graph"
         with pytest.raises(WorkerError):
             choose(protocol, "cuda").take(timed, given)
         assert timed.worker.exit is not None and timed.worker.exit.deadline_s == 0.5
 
 
-def test_a_block_without_its_flushes_is_seen(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + "timing.flush = lambda state, order: None\n", monkeypatch, flushed=True) as (timed, given):
+def test_a_block_without_its_flushes_is_seen(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED + "timing.flush = lambda state, order: None\n", monkeypatch, flushed=True) as (timed, given):
         choose("cold", "cuda").take(timed, given)
         timed.check_flush(3)
         assert timed.samples.unflushed == 3
 
 
-def test_what_can_not_be_recorded_says_why(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_recorded_says_why(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no device here that could."""
-    with blocks_of(bench, HOOKED, monkeypatch, flushed=False) as (timed, given), pytest.raises(UnrecordableError) as error:
+    with blocks_of(context, HOOKED, monkeypatch, flushed=False) as (timed, given), pytest.raises(UnrecordableError) as error:
         choose("graph", "cuda").take(timed, given)
     assert str(error.value)
 
@@ -224,8 +228,8 @@ handlers["record"] = record
 """In the place of a CUDA graph: the calls, over the same memory."""
 
 
-def test_a_recorded_block_is_replayed_over_new_inputs(bench: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with blocks_of(bench, HOOKED + RECORDED, monkeypatch, flushed=False) as (timed, given):
+def test_a_recorded_block_is_replayed_over_new_inputs(context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with blocks_of(context, HOOKED + RECORDED, monkeypatch, flushed=False) as (timed, given):
         for _ in range(2):
             fresh = [(inputs, [torch.rand(5)]) for inputs, _ in given]
             assert len(choose("graph", "cuda").take(timed, fresh)) == 3

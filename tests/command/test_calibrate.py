@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from command import calibrate as module
+from command.calibrate import EXIT_DISTURBED, EXIT_USAGE, main
 from db.calibrations import newest
 from db.store import Store
-from evaluator.engine.judge_process import make_bench
+from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
-from evaluator.judge.roofline import calibration_run as module
-from evaluator.judge.roofline.calibration_run import EXIT_DISTURBED, EXIT_USAGE, calibrate, main
+from evaluator.judge.roofline import calibration_run
+from evaluator.judge.roofline.calibration_run import calibrate
 from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import ConditionsEvidence
@@ -34,14 +36,14 @@ def test_a_calibration_is_printed_stored_and_found_by_a_judge(
     other = stored.model_copy(update={"torch": "1.0"})
     options = EngineOptions(device=device, stands_in=False, judges=1, cache_root=tmp_path, calibrations=(other, *known))
     with Zygote.start((), best_level()) as zygote:
-        assert make_bench(options, zygote).calibration == stored
+        assert make_context(options, zygote).calibration == stored
 
 
 def test_a_table_for_people_names_what_was_reached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "choose", lambda _: (own_cpu(), False))
-    monkeypatch.setattr(module, "REPETITIONS", 1)
+    monkeypatch.setattr(calibration_run, "REPETITIONS", 1)
     assert main(["--db", f"sqlite:///{tmp_path}/assay.db"]) == 0
     told = capsys.readouterr()
     assert "copy" in told.out and "GB/s" in told.out and "FLOP/s" in told.out

@@ -1,0 +1,76 @@
+"""The engine's end of one judge process."""
+
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+from typing import Any
+
+from evaluator.build.builder import Elsewhere
+from evaluator.engine.engine import Progress
+from evaluator.engine.options import EngineOptions
+from evaluator.job import Job
+from evaluator.results.result import Result
+from evaluator.sandbox import Zygote
+
+ENDS_WITHIN_S = 5.0
+
+
+class JudgeLostError(Exception):
+    """A judge process ended before it had answered."""
+
+
+class JudgeClient:
+    """One judge process and the pipe to it."""
+
+    def __init__(self, context: ForkServerContext, options: EngineOptions, zygote: Zygote) -> None:
+        self.zygote, self.device = zygote, options.device
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, options, zygote), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def await_ready(self) -> None:
+        """Wait until it can take a job. Raises JudgeLostError."""
+        self._receive()
+
+    def judge(self, job: Job, progress: Progress, elsewhere: Elsewhere | None) -> Result:
+        """Have it judge a job. Raises JudgeLostError."""
+        self._send(job)
+        while True:
+            kind, content = self._receive()
+            if kind == "result":
+                return Result.model_validate_json(content)
+            if kind == "build":
+                self._send(elsewhere(*content) if elsewhere else None)
+            else:
+                progress(job, content)
+
+    def close(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._process.join(ENDS_WITHIN_S)
+        self._pipe.close()
+
+    def _send(self, what: Any) -> None:
+        try:
+            self._pipe.send(what)
+        except OSError as error:
+            raise JudgeLostError(str(error)) from error
+
+    def _receive(self) -> tuple[str, Any]:
+        try:
+            message: tuple[str, Any] = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            self._process.join(ENDS_WITHIN_S)
+            raise JudgeLostError(f"the judge process ended with exit code {self._process.exitcode}") from error
+        return message
+
+
+def _serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
+    """A judge process's main function. Its imports are there already, through the fork server."""
+    from evaluator.engine.judge_process import serve
+
+    serve(pipe, options, zygote)

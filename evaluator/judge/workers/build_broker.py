@@ -1,0 +1,113 @@
+"""Builds for one worker, made while it waits for the answer to its build request."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from evaluator.build.builder import BuildOutcome
+from evaluator.build.request import BuildRequest
+from evaluator.diagnosis.source_map import SourceMap, located
+from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.workers.stage_times import StageTimes
+from evaluator.results.category import Category
+from evaluator.results.evidence import BuildEvidence
+from evaluator.worker.protocol import Message, ProtocolError
+
+MAX_BUILDS = 32
+"""Extensions that one submission may ask for."""
+MAX_BUILDING_S = 900.0
+"""Time that all builds may take: once it is spent, a further one is refused. The last one may take as long as the builder lets it."""
+MAX_BUILDS_OUTPUT_CHARS = 256 << 10
+"""Kept of the compilers' output in all builds of a submission. Beyond it, only the first KEPT_DIAGNOSTICS errors of each build are kept."""
+KEPT_DIAGNOSTICS = 5
+MAX_ANSWER_CHARS = 50_000
+"""Of the compilers' output, what the worker is sent."""
+MAX_REASON_CHARS = 4000
+"""Kept of why a build request is not valid; the names of its fields are the worker's."""
+
+
+class NeedsDeviceError(Exception):
+    """The submission got as far as it can get without a GPU: its CUDA sources compile."""
+
+
+class Builds(Protocol):
+    """What makes a worker's builds: a Builder, or a wrapper of one."""
+
+    def holds(self, request: BuildRequest) -> bool:
+        """Whether `build` would answer at once."""
+
+    def build(self, request: BuildRequest) -> BuildOutcome:
+        """The outcome of a request."""
+
+
+class BuildBroker:
+    """Takes one worker's build requests to the builder, and keeps their evidence in `builds`."""
+
+    def __init__(self, builder: Builds, lock: DeviceLock, times: StageTimes, no_device: bool, report: Callable[[str], None]) -> None:
+        """The device's lock is given up while a compiler runs. With `no_device`, CUDA sources may be compiled but not run. `report` is
+        told when compilers begin, and when they have ended."""
+        self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
+        self.builds: list[BuildEvidence] = []
+        self.source = SourceMap("")
+        """The submission, whose lines the evidence names."""
+
+    def serve(self, request: Any, send: Callable[[Message, Sequence[int]], None]) -> None:
+        """Build what is requested, and send the answer with the descriptor of the shared object.
+
+        Raises ProtocolError, NeedsDeviceError, and what `send` raises.
+        """
+        if len(self.builds) >= MAX_BUILDS:
+            raise ProtocolError(f"more than {MAX_BUILDS} builds")
+        start = time.monotonic()
+        outcome = self._outcome(request)
+        if outcome.waited_s:
+            self._times.add("queue", outcome.waited_s)
+        self._times.add("build", time.monotonic() - start - outcome.waited_s)
+        self.note(outcome.evidence)
+        try:
+            if outcome.evidence.ok and outcome.evidence.uses_cuda and self._no_device:
+                raise NeedsDeviceError("its CUDA sources compile; running them needs a GPU")
+            answer = {"ok": outcome.object_fd is not None, "output": outcome.evidence.output[-MAX_ANSWER_CHARS:]}
+            send(answer, [] if outcome.object_fd is None else [outcome.object_fd])
+        finally:
+            if outcome.object_fd is not None:
+                os.close(outcome.object_fd)
+
+    def note(self, evidence: BuildEvidence) -> None:
+        """Add a build to the evidence, with no more of the compilers' output than there is room for."""
+        room = max(MAX_BUILDS_OUTPUT_CHARS - sum(len(build.output) for build in self.builds), 0)
+        if len(evidence.output) > room:
+            evidence = evidence.model_copy(
+                update={"output": evidence.output[:room], "diagnostics": evidence.diagnostics[:KEPT_DIAGNOSTICS]}
+            )
+        self.builds.append(evidence)
+
+    def _outcome(self, request: Any) -> BuildOutcome:
+        try:
+            valid = BuildRequest.model_validate(request)
+        except ValidationError as error:
+            reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+            return _refused("", Category.LOAD_INLINE_MISUSE, reasons[:MAX_REASON_CHARS])
+        if self._times.stages_s.get("build", 0.0) > MAX_BUILDING_S:
+            spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
+            return _refused(valid.name, Category.BUILD_TIMEOUT, spent)
+        with contextlib.nullcontext() if self._builder.holds(valid) else self._compiling():
+            outcome = self._builder.build(valid)
+        return replace(outcome, evidence=located(outcome.evidence, valid, self.source))
+
+    @contextlib.contextmanager
+    def _compiling(self) -> Iterator[None]:
+        """Let others have the device meanwhile."""
+        self._report("build")
+        with self._lock.yielded():
+            yield
+            self._report(self._times.stage)
+
+
+def _refused(name: str, category: Category, why: str) -> BuildOutcome:
+    return BuildOutcome(evidence=BuildEvidence(name=name, key="", ok=False, category=category, output=why), object_fd=None)

@@ -1,0 +1,57 @@
+"""Turns at starting CUDA, between threads that stand in for processes."""
+
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.device import cuda_start_limit
+from evaluator.judge.device.cuda_start_limit import STARTS, cuda_start_turn
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def start_many(count: int, hold_s: float) -> list[int]:
+    """How many had a turn whenever another one got one."""
+    now: list[int] = []
+    seen: list[int] = []
+
+    def start(number: int) -> None:
+        with cuda_start_turn():
+            now.append(number)
+            seen.append(len(now))
+            time.sleep(hold_s)
+            now.remove(number)
+
+    threads = [threading.Thread(target=start, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    return seen
+
+
+def test_a_few_start_at_a_time_on_all_devices_together() -> None:
+    seen = start_many(2 * STARTS + 1, 0.1)
+    assert len(seen) == 2 * STARTS + 1
+    assert max(seen) == STARTS
+
+
+@pytest.mark.parametrize("limit", ["TURN_S", "PATIENCE_S"])
+def test_a_start_that_does_not_end_is_waited_for_no_longer_than_that(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(cuda_start_limit, limit, 0.2)
+    start = time.monotonic()
+    assert max(start_many(STARTS + 1, 1.0)) == STARTS + 1
+    assert time.monotonic() - start < 1.5
+
+
+def test_nobody_waits_for_a_turn_that_can_t_be_had(folder: Path) -> None:
+    (folder / f"assay-start-{STARTS - 1}.lock").symlink_to(folder / "elsewhere")
+    assert max(start_many(STARTS + 1, 0.3)) == STARTS + 1
+    assert not (folder / "elsewhere").exists()
