@@ -1,8 +1,8 @@
 """From evidence to verdict, and to words that a submission can be repaired from."""
 
-from evaluator.diagnosis.rules.diagnose import diagnose
+from evaluator.diagnosis.diagnose import diagnose
+from evaluator.diagnosis.rules.disqualified_rules import LEAST_FLOOR_MS
 from evaluator.diagnosis.rules.exception_rules import DEVICE_ERRORS
-from evaluator.diagnosis.rules.timing_rules import LEAST_FLOOR_MS
 from evaluator.diagnosis.verdict import Verdict
 
 __all__ = ["DEVICE_ERRORS", "LEAST_FLOOR_MS", "Verdict", "diagnose"]

@@ -6,7 +6,7 @@ against itself count here: an exception, a failed build, a wrong shape. Nothing 
 
 from collections.abc import Callable
 
-from evaluator.diagnosis.rules import build_rules, exception_rules, launch_rules, output_rules, timing_rules
+from evaluator.diagnosis.rules import build_rules, disqualified_rules, exception_rules, launch_rules, output_rules
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
@@ -87,12 +87,12 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     launch_rules.refused_launch,
     exception_rules.exception,
     output_rules.failed_round,
-    timing_rules.wrong_when_timed,
-    timing_rules.deferred,
-    timing_rules.ahead,
-    timing_rules.background,
-    timing_rules.unexplained_time,
-    timing_rules.implausible,
+    disqualified_rules.wrong_when_timed,
+    disqualified_rules.deferred,
+    disqualified_rules.ahead,
+    disqualified_rules.background,
+    disqualified_rules.unexplained_time,
+    disqualified_rules.implausible,
     _no_own_kernel,
     _degenerate,
     _shape_specific,

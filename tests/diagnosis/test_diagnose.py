@@ -7,7 +7,6 @@ import pytest
 from evaluator.diagnosis import diagnose
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExitEvidence, ShapeEvidence
-from tests.diagnosis.rules import test_exception_rules, test_timing_rules
 from tests.diagnosis.evidence import (
     CPU,
     GPU,
@@ -27,6 +26,7 @@ from tests.diagnosis.evidence import (
     passed,
     timing,
 )
+from tests.diagnosis.rules import test_disqualified_rules, test_exception_rules
 
 
 def elsewhere(category: Category | None) -> ShapeEvidence:
@@ -178,7 +178,7 @@ def test_the_earlier_rule_wins(first: int, second: int) -> None:
 
 
 def test_a_verdict_is_the_same_after_the_evidence_was_stored() -> None:
-    for evidence, category, _ in (*RULES.values(), *test_timing_rules.RULES.values(), *test_exception_rules.RULES.values()):
+    for evidence, category, _ in (*RULES.values(), *test_disqualified_rules.RULES.values(), *test_exception_rules.RULES.values()):
         stored = Evidence.model_validate_json(Evidence(**evidence).model_dump_json())
         assert diagnose(stored).category is category
 

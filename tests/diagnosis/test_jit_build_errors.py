@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.rules.jit_build_rules import failed_build
+from evaluator.diagnosis.jit_build_errors import failed_build
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
 
-SUBMISSIONS = Path(__file__).parents[3] / "submissions"
+SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 TRITON = """at 4:56:
 def bend(x, y, n, slope, block: tl.constexpr):

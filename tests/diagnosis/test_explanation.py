@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from evaluator.diagnosis.explanation import STATUS_MEANINGS, UnknownCategoryError, document, explain
 from evaluator.results.category import CATEGORIES, SEVERITY, Category, Status
-from evaluator.results.explanation import STATUS_MEANINGS, UnknownCategoryError, document, explain
 from tests.command_line import PROJECT
 
 

@@ -1,6 +1,6 @@
 """What a category means, in words: `python pipeline.py --explain CATEGORY`, and the whole of docs/failures.md.
 
-    python -m evaluator.results.explanation > docs/failures.md
+    python -m evaluator.diagnosis.explanation > docs/failures.md
 
 Imports nothing but the table, so that asking takes no time.
 """
@@ -21,7 +21,7 @@ STATUS_MEANINGS = {
 }
 _HEAD = """# What can go wrong, and what to do about it
 
-Generated from `evaluator/results/category.py`: `python -m evaluator.results.explanation > docs/failures.md`. One category at a time: `python pipeline.py
+Generated from `evaluator/results/category.py`: `python -m evaluator.diagnosis.explanation > docs/failures.md`. One category at a time: `python pipeline.py
 --explain CATEGORY`. A category is given only where its evidence was observed, and the evidence is stored: `python -m db show ID`.
 """
 _ORDER = """## When several apply
