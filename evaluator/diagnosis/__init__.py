@@ -1,4 +1,7 @@
-"""From evidence to verdict, and to words that a submission can be repaired from."""
+"""From evidence to verdict, and to the words that somebody can repair a submission from.
+
+`diagnose.py` and `rules/` decide; `feedback.py` and `notes/` say what to do; `explanation.py` says what a category means.
+"""
 
 from evaluator.diagnosis.diagnose import diagnose
 from evaluator.diagnosis.rules.disqualified_rules import LEAST_FLOOR_MS

@@ -2,6 +2,8 @@
 
 import re
 
+from evaluator.results.evidence import FaultEvidence
+
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+(?P<name>[\w.@+-]+)")
 
 
@@ -48,3 +50,9 @@ def _without_brackets(text: str) -> str:
 def extent(size: tuple[int, int, int]) -> str:
     """`32×8×1`."""
     return "×".join(map(str, size))
+
+
+def faulty_launch(fault: FaultEvidence) -> str:
+    """`` `softmax` (grid 4×1×1, block 256×1×1) ``: the kernel at fault, whose it is, and its launch."""
+    whose = "" if fault.own else ", a kernel of a library's"
+    return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"

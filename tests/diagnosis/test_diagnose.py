@@ -1,152 +1,27 @@
-"""From evidence to verdict: each rule, and which one wins."""
+"""From evidence to verdict: which rule wins, and that the rules say truly what they may give."""
 
+import pkgutil
+import re
+from importlib import import_module
+from itertools import combinations
 from typing import Any
 
 import pytest
 
 from evaluator.diagnosis import diagnose
+from evaluator.diagnosis.diagnose import RULES
+from evaluator.diagnosis.explanation import GIVEN_WITHOUT_RULE
+from evaluator.diagnosis.rule import rule
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ExitEvidence, ShapeEvidence
-from tests.diagnosis.evidence import (
-    CPU,
-    GPU,
-    NEEDED,
-    NOT_NEEDED,
-    REFUSED,
-    TO_EXTENSION,
-    UNDECLARED,
-    WRONG,
-    Rule,
-    build,
-    check,
-    exception,
-    failed,
-    floor,
-    launch,
-    passed,
-    timing,
-)
-from tests.diagnosis.rules import test_disqualified_rules, test_exception_rules
+from evaluator.results.evidence import Evidence, ExitEvidence, ShapeEvidence, WrongTimedAnswer
+from tests.command_line import PROJECT
+from tests.diagnosis import rules as test_rules
+from tests.diagnosis.evidence import NEEDED, REFUSED, TO_EXTENSION, WRONG, Rule, build, exception, failed, floor, timing
 
-
-def elsewhere(category: Category | None) -> ShapeEvidence:
-    return ShapeEvidence(case="odd", declared=False, right=category is None, category=category)
-
-
-RULES: dict[str, Rule] = {
-    "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
-    "all well on the CPU": (CPU, Category.OK, ""),
-    "all well, and wrong without its own kernels": ({**GPU, "launches": (launch(),), "ablation": NEEDED}, Category.OK, ""),
-    "still right without its own kernels": (
-        {**GPU, "launches": (launch(),), "ablation": NOT_NEEDED},
-        Category.NO_CUSTOM_KERNEL,
-        "still right with its own kernels left out",
-    ),
-    "out of the sandbox in other shapes": (
-        {**CPU, "ablation": NEEDED, "shapes": (elsewhere(None), elsewhere(Category.SANDBOX_VIOLATION))},
-        Category.SANDBOX_VIOLATION,
-        "in the shapes 'odd'",
-    ),
-    "to the reference in other shapes": ({**CPU, "shapes": (elsewhere(Category.REFERENCE_ACCESS),)}, Category.REFERENCE_ACCESS, "odd"),
-    "out of the sandbox without its own kernels": (
-        {**CPU, "ablation": NEEDED.model_copy(update={"category": Category.SANDBOX_VIOLATION})},
-        Category.SANDBOX_VIOLATION,
-        "left out",
-    ),
-    "anything sent without its own kernels": (
-        {**CPU, "ablation": NEEDED.model_copy(update={"category": Category.FORGED_RESULT})},
-        Category.OK,
-        "",
-    ),
-    "still right without its extension": ({**CPU, "ablation": NOT_NEEDED}, Category.NO_CUSTOM_KERNEL, "still right"),
-    "no launch of its own": ({**GPU, "launches": (launch(own=False),)}, Category.NO_CUSTOM_KERNEL, "no kernel of the submission's own"),
-    "no launch at all": (GPU, Category.NO_CUSTOM_KERNEL, "no kernel"),
-    "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "no kernel"),
-    "no extension on the CPU": ({**CPU, "builds": ()}, Category.NO_CUSTOM_KERNEL, "built no extension"),
-    "a failed extension, survived, on the CPU": ({**CPU, "builds": (UNDECLARED,)}, Category.NO_CUSTOM_KERNEL, "built no extension"),
-    "a failed build, then one that worked": ({**CPU, "builds": (UNDECLARED, build())}, Category.OK, ""),
-    "a bad frame": ({"protocol_error": "no JSON"}, Category.FORGED_RESULT, "invalid frame on the result channel: no JSON"),
-    "a build that failed": ({"builds": (UNDECLARED,), "exception": TO_EXTENSION}, Category.UNDECLARED_IDENTIFIER, '"foo" is undefined'),
-    "a build that failed without diagnostics": (
-        {"builds": (build(Category.LINK_ERROR, "one\ntwo\n"),), "exception": TO_EXTENSION},
-        Category.LINK_ERROR,
-        "two",
-    ),
-    "a build that failed silently": (
-        {"builds": (build(Category.BUILD_TIMEOUT),), "exception": TO_EXTENSION},
-        Category.BUILD_TIMEOUT,
-        "'x'",
-    ),
-    "a failed build, caught, then a missing name": (
-        {"builds": (UNDECLARED,), "exception": exception("NameError", "name 'mod' is not defined")},
-        Category.PYTHON_EXCEPTION,
-        "NameError",
-    ),
-    "no toolchain, caught, then a missing name": (
-        {"builds": (build(Category.NO_TOOLCHAIN, "no nvcc"),), "exception": exception("NameError", "name 'mod' is not defined")},
-        Category.NO_TOOLCHAIN,
-        "no nvcc",
-    ),
-    "a failed build, then an exit": (
-        {"builds": (UNDECLARED,), "exit": ExitEvidence(stage="load", code=1)},
-        Category.UNDECLARED_IDENTIFIER,
-        "",
-    ),
-    "a failed build, then a forbidden system call": (
-        {"builds": (UNDECLARED,), "exit": ExitEvidence(stage="load", signal="SIGSYS")},
-        Category.SANDBOX_VIOLATION,
-        "loading the file",
-    ),
-    "too many threads": (
-        {"launches": (REFUSED,), "exception": exception(message="CUDA error: invalid argument")},
-        Category.OVERSIZED_BLOCK,
-        "block 4096×1×1, the device allows 1024 threads",
-    ),
-    "too many threads in three dimensions": (
-        {"launches": (launch((32, 32, 2), code=1),), "rounds": (failed(Category.WRONG_VALUES),)},
-        Category.OVERSIZED_BLOCK,
-        "block 32×32×2",
-    ),
-    "a block too deep": (
-        {"launches": (launch((1, 1, 128), code=9),), "rounds": (failed(Category.WRONG_VALUES),)},
-        Category.OVERSIZED_BLOCK,
-        "the device allows 1024×1024×64",
-    ),
-    "too much shared memory": (
-        {"launches": (launch(code=1),), "rounds": (failed(Category.NAN_OR_INF),)},
-        Category.INVALID_LAUNCH,
-        "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
-    ),
-    "a refused launch of the library's": (
-        {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
-        Category.WRONG_VALUES,
-        "round 1: so",
-    ),
-    "a refused launch that did no harm": ({**GPU, "launches": (REFUSED, launch())}, Category.OK, ""),
-    "a refused launch, then a broken context": (
-        {"launches": (REFUSED,), "exception": exception(cuda_error=700)},
-        Category.ILLEGAL_MEMORY_ACCESS,
-        "RuntimeError",
-    ),
-    "a round of another distribution": (
-        {"rounds": (passed(0), failed(Category.WRONG_VALUES, 2).model_copy(update={"distribution": "signs"}))},
-        Category.WRONG_VALUES,
-        "round 3, distribution 'signs': so",
-    ),
-    "the first failed round": (
-        {"rounds": (passed(0), failed(Category.NAN_OR_INF, 1), failed(Category.WRONG_VALUES, 2))},
-        Category.NAN_OR_INF,
-        "round 2: so",
-    ),
-    "a stream of its own that is waited for": ({**GPU, "launches": (launch(side_stream=True),)}, Category.OK, ""),
-}
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_evidence_gives_its_verdict(name: str) -> None:
-    check(RULES[name])
-
-
+TABLES: list[dict[str, Rule]] = [
+    import_module(f"{test_rules.__name__}.{module.name}").RULES for module in pkgutil.iter_modules(test_rules.__path__)
+]
+"""Each module beside the rules' tests has one."""
 PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"protocol_error": "no"}, Category.FORGED_RESULT),
     ({"exit": ExitEvidence(stage="rounds", signal="SIGSYS")}, Category.SANDBOX_VIOLATION),
@@ -161,14 +36,12 @@ PRECEDENCE: list[tuple[dict[str, Any], Category]] = [
     ({"timing": timing(), "floor": floor(9.0)}, Category.IMPLAUSIBLE_SPEED),
     ({"timing": timing()}, Category.NO_CUSTOM_KERNEL),
 ]
+PAIRS = [pair for pair in combinations(range(len(PRECEDENCE)), 2) if pair != (2, 5)]
+"""All but the one whose exceptions exclude each other: test_build_rules has it."""
 
 
-@pytest.mark.parametrize("first", range(len(PRECEDENCE)))
-@pytest.mark.parametrize("second", range(len(PRECEDENCE)))
+@pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_the_earlier_rule_wins(first: int, second: int) -> None:
-    if first >= second or {first, second} == {2, 5}:
-        # An exception other than a build's own is told apart from the build; that has a rule of its own above.
-        return
     earlier, later = PRECEDENCE[first][0], PRECEDENCE[second][0]
     merged = later | earlier
     if "timing" in earlier and "timing" in later:
@@ -177,8 +50,57 @@ def test_the_earlier_rule_wins(first: int, second: int) -> None:
     assert diagnose(Evidence(**merged)).category is PRECEDENCE[first][1]
 
 
+def samples() -> list[Evidence]:
+    """All evidence that the tests of the rules have, and one of each category that evidence brings along."""
+    given = [evidence for table in TABLES for evidence, *_ in table.values()] + [evidence for evidence, _ in PRECEDENCE]
+    for category in Category:
+        given += [
+            {"builds": (build(category),), "exception": TO_EXTENSION},
+            {"rounds": (failed(category),)},
+            {"wrong_timed_answer": WrongTimedAnswer(call=1, message="so", category=category)},
+            {"shapes": (ShapeEvidence(case="odd", declared=False, right=False, category=category),)},
+            {"ablation": NEEDED.model_copy(update={"category": category})},
+        ]
+    return [Evidence(**evidence) for evidence in given]
+
+
+def carried(*places: str) -> set[Category]:
+    """Every category that the modules in these places name: what their evidence may bring along."""
+    files = [path for place in places for path in (PROJECT / "evaluator").glob(place)]
+    assert len(files) >= len(places)
+    names = {name for path in files for name in re.findall(r"\bCategory\.([A-Z_]+)\b", path.read_text(encoding="utf-8"))}
+    return {Category[name] for name in names}
+
+
+CARRIED = {
+    "failed_build": carried("build/**/*.py", "diagnosis/jit_build_errors.py"),
+    "failed_round": carried("judge/correctness/**/*.py"),
+    "wrong_timed_answer": carried("judge/timing/spot_check.py", "results/evidence/timing.py"),
+}
+"""Rules that give the category of the evidence, and those that it can have."""
+
+
+@pytest.mark.parametrize("of", RULES, ids=lambda of: of.name)
+def test_a_rule_gives_what_it_declares_and_nothing_else(of: Any) -> None:
+    given = {verdict.category for evidence in samples() if (verdict := of.decide(evidence))}
+    assert set(of.gives) <= given
+    assert CARRIED.get(of.name, given) <= set(of.gives)
+
+
+def test_every_category_is_given_by_a_rule_or_without_one() -> None:
+    declared = {category for of in RULES for category in of.gives}
+    assert declared | set(GIVEN_WITHOUT_RULE) == set(Category)
+    assert not declared & set(GIVEN_WITHOUT_RULE)
+
+
+def test_no_two_rules_have_one_place() -> None:
+    assert [of.order for of in RULES] == sorted({of.order for of in RULES})
+    with pytest.raises(ValueError, match=f"{RULES[0].name} and .* both have the order {RULES[0].order}"):
+        rule(RULES[0].order, [Category.OK])(lambda _: None)
+
+
 def test_a_verdict_is_the_same_after_the_evidence_was_stored() -> None:
-    for evidence, category, _ in (*RULES.values(), *test_disqualified_rules.RULES.values(), *test_exception_rules.RULES.values()):
+    for evidence, category, _ in (case for table in TABLES for case in table.values()):
         stored = Evidence.model_validate_json(Evidence(**evidence).model_dump_json())
         assert diagnose(stored).category is category
 

@@ -172,15 +172,6 @@ def test_the_verdict_is_the_failed_builds() -> None:
     assert diagnose(ended.model_copy(update={"builds": ()})).category is Category.PROCESS_CRASH
 
 
-@pytest.mark.parametrize(
-    ("resource", "category"),
-    [("shared memory", Category.INVALID_LAUNCH), ("threads", Category.OVERSIZED_BLOCK), ("registers", Category.INVALID_LAUNCH)],
-)
-def test_a_launch_that_triton_refuses_is_a_refused_launch(resource: str, category: Category) -> None:
-    message = f"out of resource: {resource}, Required: 278528, Hardware limit: 232448. Reducing block sizes or `num_stages` may help."
-    assert diagnose(Evidence(stage="rounds", exception=exception("OutOfResources", message))).category is category
-
-
 MESSAGES = (TRITON, TRITON_CALLED, NVRTC, PYTORCHS, NVRTC_HEADER, NUMBA, NUMBA_PLACE, INTERPRETER)
 KINDS = ("CompilationError", "CompileException", "RuntimeError", "TypingError", "InterpreterError", "PTXASError")
 

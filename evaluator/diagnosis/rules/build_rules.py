@@ -1,13 +1,16 @@
 """Rules over builds that failed."""
 
 from evaluator.build.messages import summary
+from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.results.category import Category
+from evaluator.results.category import Category, Status
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence
 
-NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
+NOT_TO_BLAME = (Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
+"""Why a build fails through no fault of the submission."""
 
 
+@rule(order=50, gives=(*(category for category in Category if category.status is Status.BUILD_FAILED), *NOT_TO_BLAME))
 def failed_build(evidence: Evidence) -> Verdict | None:
     """A failed build decides where the submission did not survive it; one that was caught and worked around does not."""
     if evidence.exception is None and evidence.exit is None:

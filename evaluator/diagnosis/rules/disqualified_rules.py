@@ -1,9 +1,17 @@
-"""Rules over the timing: work that was put off, done ahead or hidden from the clock, and times that can't be."""
+"""Rules that disqualify: what breaks out or forges results, and what the timing shows that no honest submission does.
 
-from evaluator.diagnosis.verdict import Verdict
+`reference_access` is given here for other workers only; an import of the judge's modules is an exception (`exception_rules.py`).
+"""
+
+from evaluator.diagnosis.rule import rule
+from evaluator.diagnosis.verdict import Verdict, doing
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, TimingEvidence
 
+VIOLATION_SIGNAL = "SIGSYS"
+"""Ends a worker that makes a system call of `evaluator.sandbox.levels.seccomp.DEADLY`."""
+ATTEMPTS = (Category.SANDBOX_VIOLATION, Category.REFERENCE_ACCESS, Category.FORGED_RESULT)
+"""What nothing honest does, whatever it is asked for."""
 UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25
 """What the judge's clock may say beyond the events before that is tampering, and not only charged: well beyond its own spread."""
@@ -19,7 +27,35 @@ LEAST_FLOOR_MS = 2e-3
 """A floor below this says nothing: launching takes as long."""
 
 
-def wrong_when_timed(evidence: Evidence) -> Verdict | None:
+@rule(order=10, gives=[Category.FORGED_RESULT])
+def invalid_frame(evidence: Evidence) -> Verdict | None:
+    if evidence.protocol_error:
+        return Verdict(Category.FORGED_RESULT, f"an invalid frame on the result channel: {evidence.protocol_error}")
+    return None
+
+
+@rule(order=20, gives=[Category.SANDBOX_VIOLATION])
+def forbidden_system_call(evidence: Evidence) -> Verdict | None:
+    """The kernel ends a process by SIGSYS for a system call that only serves to break out; it does not say for which one."""
+    if evidence.exit is None or evidence.exit.signal != VIOLATION_SIGNAL:
+        return None
+    return Verdict(Category.SANDBOX_VIOLATION, f"{doing(evidence.exit.stage)} made a system call that serves to leave the sandbox (SIGSYS)")
+
+
+@rule(order=30, gives=ATTEMPTS)
+def attempt_in_another_worker(evidence: Evidence) -> Verdict | None:
+    """An attempt in a worker other than the timed one. One whose kernels are left out may send any frame."""
+    ablation = evidence.ablation
+    if ablation is not None and ablation.category in ATTEMPTS and ablation.category is not Category.FORGED_RESULT:
+        return Verdict(ablation.category, f"with its own kernels left out: {ablation.message}")
+    for shape in evidence.shapes:
+        if shape.category in ATTEMPTS:
+            return Verdict(shape.category, f"in the shapes {shape.case!r}: {shape.message}")
+    return None
+
+
+@rule(order=100, gives=[Category.CACHED_OUTPUT, Category.ESCAPED_STREAM, Category.MUTATED_INPUT])
+def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
     wrong = evidence.wrong_timed_answer
     if wrong is None:
         return None
@@ -29,7 +65,8 @@ def wrong_when_timed(evidence: Evidence) -> Verdict | None:
     return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 
 
-def deferred(evidence: Evidence) -> Verdict | None:
+@rule(order=110, gives=[Category.DEFERRED_WORK])
+def deferred_work(evidence: Evidence) -> Verdict | None:
     """An answer that time and again takes far longer to arrive than it took to compute was put off.
 
     One that is only slow to copy, for the way it is laid out, pays for it in its time.
@@ -46,7 +83,8 @@ def deferred(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.DEFERRED_WORK, message)
 
 
-def ahead(evidence: Evidence) -> Verdict | None:
+@rule(order=120, gives=[Category.TIMING_TAMPERING])
+def work_ahead(evidence: Evidence) -> Verdict | None:
     """Processors that compute, each time, while inputs arrive for a call that has not been asked for yet."""
     timing = evidence.timing
     if timing is None or not _much(timing.ahead_ms, timing):
@@ -56,7 +94,8 @@ def ahead(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.TIMING_TAMPERING, message)
 
 
-def background(evidence: Evidence) -> Verdict | None:
+@rule(order=130, gives=[Category.DEFERRED_WORK])
+def work_in_background(evidence: Evidence) -> Verdict | None:
     """Processors that go on computing after the call has returned, each time, do so for the call that returned."""
     timing = evidence.timing
     if timing is None or not _much(timing.background_ms, timing):
@@ -76,6 +115,7 @@ def _much(processor_ms: float, timing: TimingEvidence) -> bool:
     return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
 
 
+@rule(order=140, gives=[Category.TIMING_TAMPERING, Category.ESCAPED_STREAM])
 def unexplained_time(evidence: Evidence) -> Verdict | None:
     timing = evidence.timing
     if timing is None or timing.unexplained_ms is None:
@@ -95,7 +135,8 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.ESCAPED_STREAM if sideways else Category.TIMING_TAMPERING, message)
 
 
-def implausible(evidence: Evidence) -> Verdict | None:
+@rule(order=150, gives=[Category.IMPLAUSIBLE_SPEED])
+def implausible_speed(evidence: Evidence) -> Verdict | None:
     """Faster than the device can move the bytes or do the operations that the problem can't do without.
 
     Where the problem's file does not say what these are, an answer without a kernel may be a view of the input, which moves nothing.

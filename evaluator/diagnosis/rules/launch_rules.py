@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.rules.exception_rules import DEVICE_ERRORS
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import extent, plain_name
@@ -35,6 +36,7 @@ CODES = {
 """cudaError_t of refused launches (CUDA runtime API, Data types)."""
 
 
+@rule(order=70, gives=[Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH])
 def refused_launch(evidence: Evidence) -> Verdict | None:
     """A launch that the runtime refused, where the evaluation went wrong in any way after it."""
     if evidence.exception is None and all(round_.passed for round_ in evidence.rounds):

@@ -1,11 +1,17 @@
-"""Rules over answers that were wrong: what the figures of a failed round suggest."""
+"""Rules over wrong answers, in a round or in other shapes, and what the figures of a failed round suggest."""
 
 import re
 
+from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 
+WRONG_OUTPUTS = (
+    *(Category.MUTATED_INPUT, Category.WRONG_STRUCTURE, Category.WRONG_DEVICE, Category.WRONG_SHAPE, Category.WRONG_DTYPE),
+    *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
+)
+"""What a round fails by. Of several outputs that are wrong, the round is named after the first category in this order."""
 ROUNDING_ERROR = 1e-2
 """The largest error that rounding, rather than a mistake, makes."""
 NARROW_PRODUCT_ERROR = 2e-4
@@ -31,6 +37,7 @@ OVERFLOWING = ("wide", "shifted")
 """Distributions with inputs that exp() overflows for."""
 
 
+@rule(order=90, gives=WRONG_OUTPUTS)
 def failed_round(evidence: Evidence) -> Verdict | None:
     """The first round that failed."""
     failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
@@ -39,6 +46,17 @@ def failed_round(evidence: Evidence) -> Verdict | None:
     where = "" if failed.distribution == "own" else f", distribution '{failed.distribution}'"
     message = "; ".join([failed.message, *suspicions(failed)])
     return Verdict(failed.category, f"round {failed.index + 1}{where}: {message}")
+
+
+@rule(order=180, gives=[Category.SHAPE_SPECIFIC])
+def wrong_in_other_shapes(evidence: Evidence) -> Verdict | None:
+    wrong = [shape for shape in evidence.shapes if shape.right is False]
+    if not evidence.strict_shapes or not wrong:
+        return None
+    first = wrong[0]
+    what = f"{first.category}: {first.message}" if first.category and first.message else str(first.category)
+    inputs = f" ({'; '.join(first.inputs)})" if first.inputs else ""
+    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r}{inputs}: {what}"[:1000])
 
 
 def suspicions(failed: RoundEvidence) -> list[str]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis.jit_build_errors import failed_build
-from evaluator.diagnosis.rules.exception_rules import VIOLATION_SIGNAL
+from evaluator.diagnosis.rules.disqualified_rules import VIOLATION_SIGNAL
 from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.deadline import Deadline, Once

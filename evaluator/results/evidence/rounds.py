@@ -9,7 +9,7 @@ from evaluator.results.evidence.record import Record
 
 
 class ErrorMap(Record):
-    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.correctness.errors.error_map)."""
+    """Where an output is wrong: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.error_map)."""
 
     rows: tuple[str, ...]
     """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""

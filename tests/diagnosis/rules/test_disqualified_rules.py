@@ -1,4 +1,4 @@
-"""What the timing shows: each rule over it."""
+"""Attempts to break out or to forge, and what the timing shows."""
 
 import math
 
@@ -6,10 +6,32 @@ import pytest
 
 from evaluator.diagnosis import diagnose
 from evaluator.results.category import Category
-from evaluator.results.evidence import ConditionsEvidence, Evidence
-from tests.diagnosis.evidence import BACK_TO_BACK, CPU, GPU, WRONG, Rule, check, floor, launch, timing, witnessed
+from evaluator.results.evidence import ConditionsEvidence, Evidence, ShapeEvidence
+from tests.diagnosis.evidence import BACK_TO_BACK, CPU, GPU, NEEDED, WRONG, Rule, check, floor, launch, timing, witnessed
+
+
+def elsewhere(category: Category | None) -> ShapeEvidence:
+    return ShapeEvidence(case="odd", declared=False, right=category is None, category=category)
+
 
 RULES: dict[str, Rule] = {
+    "a bad frame": ({"protocol_error": "no JSON"}, Category.FORGED_RESULT, "invalid frame on the result channel: no JSON"),
+    "out of the sandbox in other shapes": (
+        {**CPU, "ablation": NEEDED, "shapes": (elsewhere(None), elsewhere(Category.SANDBOX_VIOLATION))},
+        Category.SANDBOX_VIOLATION,
+        "in the shapes 'odd'",
+    ),
+    "to the reference in other shapes": ({**CPU, "shapes": (elsewhere(Category.REFERENCE_ACCESS),)}, Category.REFERENCE_ACCESS, "odd"),
+    "out of the sandbox without its own kernels": (
+        {**CPU, "ablation": NEEDED.model_copy(update={"category": Category.SANDBOX_VIOLATION})},
+        Category.SANDBOX_VIOLATION,
+        "left out",
+    ),
+    "anything sent without its own kernels": (
+        {**CPU, "ablation": NEEDED.model_copy(update={"category": Category.FORGED_RESULT})},
+        Category.OK,
+        "",
+    ),
     "processes that compute after the answer": (
         {**CPU, "timing": timing(unexplained_ms=None).model_copy(update={"background_ms": 3.4})},
         Category.DEFERRED_WORK,

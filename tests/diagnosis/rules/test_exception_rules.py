@@ -1,37 +1,14 @@
-"""Exceptions, and ends of the worker's process: each rule over them."""
+"""Exceptions, and what CUDA's errors mean."""
 
 import pytest
 
 from evaluator.diagnosis import DEVICE_ERRORS, diagnose
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence
-from tests.diagnosis.evidence import GPU, ROUNDS, Rule, build, check, exception, launch
+from tests.diagnosis.evidence import ROUNDS, Rule, build, check, exception, launch
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 
 RULES: dict[str, Rule] = {
-    "an exit": ({"exit": ExitEvidence(stage="load", code=0)}, Category.EARLY_EXIT, "loading the file ended the process with exit code 0"),
-    "an exit while timed": ({**GPU, "exit": ExitEvidence(stage="timing", code=1)}, Category.EARLY_EXIT, "forward() while timed"),
-    "a signal": ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
-    "a forbidden system call": (
-        {"exit": ExitEvidence(stage="construct", signal="SIGSYS")},
-        Category.SANDBOX_VIOLATION,
-        "constructing ModelNew made a system call that serves to leave the sandbox",
-    ),
-    "a deadline": (
-        {"exit": ExitEvidence(stage="construct", deadline_s=60)},
-        Category.TIMEOUT,
-        "constructing ModelNew did not end within 60 s",
-    ),
-    "a memory limit": (
-        {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=16 << 30)},
-        Category.OUT_OF_MEMORY,
-        "passed the memory limit of 16 GiB",
-    ),
-    "a directory's limit": (
-        {"exit": ExitEvidence(stage="construct", signal="SIGKILL", disk_limit_bytes=2 << 30)},
-        Category.PROCESS_CRASH,
-        "constructing ModelNew filled its private directory beyond the limit of 2 GiB",
-    ),
     "an exception": (
         {"exception": exception("KeyError", "'a'\nmore", line=7)},
         Category.PYTHON_EXCEPTION,
@@ -43,21 +20,6 @@ RULES: dict[str, Rule] = {
         Category.PYTHON_EXCEPTION,
         "line 2: RuntimeError: The following operation failed: RuntimeError: shapes differ",
     ),
-    "a wild pointer on the host": (
-        {"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")},
-        Category.PROCESS_CRASH,
-        "forward() ended by SIGSEGV: it used an address that is not its own",
-    ),
-    "a C++ exception that nothing caught": (
-        {
-            "exit": ExitEvidence(stage="rounds", signal="SIGABRT"),
-            "stderr": "noise\nterminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::at\n",
-        },
-        Category.PROCESS_CRASH,
-        "(terminate called after throwing an instance of 'std::out_of_range'; what():  vector::at)",
-    ),
-    "the limit on processor time": ({"exit": ExitEvidence(stage="load", signal="SIGXCPU")}, Category.TIMEOUT, "loading the file used up"),
-    "a kill that was no limit's": ({"exit": ExitEvidence(stage="load", signal="SIGKILL")}, Category.PROCESS_CRASH, "neither a deadline"),
     "a failed assertion of a kernel": (
         {
             "exception": exception(cuda_error=710, line=9),
@@ -167,6 +129,17 @@ RULES: dict[str, Rule] = {
         Category.ILLEGAL_MEMORY_ACCESS,
         "RuntimeError",
     ),
+    "an address that is not aligned": ({"exception": exception(cuda_error=716)}, Category.MISALIGNED_ADDRESS, "not aligned"),
+    "shared memory that Triton refuses": (
+        {"exception": exception("OutOfResources", "out of resource: shared memory, Required: 278528, Hardware limit: 232448.")},
+        Category.INVALID_LAUNCH,
+        "out of resource: shared memory",
+    ),
+    "threads that Triton refuses": (
+        {"exception": exception("OutOfResources", "out of resource: threads, Required: 2048, Hardware limit: 1024.")},
+        Category.OVERSIZED_BLOCK,
+        "out of resource: threads",
+    ),
     "another CUDA error": ({"exception": exception(cuda_error=2)}, Category.PYTHON_EXCEPTION, "RuntimeError"),
 }
 
@@ -212,10 +185,3 @@ def test_output_is_read_in_time_that_grows_with_it_alone(line: str, exit_: ExitE
     )
     nested = "a:1: " + "(" * 10_000 + ")" * 10_000 + ": block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n"
     assert growth(lambda stderr: diagnose(broken(stderr)), lambda size: nested * (size // 1000), 1000) < GROWS_LIKE_ITSELF
-
-
-def test_the_last_words_may_be_long() -> None:
-    exit_ = ExitEvidence(stage="rounds", signal="SIGABRT")
-    said = "  what():  " + "x" * 5000 + " the end\n"
-    message = diagnose(Evidence(exit=exit_, stderr=said)).message
-    assert "what():" in message and "the end" in message and len(message) < 600

@@ -8,6 +8,8 @@ from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.rules.launch_rules import CODES, launch_fault
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
+from tests.diagnosis import evidence
+from tests.diagnosis.evidence import GPU, REFUSED, Rule, check, exception, failed
 
 LIMITS = KernelLimits(registers=128, static_shared_bytes=8192, local_bytes=0, max_threads=512, max_dynamic_shared_bytes=40960)
 
@@ -20,6 +22,7 @@ def launch(**changes: Any) -> LaunchRecord:
 
 CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "too many threads": ({"block": (2048, 1, 1)}, Category.OVERSIZED_BLOCK, "`tiled`: block 2048×1×1, the device allows 1024 threads"),
+    "too many in three dimensions": ({"block": (32, 32, 2)}, Category.OVERSIZED_BLOCK, "block 32×32×2"),
     "a square of 33": ({"block": (33, 33, 1), "code": 9}, Category.OVERSIZED_BLOCK, "block 33×33×1, the device allows 1024 threads"),
     "too deep": ({"block": (1, 1, 65)}, Category.OVERSIZED_BLOCK, "allows 1024×1024×64"),
     "an empty grid": ({"grid": (0, 1, 1), "code": 9}, Category.INVALID_LAUNCH, "grid 0×1×1 is empty"),
@@ -46,6 +49,36 @@ CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "a cooperative launch": ({"code": 720}, Category.INVALID_LAUNCH, "more blocks than fit"),
     "a code that nobody knows": ({"code": 4242}, Category.INVALID_LAUNCH, "CUDA error 4242 (grid 4×1×1, block 256×1×1, 0 bytes"),
 }
+
+
+RULES: dict[str, Rule] = {
+    "too many threads": (
+        {"launches": (REFUSED,), "exception": exception(message="CUDA error: invalid argument")},
+        Category.OVERSIZED_BLOCK,
+        "block 4096×1×1, the device allows 1024 threads",
+    ),
+    "too much shared memory": (
+        {"launches": (evidence.launch(code=1),), "rounds": (failed(Category.NAN_OR_INF),)},
+        Category.INVALID_LAUNCH,
+        "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
+    ),
+    "a refused launch of the library's": (
+        {"launches": (evidence.launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
+        Category.WRONG_VALUES,
+        "round 1: so",
+    ),
+    "a refused launch that did no harm": ({**GPU, "launches": (REFUSED, evidence.launch())}, Category.OK, ""),
+    "a refused launch, then a broken context": (
+        {"launches": (REFUSED,), "exception": exception(cuda_error=700)},
+        Category.ILLEGAL_MEMORY_ACCESS,
+        "RuntimeError",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_evidence_gives_its_verdict(name: str) -> None:
+    check(RULES[name])
 
 
 @pytest.mark.parametrize("name", CASES)
