@@ -34,7 +34,7 @@ _SYMBOL = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of what was handed in, and its text."""
 
     line: int
@@ -54,7 +54,7 @@ class SourceMap:
             if text and len(self._found[text]) < MAX_CANDIDATES:
                 self._found[text].append(number)
 
-    def place(self, text: Sequence[str], line: int) -> Place | None:
+    def place(self, text: Sequence[str], line: int) -> SourceLine | None:
         """Where line `line`, from 1, of a generated file with these lines comes from; None where nothing reads like it."""
         if not 1 <= line <= len(text):
             return None
@@ -69,19 +69,19 @@ class SourceMap:
             number = self._beside(plain, at)
         return None if number is None else self._at(number)
 
-    def line(self, number: int) -> Place | None:
+    def line(self, number: int) -> SourceLine | None:
         """The line of that number in what was handed in."""
         at = number - self._first
         return self._at(at) if 0 <= at < len(self._lines) else None
 
-    def in_string(self, text: str, line: int) -> Place | None:
+    def in_string(self, text: str, line: int) -> SourceLine | None:
         """Where a line with this text comes from that is line `line`, from 1, of a string; None where nothing reads like it."""
         found = self._found.get(_plain(text), [])
         opened = [number for number in found if number - line + 1 >= 0 and _TRIPLE.search(self._lines[number - line + 1])]
         number = next(iter(opened or found), None)
         return None if number is None else self._at(number)
 
-    def named(self, name: str) -> Place | None:
+    def named(self, name: str) -> SourceLine | None:
         """The first line of Python that uses the name; None where none does, or it is no Python."""
         try:
             nodes = list(ast.walk(parse("\n".join(self._lines))))
@@ -90,20 +90,20 @@ class SourceMap:
         found = [node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == name]
         return self._at(min(found) - 1) if found else None
 
-    def quoted(self, name: str) -> Place | None:
+    def quoted(self, name: str) -> SourceLine | None:
         """The last line that has the name in quotes, as in `functions=["name"]`."""
         pattern = re.compile(rf"""["']{re.escape(name)}["']""")
         number = next((number for number in reversed(range(len(self._lines))) if pattern.search(self._lines[number])), None)
         return None if number is None else self._at(number)
 
-    def declared(self, name: str) -> Place | None:
+    def declared(self, name: str) -> SourceLine | None:
         """The first line that declares or calls the function."""
         pattern = re.compile(rf"\b{re.escape(name.rsplit('::', 1)[-1])}\s*\(")
         number = next((number for number, line in enumerate(self._lines) if pattern.search(line)), None)
         return None if number is None else self._at(number)
 
-    def _at(self, number: int) -> Place:
-        return Place(number + self._first, self._lines[number])
+    def _at(self, number: int) -> SourceLine:
+        return SourceLine(number + self._first, self._lines[number])
 
     def _best(self, plain: Sequence[str], at: int) -> int | None:
         """The line that reads like plain[at], in the surroundings most like plain's."""

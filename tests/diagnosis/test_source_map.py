@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.build.messages import summary
 from evaluator.build.request import BuildRequest
-from evaluator.diagnosis.source_map import Place, SourceMap, located
+from evaluator.diagnosis.source_map import SourceLine, SourceMap, located
 from evaluator.results.evidence import BuildEvidence, Diagnostic
 
 CODE = '''import torch
@@ -86,7 +86,7 @@ def test_lines_are_counted_from_the_beginning_of_the_file() -> None:
 
 
 def test_a_declaration_is_found_by_its_name() -> None:
-    assert SourceMap(CODE).declared("at::run") == Place(20, CODE.split("\n")[19])
+    assert SourceMap(CODE).declared("at::run") == SourceLine(20, CODE.split("\n")[19])
     assert SourceMap(CODE).declared("nothing") is None
 
 
