@@ -6,20 +6,14 @@ from collections.abc import Iterator
 
 from evaluator.diagnosis.notes import cpp_reader
 from evaluator.diagnosis.notes.note import Note, ParsedSubmission
+from evaluator.diagnosis.rules.launch_rules import DEFAULT_SHARED_BYTES, MAX_THREADS
 
 MAX_DIM3_TOKENS = 16
 """Longer arguments are no plain numbers."""
-MAX_THREADS = 1024
-DEFAULT_SHARED_BYTES = 48 << 10
-"""Dynamic shared memory that a kernel may have without asking (CUDA C++ Programming Guide, shared memory of compute capability 7.x on)."""
 ERROR_CHECKS = frozenset(
     (
-        "cudaGetLastError",
-        "cudaPeekAtLastError",
-        "C10_CUDA_KERNEL_LAUNCH_CHECK",
-        "C10_CUDA_CHECK",
-        "AT_CUDA_CHECK",
-        "TORCH_CUDA_KERNEL_LAUNCH_CHECK",
+        *("cudaGetLastError", "cudaPeekAtLastError", "C10_CUDA_KERNEL_LAUNCH_CHECK"),
+        *("C10_CUDA_CHECK", "AT_CUDA_CHECK", "TORCH_CUDA_KERNEL_LAUNCH_CHECK"),
     )
 )
 

@@ -18,7 +18,7 @@ COMPUTES = frozenset(
 NOT_TORCH = ("math", "np", "numpy", "operator", "itertools", "self._ops", "_C")
 SYNCHRONIZES = frozenset(("cpu", "item", "tolist", "numpy", "synchronize", "nonzero"))
 CUPYS = frozenset(("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel"))
-"""What CuPy makes kernels of a text with."""
+"""Classes of CuPy that compile a kernel from a string."""
 
 
 def no_kernel(parsed: ParsedSubmission) -> Iterator[Note]:

@@ -1,4 +1,4 @@
-"""What was observed of an evaluation: what its verdict rests on.
+"""The records of what was observed in an evaluation, which its verdict rests on.
 
 Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
 """
