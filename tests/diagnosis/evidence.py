@@ -22,20 +22,10 @@ Rule = tuple[dict[str, Any], Category, str]
 """Evidence by field, the category that it deserves, and words of the message."""
 
 
-def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool = True, side_stream: bool = False) -> LaunchRecord:
-    return LaunchRecord(
-        api="cudaLaunchKernel",
-        kernel="k(float*)",
-        object="extension",
-        own=own,
-        count=1,
-        grid=(4, 1, 1),
-        block=block,
-        shared_bytes=60_000,
-        code=code,
-        first=0,
-        side_stream=side_stream,
-    )
+def launch(block: tuple[int, int, int] = (256, 1, 1), **changes: Any) -> LaunchRecord:
+    fields: dict[str, Any] = {"api": "cudaLaunchKernel", "kernel": "k(float*)", "object": "extension", "own": True, "count": 1}
+    fields |= {"grid": (4, 1, 1), "block": block, "shared_bytes": 0, "code": 0, "first": 0}
+    return LaunchRecord(**fields | changes)
 
 
 def exception(type: str = "RuntimeError", message: str = "no", stage: str = "rounds", **more: Any) -> ExceptionEvidence:  # noqa: A002
@@ -117,6 +107,8 @@ UNDECLARED = build(Category.UNDECLARED_IDENTIFIER, "cuda.cu(12): error\n", ERROR
 TO_EXTENSION = exception(message="Error building extension 'x': no", stage="load")
 
 GPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
+KERNEL: dict[str, Any] = {**GPU, "launches": (launch(),)}
+"""A right answer on a GPU, by a kernel of its own."""
 CPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), "builds": (build(),)}
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
@@ -17,7 +18,6 @@ from evaluator.results.evidence import (
     Evidence,
     ExceptionEvidence,
     ExitEvidence,
-    FloorEvidence,
     KernelLimits,
     LaunchRecord,
     LightEvidence,
@@ -26,6 +26,7 @@ from evaluator.results.evidence import (
 )
 from evaluator.results.result import Result
 from tests.db.samples import result
+from tests.diagnosis import evidence as shared
 from tests.diagnosis.evidence import floor, timing
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 from tests.diagnosis.notes.test_static_notes import KERNEL, submission
@@ -34,20 +35,9 @@ CODE = submission()
 
 
 def launch(
-    kernel: str = "scale(float const*, float*, int)", own: bool = True, code: int = 0, threads: int = 256, blocks: int = 4, count: int = 7
+    kernel: str = "scale(float const*, float*, int)", threads: int = 256, blocks: int = 4, count: int = 7, **changes: Any
 ) -> LaunchRecord:
-    return LaunchRecord(
-        api="cudaLaunchKernel",
-        kernel=kernel,
-        object="extension",
-        own=own,
-        count=count,
-        grid=(blocks, 1, 1),
-        block=(threads, 1, 1),
-        shared_bytes=0,
-        code=code,
-        first=3,
-    )
+    return shared.launch((threads, 1, 1), kernel=kernel, grid=(blocks, 1, 1), count=count, **changes)
 
 
 def failing(category: Category, message: str = "so", **evidence: object) -> Result:
@@ -120,20 +110,14 @@ def test_an_exception_shows_its_own_frames_and_all_of_its_message() -> None:
     assert "line 4, in helper" in told.text and "sizes 3 and 4" in told.text and "the end" in told.text
 
 
+def figures(**changes: Any) -> ErrorFigures:
+    fields: dict[str, Any] = {"output": "[1]", "elements": 200, "wrong": 50, "max_error": 0.5, "rms_error": 0.1, "tolerance": 4e-5}
+    return ErrorFigures(**fields | {"reference_error": 1e-7} | changes)
+
+
 def test_a_wrong_answer_shows_its_figures() -> None:
-    figures = ErrorFigures(
-        output="[1]",
-        elements=200,
-        wrong=50,
-        max_error=0.5,
-        rms_error=0.1,
-        tolerance=4e-5,
-        reference_error=1e-7,
-        pattern="a tail of 50",
-        likeness="all of them are 0",
-        examples=(WrongElement(index=(3, 4), value=0.0, expected=2.5),),
-    )
-    failed = RoundEvidence(index=1, seed=1, passed=False, category=Category.WRONG_VALUES, outputs=(figures,))
+    wrong = figures(pattern="a tail of 50", likeness="all of them are 0", examples=(WrongElement(index=(3, 4), value=0.0, expected=2.5),))
+    failed = RoundEvidence(index=1, seed=1, passed=False, category=Category.WRONG_VALUES, outputs=(wrong,))
     told = feedback(failing(Category.WRONG_VALUES, rounds=(failed,)), CODE)
     assert told.line is None
     for words in (
@@ -173,7 +157,7 @@ def test_a_time_bound_by_arithmetic_says_of_which() -> None:
 def test_a_slow_answer_is_told_why() -> None:
     evidence = Evidence(
         timing=timing(4.0),
-        floor=FloorEvidence.model_validate(floor(1.0).model_dump()),
+        floor=floor(1.0),
         light=LIGHT,
         conditions=ConditionsEvidence(shared=True, throttled="", repeated=True),
         launches=(launch(threads=48, blocks=8, count=4000), launch("gemm<1>(int)", own=False)),
@@ -279,20 +263,10 @@ HOSTILE = "a\n```\n~~~~~~\n~~~\n<script>alert(1)</script>\n\x1b[31mred\x1b]0;tit
 
 
 def hostile() -> Feedback:
-    figures = ErrorFigures(
-        output=f"[{HOSTILE}]",
-        elements=2,
-        wrong=1,
-        max_error=1.0,
-        rms_error=1.0,
-        tolerance=1e-5,
-        reference_error=0.0,
-        pattern=HOSTILE,
-        likeness=HOSTILE,
-    )
+    wrong = figures(output=f"[{HOSTILE}]", pattern=HOSTILE, likeness=HOSTILE)
     evidence = {
         "exception": ExceptionEvidence(stage="load", type="E", message=HOSTILE, traceback=HOSTILE, line=3),
-        "rounds": (RoundEvidence(index=1, seed=1, passed=False, category=Category.WRONG_VALUES, outputs=(figures,)),),
+        "rounds": (RoundEvidence(index=1, seed=1, passed=False, category=Category.WRONG_VALUES, outputs=(wrong,)),),
         "launches": (launch(HOSTILE),),
     }
     code = submission().replace("\n\n", "\nx = '\x1b]0;owned\x07\x1b[2J \u202e' # ``` ~~~\n", 1)

@@ -62,10 +62,7 @@ def line_of(text: list[str], line: int, first_line: int = 1) -> int | None:
     return None if place is None else place.line
 
 
-@pytest.mark.parametrize(
-    ("generated", "line"),
-    [(3, 4), (4, 5), (6, 7), (8, 9), (9, 10), (10, 11), (11, 12), (13, 15), (14, 16), (15, 17)],
-)
+@pytest.mark.parametrize(("generated", "line"), [(3, 4), (4, 5), (6, 7), (8, 9), (9, 10), (10, 11), (11, 12), (13, 15), (14, 16), (15, 17)])
 def test_a_line_of_the_cuda_source(generated: int, line: int) -> None:
     assert line_of(CUDA, generated) == line
 

@@ -29,21 +29,5 @@ def test_names_are_lower_case_words() -> None:
     assert all(member.value == member.name.lower() for group in (Category, Status) for member in group)
 
 
-@pytest.mark.parametrize(
-    ("status", "count"),
-    [
-        (Status.CORRECT, 3),
-        (Status.INCORRECT, 10),
-        (Status.BUILD_FAILED, 9),
-        (Status.RUN_FAILED, 13),
-        (Status.REJECTED, 6),
-        (Status.DISQUALIFIED, 8),
-        (Status.NOT_EVALUATED, 4),
-    ],
-)
-def test_each_status_has_its_categories(status: Status, count: int) -> None:
-    assert sum(info.status is status for info in CATEGORIES.values()) == count
-
-
 def test_meanings_tell_the_categories_apart() -> None:
     assert len({info.meaning for info in CATEGORIES.values()}) == len(Category)

@@ -9,11 +9,7 @@ from tests.diagnosis.evidence import ROUNDS, Rule, build, check, exception, laun
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 
 RULES: dict[str, Rule] = {
-    "an exception": (
-        {"exception": exception("KeyError", "'a'\nmore", line=7)},
-        Category.PYTHON_EXCEPTION,
-        "line 7: KeyError: 'a'",
-    ),
+    "an exception": ({"exception": exception("KeyError", "'a'\nmore", line=7)}, Category.PYTHON_EXCEPTION, "line 7: KeyError: 'a'"),
     "a C++ allocation that failed": ({"exception": exception(message="std::bad_alloc", line=3)}, Category.OUT_OF_MEMORY, "line 3"),
     "an exception whose first line only announces": (
         {"exception": exception("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2)},

@@ -5,19 +5,16 @@ from typing import Any
 import pytest
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.rules.launch_rules import CODES, launch_fault
+from evaluator.diagnosis.rules.launch_rules import launch_fault
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
-from tests.diagnosis import evidence
-from tests.diagnosis.evidence import GPU, REFUSED, Rule, check, exception, failed
+from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord
+from tests.diagnosis.evidence import GPU, REFUSED, Rule, check, exception, failed, launch
 
 LIMITS = KernelLimits(registers=128, static_shared_bytes=8192, local_bytes=0, max_threads=512, max_dynamic_shared_bytes=40960)
 
 
-def launch(**changes: Any) -> LaunchRecord:
-    values: dict[str, Any] = {"api": "cudaLaunchKernel", "kernel": "void tiled<4>(float*)", "object": "extension", "own": True, "count": 1}
-    values |= {"grid": (4, 1, 1), "block": (256, 1, 1), "shared_bytes": 0, "code": 1, "first": 0}
-    return LaunchRecord(**values | changes)
+def refused(**changes: Any) -> LaunchRecord:
+    return launch(**{"kernel": "void tiled<4>(float*)", "code": 1} | changes)
 
 
 CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
@@ -58,16 +55,16 @@ RULES: dict[str, Rule] = {
         "block 4096×1×1, the device allows 1024 threads",
     ),
     "too much shared memory": (
-        {"launches": (evidence.launch(code=1),), "rounds": (failed(Category.NAN_OR_INF),)},
+        {"launches": (launch(code=1, shared_bytes=60_000),), "rounds": (failed(Category.NAN_OR_INF),)},
         Category.INVALID_LAUNCH,
         "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
     ),
     "a refused launch of the library's": (
-        {"launches": (evidence.launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
+        {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
         Category.WRONG_VALUES,
         "round 1: so",
     ),
-    "a refused launch that did no harm": ({**GPU, "launches": (REFUSED, evidence.launch())}, Category.OK, ""),
+    "a refused launch that did no harm": ({**GPU, "launches": (REFUSED, launch())}, Category.OK, ""),
     "a refused launch, then a broken context": (
         {"launches": (REFUSED,), "exception": exception(cuda_error=700)},
         Category.ILLEGAL_MEMORY_ACCESS,
@@ -84,22 +81,18 @@ def test_evidence_gives_its_verdict(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_fault(name: str) -> None:
     changes, category, words = CASES[name]
-    found, message = launch_fault(launch(**changes))
+    found, message = launch_fault(refused(**changes))
     assert (found, words in message) == (category, True), message
 
 
 def test_the_first_refusal_is_told_of_several() -> None:
-    failed = ExceptionEvidence(stage="rounds", type="RuntimeError", message="CUDA error: invalid argument")
-    refused = (launch(first=7, block=(2048, 1, 1)), launch(first=3, shared_bytes=50_000), launch(first=1, code=0))
-    verdict = diagnose(Evidence(launches=refused, exception=failed))
+    raised = exception(message="CUDA error: invalid argument")
+    launches = (refused(first=7, block=(2048, 1, 1)), refused(first=3, shared_bytes=50_000), refused(first=1, code=0))
+    verdict = diagnose(Evidence(launches=launches, exception=raised))
     assert verdict.category is Category.INVALID_LAUNCH
     assert verdict.message.endswith("; launch 4 of the process, and the first of 2 kernels that were refused")
 
 
 def test_torchs_words_alone_name_no_launch() -> None:
-    failed = ExceptionEvidence(stage="rounds", type="RuntimeError", message="CUDA error: invalid configuration argument", line=3)
-    assert diagnose(Evidence(launches=(launch(code=0),), exception=failed)).category is Category.PYTHON_EXCEPTION
-
-
-def test_every_code_has_words() -> None:
-    assert all(words and not words.endswith(".") for words in CODES.values())
+    raised = exception(message="CUDA error: invalid configuration argument", line=3)
+    assert diagnose(Evidence(launches=(launch(),), exception=raised)).category is Category.PYTHON_EXCEPTION
