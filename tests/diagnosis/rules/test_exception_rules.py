@@ -1,142 +1,115 @@
 """Exceptions, and what CUDA's errors mean."""
 
+from typing import Any
+
 import pytest
 
 from evaluator.diagnosis import DEVICE_ERRORS, diagnose
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence
+from evaluator.results.evidence import Evidence, ExitEvidence
 from tests.diagnosis.evidence import ROUNDS, Rule, build, check, exception, launch
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 
+
+def raised(*args: Any, **more: Any) -> dict[str, Any]:
+    return {"exception": exception(*args, **more)}
+
+
+def missing(name: str, *args: Any, **more: Any) -> dict[str, Any]:
+    return raised("ModuleNotFoundError", f"No module named '{name}'", *args, **more)
+
+
+ASSERTED = "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n"
 RULES: dict[str, Rule] = {
-    "an exception": ({"exception": exception("KeyError", "'a'\nmore", line=7)}, Category.PYTHON_EXCEPTION, "line 7: KeyError: 'a'"),
-    "a C++ allocation that failed": ({"exception": exception(message="std::bad_alloc", line=3)}, Category.OUT_OF_MEMORY, "line 3"),
+    "an exception": (raised("KeyError", "'a'\nmore", line=7), Category.PYTHON_EXCEPTION, "line 7: KeyError: 'a'"),
+    "a C++ allocation that failed": (raised(message="std::bad_alloc", line=3), Category.OUT_OF_MEMORY, "line 3"),
     "an exception whose first line only announces": (
-        {"exception": exception("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2)},
+        raised("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2),
         Category.PYTHON_EXCEPTION,
         "line 2: RuntimeError: The following operation failed: RuntimeError: shapes differ",
     ),
     "a failed assertion of a kernel": (
-        {
-            "exception": exception(cuda_error=710, line=9),
-            "stderr": "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n",
-        },
+        {**raised(cuda_error=710, line=9), "stderr": ASSERTED},
         Category.DEVICE_ASSERT,
         "`i < n` in `k`, cuda.cu:12, block [0,0,0], thread [3,0,0]",
     ),
     "a wild access with one kernel of its own": (
-        {"exception": exception(cuda_error=700), "launches": (launch(), launch(own=False))},
+        {**raised(cuda_error=700), "launches": (launch(), launch(own=False))},
         Category.ILLEGAL_MEMORY_ACCESS,
         "in `k`, the only kernel of its own that was launched",
     ),
-    "an exception without a message": ({"exception": exception("Mine", "")}, Category.PYTHON_EXCEPTION, "Mine"),
+    "an exception without a message": (raised("Mine", ""), Category.PYTHON_EXCEPTION, "Mine"),
     "an exception after good rounds": ({"rounds": ROUNDS, "exception": exception("ValueError")}, Category.PYTHON_EXCEPTION, "ValueError"),
-    "sys.exit": ({"exception": exception("SystemExit", "0", "load")}, Category.EARLY_EXIT, "SystemExit: 0"),
+    "sys.exit": (raised("SystemExit", "0", "load"), Category.EARLY_EXIT, "SystemExit: 0"),
     "load_inline with a wrong argument": (
-        {"exception": exception("TypeError", "load_inline() got an unexpected keyword argument 'cpp'", "load")},
+        raised("TypeError", "load_inline() got an unexpected keyword argument 'cpp'", "load"),
         Category.LOAD_INLINE_MISUSE,
         "load_inline()",
     ),
     "load_inline with bad functions": (
-        {"exception": exception("ValueError", "Expected 'functions' to be a list or dict, but was int", "load")},
+        raised("ValueError", "Expected 'functions' to be a list or dict, but was int", "load"),
         Category.LOAD_INLINE_MISUSE,
         "'functions'",
     ),
-    "download() is not load()": (
-        {"exception": exception("TypeError", "download() takes 0 arguments", "load")},
-        Category.PYTHON_EXCEPTION,
-        "download()",
-    ),
+    "download() is not load()": (raised("TypeError", "download() takes 0 arguments", "load"), Category.PYTHON_EXCEPTION, "download()"),
     "an extension that does not load": (
         {"builds": (build(),), "exception": exception("ImportError", "/proc/self/fd/9: undefined symbol: _Z1fv", "load")},
         Category.LINK_ERROR,
         "undefined symbol",
     ),
     "an undefined symbol of something else": (
-        {"exception": exception("ImportError", "x.so: undefined symbol: f", "load")},
+        raised("ImportError", "x.so: undefined symbol: f", "load"),
         Category.IMPORT_ERROR,
         "undefined symbol",
     ),
     "an import of the reference": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'reference'", "load", line=3)},
+        missing("reference", "load", line=3),
         Category.REFERENCE_ACCESS,
         "line 3: ModuleNotFoundError: No module named 'reference'",
     ),
-    "an import of the judge in forward()": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'evaluator.judge'")},
-        Category.REFERENCE_ACCESS,
-        "evaluator.judge",
-    ),
+    "an import of the judge in forward()": (missing("evaluator.judge"), Category.REFERENCE_ACCESS, "evaluator.judge"),
     "an import from the judge": (
-        {"exception": exception("ImportError", "cannot import name 'judge' from 'evaluator' (/x/__init__.py)", "construct")},
+        raised("ImportError", "cannot import name 'judge' from 'evaluator' (/x/__init__.py)", "construct"),
         Category.REFERENCE_ACCESS,
         "cannot import name 'judge'",
     ),
-    "an import of the database's": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'db'", "load")},
-        Category.REFERENCE_ACCESS,
-        "'db'",
-    ),
+    "an import of the database's": (missing("db", "load"), Category.REFERENCE_ACCESS, "'db'"),
     "an import of its own extension too early": (
         {"builds": (build().model_copy(update={"name": "pipeline"}),), "exception": exception("ImportError", "No module named 'pipeline'")},
         Category.PYTHON_EXCEPTION,
         "'pipeline'",
     ),
-    "an import of what only begins alike": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'references'", "load")},
-        Category.IMPORT_ERROR,
-        "'references'",
-    ),
+    "an import of what only begins alike": (missing("references", "load"), Category.IMPORT_ERROR, "'references'"),
     "an import from a library's own reference": (
-        {"exception": exception("ImportError", "cannot import name 'f' from 'reference' (/tmp/reference.py)", "load")},
+        raised("ImportError", "cannot import name 'f' from 'reference' (/tmp/reference.py)", "load"),
         Category.IMPORT_ERROR,
         "'reference'",
     ),
-    "a library's own part": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'torch.reference'", "load")},
-        Category.IMPORT_ERROR,
-        "torch.reference",
-    ),
-    "words about the reference": (
-        {"exception": exception("RuntimeError", "No module named 'reference'")},
-        Category.PYTHON_EXCEPTION,
-        "RuntimeError",
-    ),
-    "an import that fails": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'triton'", "load")},
-        Category.IMPORT_ERROR,
-        "triton",
-    ),
-    "an import that fails in forward()": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'triton'")},
-        Category.PYTHON_EXCEPTION,
-        "triton",
-    ),
-    "out of device memory": ({"exception": exception("OutOfMemoryError", "CUDA out of memory")}, Category.OUT_OF_MEMORY, "CUDA"),
-    "out of memory in __init__": ({"exception": exception("MemoryError", "", "construct")}, Category.OUT_OF_MEMORY, "MemoryError"),
+    "a library's own part": (missing("torch.reference", "load"), Category.IMPORT_ERROR, "torch.reference"),
+    "words about the reference": (raised("RuntimeError", "No module named 'reference'"), Category.PYTHON_EXCEPTION, "RuntimeError"),
+    "an import that fails": (missing("triton", "load"), Category.IMPORT_ERROR, "triton"),
+    "an import that fails in forward()": (missing("triton"), Category.PYTHON_EXCEPTION, "triton"),
+    "out of device memory": (raised("OutOfMemoryError", "CUDA out of memory"), Category.OUT_OF_MEMORY, "CUDA"),
+    "out of memory in __init__": (raised("MemoryError", "", "construct"), Category.OUT_OF_MEMORY, "MemoryError"),
     "the allocator of the CPU": (
-        {"exception": exception(message="DefaultCPUAllocator: can't allocate memory: you tried")},
+        raised(message="DefaultCPUAllocator: can't allocate memory: you tried"),
         Category.OUT_OF_MEMORY,
         "DefaultCPUAllocator",
     ),
-    "an __init__ that raises": ({"exception": exception("TypeError", "__init__()", "construct")}, Category.INIT_ERROR, "TypeError"),
-    "an illegal access in __init__": (
-        {"exception": exception(stage="construct", cuda_error=700)},
-        Category.ILLEGAL_MEMORY_ACCESS,
-        "RuntimeError",
-    ),
-    "an address that is not aligned": ({"exception": exception(cuda_error=716)}, Category.MISALIGNED_ADDRESS, "not aligned"),
+    "an __init__ that raises": (raised("TypeError", "__init__()", "construct"), Category.INIT_ERROR, "TypeError"),
+    "an illegal access in __init__": (raised(stage="construct", cuda_error=700), Category.ILLEGAL_MEMORY_ACCESS, "RuntimeError"),
+    "an address that is not aligned": (raised(cuda_error=716), Category.MISALIGNED_ADDRESS, "not aligned"),
     "shared memory that Triton refuses": (
-        {"exception": exception("OutOfResources", "out of resource: shared memory, Required: 278528, Hardware limit: 232448.")},
+        raised("OutOfResources", "out of resource: shared memory, Required: 278528, Hardware limit: 232448."),
         Category.INVALID_LAUNCH,
         "out of resource: shared memory",
     ),
     "threads that Triton refuses": (
-        {"exception": exception("OutOfResources", "out of resource: threads, Required: 2048, Hardware limit: 1024.")},
+        raised("OutOfResources", "out of resource: threads, Required: 2048, Hardware limit: 1024."),
         Category.OVERSIZED_BLOCK,
         "out of resource: threads",
     ),
-    "another CUDA error": ({"exception": exception(cuda_error=2)}, Category.PYTHON_EXCEPTION, "RuntimeError"),
+    "another CUDA error": (raised(cuda_error=2), Category.PYTHON_EXCEPTION, "RuntimeError"),
 }
 
 
@@ -151,13 +124,8 @@ def test_errors_of_the_device_have_categories(code: int, category: Category) -> 
     assert verdict.category is category
 
 
-ASSERTED = "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n"
-
-
 def broken(stderr: str) -> Evidence:
-    return Evidence(
-        exception=ExceptionEvidence(stage="rounds", type="AcceleratorError", message="CUDA error", line=2, cuda_error=710), stderr=stderr
-    )
+    return Evidence(**raised(cuda_error=710), stderr=stderr)
 
 
 def test_an_assertion_is_found_among_other_output() -> None:
@@ -175,9 +143,7 @@ def test_an_assertion_is_found_among_other_output() -> None:
 )
 @pytest.mark.parametrize("exit_", [None, ExitEvidence(stage="rounds", signal="SIGABRT")])
 def test_output_is_read_in_time_that_grows_with_it_alone(line: str, exit_: ExitEvidence | None) -> None:
-    assert (
-        growth(lambda stderr: diagnose(broken(stderr).model_copy(update={"exit": exit_})), lambda size: line * size + "\n", 1000)
-        < GROWS_LIKE_ITSELF
-    )
+    noisy = lambda stderr: diagnose(broken(stderr).model_copy(update={"exit": exit_}))  # noqa: E731
+    assert growth(noisy, lambda size: line * size + "\n", 1000) < GROWS_LIKE_ITSELF
     nested = "a:1: " + "(" * 10_000 + ")" * 10_000 + ": block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n"
     assert growth(lambda stderr: diagnose(broken(stderr)), lambda size: nested * (size // 1000), 1000) < GROWS_LIKE_ITSELF
