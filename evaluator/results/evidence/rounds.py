@@ -1,4 +1,4 @@
-"""How right the answers were, round by round."""
+"""Correctness: rounds, error figures, and answers in other shapes or without own kernels."""
 
 from typing import Any
 
