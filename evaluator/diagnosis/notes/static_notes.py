@@ -12,7 +12,7 @@ UNOBSERVED = Ran()
 
 
 def notes(code: str, first_line: int = 1, sizes: Collection[int] = (), ran: Ran = UNOBSERVED) -> tuple[Note, ...]:
-    """What strikes a reader of `code`, which begins on line `first_line` of its file; the most telling first."""
+    """Notes on `code`, which begins on line `first_line` of its file; the most important first."""
     script = python_reader.read(code)
     if script is None:
         return ()

@@ -14,17 +14,17 @@ ATTEMPTS = (Category.SANDBOX_VIOLATION, Category.REFERENCE_ACCESS, Category.FORG
 """What nothing honest does, whatever it is asked for."""
 UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25
-"""What the judge's clock may say beyond the events before that is tampering, and not only charged: well beyond its own spread."""
+"""How far the judge's clock may exceed the events before that is tampering, and not only charged: well beyond its spread."""
 DEFERRED_FACTOR = 2.0
 DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
 UNFLUSHED_SHARE = 0.1
-"""Of all calls: a kernel that writes past its output may spoil a flush, and does not do so by design."""
+"""Share of all calls: a kernel that writes past its output may spoil a flush by accident."""
 BACKGROUND_MS = 0.3
 BACKGROUND_SHARE = 0.25
-"""Processor time after the answer that is work put off, rather than bookkeeping."""
+"""CPU time outside of a call above which it is work, and not bookkeeping."""
 LEAST_FLOOR_MS = 2e-3
-"""A floor below this says nothing: launching takes as long."""
+"""A minimum time below this says nothing, since a launch takes as long."""
 
 
 @rule(order=10, gives=[Category.FORGED_RESULT])
@@ -67,9 +67,9 @@ def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
 
 @rule(order=110, gives=[Category.DEFERRED_WORK])
 def deferred_work(evidence: Evidence) -> Verdict | None:
-    """An answer that time and again takes far longer to arrive than it took to compute was put off.
+    """Answers that repeatedly take far longer to arrive than they took to compute were put off.
 
-    One that is only slow to copy, for the way it is laid out, pays for it in its time.
+    An answer that is only slow to copy, because of its layout, is charged for it instead.
     """
     timing = evidence.timing
     if timing is None or timing.alone is None or not timing.deferred_ms or _with_others(evidence):
@@ -85,7 +85,7 @@ def deferred_work(evidence: Evidence) -> Verdict | None:
 
 @rule(order=120, gives=[Category.TIMING_TAMPERING])
 def work_ahead(evidence: Evidence) -> Verdict | None:
-    """Processors that compute, each time, while inputs arrive for a call that has not been asked for yet."""
+    """The submission's processes compute while the inputs of the next call arrive, before the call."""
     timing = evidence.timing
     if timing is None or not _much(timing.ahead_ms, timing):
         return None
@@ -96,7 +96,7 @@ def work_ahead(evidence: Evidence) -> Verdict | None:
 
 @rule(order=130, gives=[Category.DEFERRED_WORK])
 def work_in_background(evidence: Evidence) -> Verdict | None:
-    """Processors that go on computing after the call has returned, each time, do so for the call that returned."""
+    """The submission's processes go on computing after each call has returned."""
     timing = evidence.timing
     if timing is None or not _much(timing.background_ms, timing):
         return None
@@ -106,12 +106,12 @@ def work_in_background(evidence: Evidence) -> Verdict | None:
 
 
 def _with_others(evidence: Evidence) -> bool:
-    """Whether others' work is in the judge's clock: what that holds against a submission is added, and accuses nobody."""
+    """Whether other work is in the judge's clock: then the extra time is charged, but does not disqualify."""
     return evidence.conditions is not None and evidence.conditions.others_in_clock
 
 
 def _much(processor_ms: float, timing: TimingEvidence) -> bool:
-    """Whether so much processor time outside of a call can't be bookkeeping."""
+    """Whether this much CPU time outside of a call is too much for bookkeeping."""
     return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
 
 
@@ -137,9 +137,9 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
 
 @rule(order=150, gives=[Category.IMPLAUSIBLE_SPEED])
 def implausible_speed(evidence: Evidence) -> Verdict | None:
-    """Faster than the device can move the bytes or do the operations that the problem can't do without.
+    """Faster than the device can move the bytes or do the operations that the problem needs.
 
-    Where the problem's file does not say what these are, an answer without a kernel may be a view of the input, which moves nothing.
+    Where the problem's file does not declare them, an answer without a kernel may be a view of the input, which moves nothing.
     """
     timing, floor = evidence.timing, evidence.floor
     if timing is None or floor is None or floor.floor_ms < LEAST_FLOOR_MS or not timing.runtime_ms < floor.floor_ms:

@@ -14,7 +14,7 @@ from evaluator.results.evidence import Evidence, ExceptionEvidence
 
 @dataclass(frozen=True)
 class DeviceFault:
-    """What breaks a CUDA context."""
+    """An error that breaks a CUDA context."""
 
     category: Category
     words: str
@@ -35,11 +35,9 @@ DEVICE_ERRORS = {code: fault.category for code, fault in DEVICE_FAULTS.items()}
 
 MAX_MESSAGE_CHARS = 600
 JUDGES_OWN = ("reference", "db", "pipeline")
-"""Top-level modules of the judge's that no worker has; a fourth, `evaluator`, is there in part."""
-
-
+"""Top-level modules of the judge that no worker has; workers have a part of a fourth, `evaluator`."""
 _LOADED = re.compile(r"/proc/self/fd/\d+: ")
-"""How the loader calls an extension that the builder handed over."""
+"""The loader's name for an extension that the builder sent as a descriptor."""
 _DEVICE_ASSERT = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+): (?P<function>.*?): block: (?P<block>\[[\d,]+\]), thread: (?P<thread>\[[\d,]+\]) "
     r"Assertion `(?P<condition>.*)` failed\.$"
@@ -47,13 +45,13 @@ _DEVICE_ASSERT = re.compile(
 
 
 def _device_assert(stderr: str) -> re.Match[str] | None:
-    """The first failed assertion of a kernel's that CUDA reported."""
+    """The first failed assertion in a kernel that CUDA reported."""
     lines = (line for line in stderr.splitlines() if len(line) <= MAX_STDERR_LINE_CHARS)
     return next((match for line in lines if (match := _DEVICE_ASSERT.match(line))), None)
 
 
 def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: Evidence) -> str:
-    """The fault, where it came up, and whose it can be: after an asynchronous launch Python's line is where it was noticed."""
+    """The fault, the line that noticed it, and the kernels that may have caused it: launches are asynchronous."""
     where = f"line {exception.line}: " if exception.line else ""
     message = f"{where}{fault.words} (CUDA error {exception.cuda_error})"
     if asserted := _device_assert(evidence.stderr):
@@ -83,7 +81,7 @@ def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
 
 
 def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
-    """Whether it is the import of a module of the judge's. An extension of the submission's own may have the name of one."""
+    """Whether it imports a module of the judge. An extension of the submission may have the same name."""
     if exception.type not in ("ImportError", "ModuleNotFoundError"):
         return False
     missing = re.match(r"No module named '([^']*)'", exception.message)
@@ -139,7 +137,7 @@ def _exception_message(exception: ExceptionEvidence) -> str:
 
 
 def _first_line(exception: ExceptionEvidence) -> str:
-    """What the exception says; the last line too, where the first only announces it."""
+    """The first line of the message; with the last one, where the first only announces it."""
     lines = [_LOADED.sub("the extension: ", line.strip()) for line in exception.message.splitlines() if line.strip()]
     if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
         return f"{lines[0]} {lines[-1]}"

@@ -8,6 +8,7 @@ from evaluator.results.evidence import Evidence
 
 @rule(order=160, gives=[Category.NO_CUSTOM_KERNEL])
 def no_own_kernel(evidence: Evidence) -> Verdict | None:
+    """No kernel of the submission ran, or the answer is right without them."""
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
     if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
