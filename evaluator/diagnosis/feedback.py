@@ -14,9 +14,10 @@ from evaluator.build.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.notes.compiler_advice import advice_on
 from evaluator.diagnosis.notes.kernel_notes import by_time, own_share, timed
+from evaluator.diagnosis.notes.note import Ran
 from evaluator.diagnosis.notes.sanitizer_notes import told
 from evaluator.diagnosis.notes.speed_notes import speed_notes
-from evaluator.diagnosis.notes.static_notes import Ran, notes
+from evaluator.diagnosis.notes.static_notes import notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord

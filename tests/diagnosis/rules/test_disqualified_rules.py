@@ -11,7 +11,7 @@ from tests.diagnosis.evidence import BACK_TO_BACK, CPU, GPU, KERNEL, NEEDED, WRO
 
 
 def on_cpu(changes: dict[str, float]) -> TimingEvidence:
-    return CPU["timing"].model_copy(update=changes)
+    return timing(unexplained_ms=None).model_copy(update=changes)
 
 
 def elsewhere(category: Category | None) -> ShapeEvidence:

@@ -14,7 +14,8 @@ LIMITS = KernelLimits(registers=128, static_shared_bytes=8192, local_bytes=0, ma
 
 
 def refused(**changes: Any) -> LaunchRecord:
-    return launch(**{"kernel": "void tiled<4>(float*)", "code": 1} | changes)
+    fields: dict[str, Any] = {"kernel": "void tiled<4>(float*)", "code": 1}
+    return launch(**fields | changes)
 
 
 CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
