@@ -53,6 +53,6 @@ def extent(size: tuple[int, int, int]) -> str:
 
 
 def faulty_launch(fault: FaultEvidence) -> str:
-    """`` `softmax` (grid 4×1×1, block 256×1×1) ``: the kernel at fault, whose it is, and its launch."""
+    """`` `softmax` (grid 4×1×1, block 256×1×1) ``: the kernel at fault, its owner, and its launch."""
     whose = "" if fault.own else ", a kernel of a library's"
     return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"

@@ -218,13 +218,6 @@ def test_hostile_text_leaves_no_fence_and_adds_no_heading() -> None:
     assert fences == [list(section.lines) for section in told.sections if section.verbatim]
 
 
-@pytest.mark.parametrize(
-    "code", ["load(functions=[0x" + "f" * 4000 + "])\n", "@(" + "+".join(["a"] * 1500) + ")\ndef f(): pass\n"], ids=["number", "decorator"]
-)
-def test_strange_code_gets_its_feedback(code: str) -> None:
-    assert "verdict: run_failed/python_exception" in feedback(failing(Category.PYTHON_EXCEPTION), code).text
-
-
 @pytest.mark.parametrize("error", [RecursionError("deep"), ValueError("odd"), MemoryError()], ids=repr)
 def test_a_feedback_that_fails_is_empty_and_told_of(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

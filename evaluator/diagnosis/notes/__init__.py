@@ -1,1 +1,1 @@
-"""Remarks for whoever repairs or speeds up a submission; none of them is a reason for a verdict."""
+"""Notes that help to repair or speed up a submission; none of them is a reason for a verdict."""

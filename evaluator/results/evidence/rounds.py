@@ -75,7 +75,7 @@ class AblationEvidence(Record):
 
     still_right: bool
     category: Category | None = None
-    """What the wrong answer, or the worker's end, comes to; None where it was still right."""
+    """The category of the wrong answer, or of the worker's end; None where it was still right."""
     message: str = ""
 
 
@@ -92,5 +92,5 @@ class ShapeEvidence(Record):
     right: bool | None
     """None where the reference itself, or the machine, failed in it."""
     category: Category | None = None
-    """What the wrong answer, or the worker's end, comes to; None where it was right."""
+    """The category of the wrong answer, or of the worker's end; None where it was right."""
     message: str = ""
