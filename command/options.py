@@ -18,7 +18,7 @@ class _Explain(argparse.Action):
     """Prints what a category means, and ends: no PATH is needed for that."""
 
     def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None) -> None:
-        from evaluator.results.explanation import UnknownCategoryError, explain
+        from evaluator.diagnosis.explanation import UnknownCategoryError, explain
 
         try:
             sys.stdout.write(explain(values))

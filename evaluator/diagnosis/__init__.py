@@ -1,8 +1,11 @@
-"""From evidence to verdict, and to words that a submission can be repaired from."""
+"""From evidence to verdict, and to the words that somebody can repair a submission from.
 
-from evaluator.diagnosis.rules.diagnose import diagnose
+`diagnose.py` and `rules/` decide; `feedback.py` and `notes/` say what to do; `explanation.py` says what a category means.
+"""
+
+from evaluator.diagnosis.diagnose import diagnose
+from evaluator.diagnosis.rules.disqualified_rules import LEAST_FLOOR_MS
 from evaluator.diagnosis.rules.exception_rules import DEVICE_ERRORS
-from evaluator.diagnosis.rules.timing_rules import LEAST_FLOOR_MS
 from evaluator.diagnosis.verdict import Verdict
 
 __all__ = ["DEVICE_ERRORS", "LEAST_FLOOR_MS", "Verdict", "diagnose"]

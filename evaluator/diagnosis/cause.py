@@ -1,4 +1,4 @@
-"""The line of what was handed in that a verdict is about."""
+"""Finds the line of the submission that caused a verdict."""
 
 import re
 
@@ -15,28 +15,18 @@ _UNDEFINED = re.compile(r"undefined symbol: (\w{1,500})")
 ALLOCATES = frozenset(
     (
         *("empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "eye", "bytearray", "bytes", "outer", "cartesian_prod"),
-        *(
-            "empty_like",
-            "zeros_like",
-            "ones_like",
-            "full_like",
-            "rand_like",
-            "randn_like",
-            "new_empty",
-            "new_zeros",
-            "new_ones",
-            "new_full",
-        ),
+        *("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"),
+        *("new_empty", "new_zeros", "new_ones", "new_full"),
         *("repeat", "tile", "repeat_interleave", "cdist", "combinations", "one_hot"),
     )
 )
-"""Calls of Python and PyTorch that make something as large as they are told."""
+"""Functions of Python and PyTorch whose arguments say how much memory they allocate."""
 _OF_LAUNCHES = (Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH)
 _OF_DEVICE = (Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Category.DEVICE_ASSERT)
 
 
 def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
-    """Line, from 1, of the file that `code` begins in on `first_line`; None where no line is more to blame than others."""
+    """The line, counted from 1 in the file in which `code` begins on line `first_line`; None where no single line is the cause."""
     evidence = result.evidence
     if result.category is Category.LINK_ERROR and (line := _of_symbol(evidence, code, first_line)):
         return line
@@ -55,13 +45,13 @@ def line_of(result: Result, code: str, first_line: int = 1) -> int | None:
 
 
 def first_refused(evidence: Evidence) -> LaunchRecord | None:
-    """The first launch of the submission's own that was refused."""
+    """The first of the submission's own launches that was refused."""
     refused = [launch for launch in evidence.launches if launch.own and launch.code != 0]
     return min(refused, key=lambda launch: launch.first, default=None)
 
 
 def _of_allocation(code: str, first_line: int) -> int | None:
-    """The line that asks for memory, where there is one such line: a process that is killed for its memory tells of none."""
+    """The only line that allocates, if there is just one: a process that is killed for its memory leaves no traceback."""
     script = python_reader.read(code)
     lines = {call.line for call in script.calls if call.name.rsplit(".", 1)[-1] in ALLOCATES} if script else set()
     return lines.pop() + first_line - 1 if len(lines) == 1 else None
@@ -72,14 +62,14 @@ def _of_exception(evidence: Evidence) -> int | None:
 
 
 def _of_symbol(evidence: Evidence, code: str, first_line: int) -> int | None:
-    """Where the function is declared that the loader did not find."""
+    """The line that declares the function that the loader did not find."""
     missing = _UNDEFINED.search(evidence.exception.message) if evidence.exception else None
     place = SourceMap(code, first_line).declared(readable(missing[1])) if missing else None
     return place.line if place else None
 
 
 def _of_build(evidence: Evidence) -> int | None:
-    """Of the first error of the last build that failed."""
+    """The line of the first error of the last build that failed."""
     failed = next((build for build in reversed(evidence.builds) if not build.ok), None)
     first = next(iter(errors(failed.diagnostics)), None) if failed else None
     return first.source_line if first else None
@@ -93,7 +83,7 @@ def _of_launch(launch: LaunchRecord, code: str, first_line: int) -> int | None:
 
 
 def _of_kernel(evidence: Evidence, code: str, first_line: int) -> int | None:
-    """Where the kernel at fault begins: the one that is known, or the only one."""
+    """The line on which the faulty kernel begins: the one that is known, or the only one."""
     at_fault = [evidence.fault.kernel] if evidence.fault else [launch.kernel for launch in evidence.launches if launch.own]
     names = {plain_name(kernel) for kernel in at_fault}
     script = python_reader.read(code)

@@ -1,7 +1,7 @@
-"""What is said to whoever repairs a submission, be it a person or a model: compact, in order of weight, of limited length.
+"""Feedback on one evaluation, for the person or the model that repairs the submission: short, the most important first.
 
-It holds nothing of the judge's machine and nothing of anybody else's: paths lose their folders, and only the submission's code is quoted.
-Each of its lines is one line, and holds nothing that a terminal would obey.
+It tells nothing of the judge's machine: paths lose their folders, and only the submission's code is quoted. No line holds a line break or
+a control character.
 """
 
 import logging
@@ -14,9 +14,10 @@ from evaluator.build.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
 from evaluator.diagnosis.notes.compiler_advice import advice_on
 from evaluator.diagnosis.notes.kernel_notes import by_time, own_share, timed
+from evaluator.diagnosis.notes.note import Ran
 from evaluator.diagnosis.notes.sanitizer_notes import told
 from evaluator.diagnosis.notes.speed_notes import speed_notes
-from evaluator.diagnosis.notes.static_notes import Ran, notes
+from evaluator.diagnosis.notes.static_notes import notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
@@ -36,12 +37,12 @@ MAX_LIBRARY_KERNELS = 3
 MAX_TRACEBACK_LINES = 12
 UNREAD = (Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK)
 AROUND = 2
-"""Lines of code shown above and below the one that the verdict is about."""
+"""Lines of code shown above and below the one that caused the verdict."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a feedback."""
+    """One part of the feedback, under a title."""
 
     title: str
     lines: tuple[str, ...]
@@ -51,15 +52,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What is said about one evaluation."""
+    """The feedback on one evaluation."""
 
     line: int | None
-    """Of what was handed in; None where no line is more to blame than others."""
+    """The line of the submission that caused the verdict; None where no single line did."""
     sections: tuple[Section, ...]
 
     @property
     def text(self) -> str:
-        """At most MAX_CHARS characters; what is at the end is left out first."""
+        """Plain text of at most MAX_CHARS characters; the last sections are left out first."""
         parts: list[str] = []
         room = MAX_CHARS
         for section in self.sections:
@@ -73,7 +74,7 @@ class Feedback:
         return "\n".join(parts)
 
     def markdown(self, title: str) -> str:
-        """The same for a person, as a section of a Markdown document."""
+        """All sections, as a section of a Markdown document."""
         parts = [f"## {_escaped(plain_line(title))}"]
         for section in self.sections:
             heading = _escaped(section.title)
@@ -88,8 +89,10 @@ class Feedback:
 
 
 def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
-    """What there is to say about a result of `code`, which begins on line `first_line` of what was handed in; nothing where that fails:
-    it is read from what submissions write, and whoever asks has other results to tell of."""
+    """Feedback on the result of `code`, which begins on line `first_line` of its file.
+
+    Where making it fails, it is empty and the error is logged: hostile code must not stop the report on other results.
+    """
     try:
         return _feedback(result, code, first_line)
     except Exception:
@@ -98,32 +101,33 @@ def feedback(result: Result, code: str, first_line: int = 1) -> Feedback:
 
 
 def record(number: int, result: Result, told: Feedback) -> dict[str, Any]:
-    """What is told of the evaluation of that number to a program: the JSON record of the command line and of the service."""
+    """The JSON record of an evaluation, for the command line and for the service."""
     return {"id": number, **result.summary(), "line": told.line, "feedback": told.text}
 
 
 def _feedback(result: Result, code: str, first_line: int) -> Feedback:
-    line = line_of(result, code, first_line)
-    found = [Section("verdict", (f"{result.status.value}/{result.category.value}",)), *_cause(result)]
+    line, evidence = line_of(result, code, first_line), result.evidence
+    cause = Section("cause" if result.message else "meaning", (result.message or CATEGORIES[result.category].meaning,))
+    found = [Section("verdict", (f"{result.status.value}/{result.category.value}",)), cause]
     if line is not None:
         found += _excerpt(code, first_line, line)
-    found += [*_diagnostics(result), *_traceback(result), *_figures(result.evidence), *_sanitizer(result.evidence)]
+    found += [*_diagnostics(result), *_traceback(result), *_figures(evidence)]
+    if evidence.sanitizer is not None:
+        found.append(Section(f"compute-sanitizer, on the case {evidence.sanitizer.case}", told(evidence.sanitizer)))
     advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
     hint = CATEGORIES[result.category].hint
     found.append(Section("what to do", tuple(text for text in (advice, hint) if text)))
-    found += [*_speed(result), *_launches(result.evidence), *_notes(result, code, first_line)]
+    if result.status is Status.CORRECT:
+        found.append(Section("speed", speed_notes(result)))
+    found += [*_launches(evidence), *_notes(result, code, first_line)]
     return Feedback(line, tuple(_clean(section) for section in found if section.lines))
 
 
 def _clean(section: Section) -> Section:
-    """Each line on one line, of limited length, without folders and without what a terminal would act on; code keeps its indent."""
+    """Lines of limited length, without folders, line breaks and control characters; code keeps its indent."""
     lines = (line.expandtabs(TAB_WIDTH) if section.verbatim else line for line in section.lines)
     shown = tuple(cut_middle(without_paths(plain_line(line)), MAX_LINE_CHARS) for line in lines)
     return Section(cut_middle(plain_line(section.title), MAX_TITLE_CHARS), shown, section.verbatim)
-
-
-def _cause(result: Result) -> Iterator[Section]:
-    yield Section("meaning" if not result.message else "cause", (result.message or CATEGORIES[result.category].meaning,))
 
 
 def _excerpt(code: str, first_line: int, line: int) -> Iterator[Section]:
@@ -138,7 +142,7 @@ def _excerpt(code: str, first_line: int, line: int) -> Iterator[Section]:
 
 
 def _diagnostics(result: Result) -> Iterator[Section]:
-    """Further errors of a build that failed; of one that did not, what was warned of."""
+    """The errors of a failed build; of other builds their warnings."""
     failed = next((build for build in reversed(result.evidence.builds) if not build.ok), None)
     if failed is not None and result.status is Status.BUILD_FAILED:
         shown = errors(failed.diagnostics)
@@ -200,11 +204,6 @@ def _figures_lines(figures: ErrorFigures) -> Iterator[str]:
         yield f"at {list(element.index)}: {element.value:.7g}, expected {element.expected:.7g}"
 
 
-def _sanitizer(evidence: Evidence) -> Iterator[Section]:
-    if evidence.sanitizer is not None:
-        yield Section(f"compute-sanitizer, on the case {evidence.sanitizer.case}", told(evidence.sanitizer))
-
-
 def _launches(evidence: Evidence) -> Iterator[Section]:
     own = [launch for launch in evidence.launches if launch.own]
     others = [launch for launch in evidence.launches if not launch.own]
@@ -239,11 +238,6 @@ def _launch(evidence: Evidence, launch: LaunchRecord) -> str:
     return f"`{plain_name(launch.kernel)}` × {launch.count}: {shape}{f'; {took}' if took else ''}"
 
 
-def _speed(result: Result) -> Iterator[Section]:
-    if result.status is Status.CORRECT:
-        yield Section("speed", speed_notes(result))
-
-
 def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
     if result.category in UNREAD or (result.status is Status.NOT_EVALUATED and result.category is not Category.NO_DEVICE):
         return
@@ -254,11 +248,11 @@ def _notes(result: Result, code: str, first_line: int) -> Iterator[Section]:
 
 
 def _escaped(text: str) -> str:
-    """One line that Markdown takes for nothing but text; the backticks around names stay."""
+    """One line that Markdown shows as plain text; the backticks around names stay."""
     return "".join(f"\\{character}" if character in "\\*_[]<>#|&~" else character for character in text)
 
 
 def _fence(lines: tuple[str, ...]) -> str:
-    """Backticks that close no sooner than they should: more than any of the lines has in a row."""
+    """A Markdown fence that no line closes: more backticks than any line has in a row."""
     runs = (len(run) for line in lines for run in re.findall("`+", line))
     return "`" * max(3, 1 + max(runs, default=0))

@@ -1,7 +1,7 @@
-"""From a line of a generated file to the line of the submission that it came from.
+"""Finds the line of the submission that a line of a generated file came from.
 
-load_inline writes sources that were strings in the submission, with includes above and bindings below them. So a line of theirs is looked
-for in the submission by its text, and of several that read alike the one whose neighbours read alike wins.
+load_inline writes files from strings in the submission, with includes above them and bindings below. So a generated line is searched for in
+the submission by its text. Of several equal lines, the one with the most similar neighbours wins.
 """
 
 import ast
@@ -16,11 +16,11 @@ from evaluator.results.evidence import BuildEvidence, Diagnostic
 from evaluator.submission.source import parse
 
 MAX_CANDIDATES = 64
-"""Lines of the same text that are compared with their neighbours."""
+"""Equal lines whose neighbours are compared, at most."""
 NEIGHBOURS = 12
-"""Lines above and below that are compared, or searched for one that is found."""
+"""Lines above and below that are compared, or tried where the line itself is not found."""
 LEAST_CHARS_WITHIN = 8
-"""A shorter text is found in lines that have nothing to do with it."""
+"""Shorter texts occur in unrelated lines."""
 MAX_EXCERPT_CHARS = 160
 
 _OPENING = re.compile(r"""^.*?[rRbBfFuU]{0,2}(?:\"{3}|'{3})\\?|^\s*[rRbBfFuU]{0,2}["']""")
@@ -34,8 +34,8 @@ _SYMBOL = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
-    """A line of what was handed in, and its text."""
+class SourceLine:
+    """A line of the submission's file, and its text."""
 
     line: int
     text: str
@@ -54,8 +54,8 @@ class SourceMap:
             if text and len(self._found[text]) < MAX_CANDIDATES:
                 self._found[text].append(number)
 
-    def place(self, text: Sequence[str], line: int) -> Place | None:
-        """Where line `line`, from 1, of a generated file with these lines comes from; None where nothing reads like it."""
+    def place(self, text: Sequence[str], line: int) -> SourceLine | None:
+        """The origin of line `line`, from 1, of a generated file with these lines; None where it is not found."""
         if not 1 <= line <= len(text):
             return None
         if binding := _BINDING.match(text[line - 1]):
@@ -69,19 +69,19 @@ class SourceMap:
             number = self._beside(plain, at)
         return None if number is None else self._at(number)
 
-    def line(self, number: int) -> Place | None:
-        """The line of that number in what was handed in."""
+    def line(self, number: int) -> SourceLine | None:
+        """The line of that number in the submission's file."""
         at = number - self._first
         return self._at(at) if 0 <= at < len(self._lines) else None
 
-    def in_string(self, text: str, line: int) -> Place | None:
-        """Where a line with this text comes from that is line `line`, from 1, of a string; None where nothing reads like it."""
+    def in_string(self, text: str, line: int) -> SourceLine | None:
+        """The origin of a line with this text that is line `line`, from 1, of a string; None where it is not found."""
         found = self._found.get(_plain(text), [])
         opened = [number for number in found if number - line + 1 >= 0 and _TRIPLE.search(self._lines[number - line + 1])]
         number = next(iter(opened or found), None)
         return None if number is None else self._at(number)
 
-    def named(self, name: str) -> Place | None:
+    def named(self, name: str) -> SourceLine | None:
         """The first line of Python that uses the name; None where none does, or it is no Python."""
         try:
             nodes = list(ast.walk(parse("\n".join(self._lines))))
@@ -90,23 +90,23 @@ class SourceMap:
         found = [node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == name]
         return self._at(min(found) - 1) if found else None
 
-    def quoted(self, name: str) -> Place | None:
+    def quoted(self, name: str) -> SourceLine | None:
         """The last line that has the name in quotes, as in `functions=["name"]`."""
         pattern = re.compile(rf"""["']{re.escape(name)}["']""")
         number = next((number for number in reversed(range(len(self._lines))) if pattern.search(self._lines[number])), None)
         return None if number is None else self._at(number)
 
-    def declared(self, name: str) -> Place | None:
+    def declared(self, name: str) -> SourceLine | None:
         """The first line that declares or calls the function."""
         pattern = re.compile(rf"\b{re.escape(name.rsplit('::', 1)[-1])}\s*\(")
         number = next((number for number, line in enumerate(self._lines) if pattern.search(line)), None)
         return None if number is None else self._at(number)
 
-    def _at(self, number: int) -> Place:
-        return Place(number + self._first, self._lines[number])
+    def _at(self, number: int) -> SourceLine:
+        return SourceLine(number + self._first, self._lines[number])
 
     def _best(self, plain: Sequence[str], at: int) -> int | None:
-        """The line that reads like plain[at], in the surroundings most like plain's."""
+        """The line equal to plain[at] whose neighbours are most like those in `plain`."""
         return max(self._found.get(plain[at], ()), key=lambda number: self._likeness(plain, at, number), default=None)
 
     def _likeness(self, plain: Sequence[str], at: int, number: int) -> int:
@@ -117,13 +117,13 @@ class SourceMap:
         )
 
     def _within(self, text: str) -> int | None:
-        """The first line that holds the text among others, as of a short string beside its name."""
+        """The first line that contains the text, such as a short string beside its name."""
         if len(text) < LEAST_CHARS_WITHIN:
             return None
         return next((number for number, line in enumerate(self._lines) if text in line), None)
 
     def _beside(self, plain: Sequence[str], at: int) -> int | None:
-        """Where plain[at] would be, by the nearest neighbour that is found: it was filled in by the submission."""
+        """Where plain[at] would be, counted from the nearest neighbour that is found: the submission formatted the line itself."""
         for distance in range(1, NEIGHBOURS):
             for offset in (-distance, distance):
                 if 0 <= at + offset < len(plain) and len(plain[at + offset]) > 3:
@@ -134,9 +134,9 @@ class SourceMap:
 
 
 def located(build: BuildEvidence, request: BuildRequest, source: SourceMap) -> BuildEvidence:
-    """The evidence with the line of the submission, and an excerpt, for each diagnostic that has one.
+    """The evidence with each diagnostic's line of the submission and an excerpt, where there is one.
 
-    Errors in files of others are marked, and warnings about them left out: the submission can't mend them.
+    Errors in files that are not the submission's are marked, and warnings about them left out: the submission can't mend them.
     """
     texts = {file.name: file.text.split("\n") for file in (*request.sources, *request.headers)}
     found = (_located(item, texts, source) for item in build.diagnostics)
@@ -166,7 +166,7 @@ def _by_symbol(item: Diagnostic, source: SourceMap) -> Diagnostic:
 
 
 def _end_before(text: Sequence[str], line: int, column: int) -> tuple[int, int]:
-    """Where a semicolon is missed at the beginning of a line, the end of the code above it."""
+    """The place of a missing semicolon: the end of the code above, where the compiler names the beginning of a line."""
     if not 1 <= line <= len(text) or text[line - 1][: column - 1].strip():
         return line, column
     for above in range(line - 1, max(line - 1 - NEIGHBOURS, 0), -1):
@@ -184,7 +184,7 @@ def _excerpt(text: str, column: int | None) -> str:
 
 
 def _plain(line: str) -> str:
-    """The text of a line without what being part of a string adds to it: quotes, escapes, the doubled braces of an f-string."""
+    """A line without what a Python string adds to it: quotes, escapes, the doubled braces of an f-string."""
     line = line[:500]
     # Three quotes at the end of a line of code close a string, and what is before them is code.
     text = _CLOSING.sub("", _OPENING.sub("", line, count=1), count=1) or _CLOSING.sub("", line, count=1)

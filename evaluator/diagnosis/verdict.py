@@ -1,16 +1,16 @@
-"""What an evaluation comes to."""
+"""The verdict of one evaluation: a category and a message."""
 
 from dataclasses import dataclass
 
 from evaluator.results.category import CATEGORIES, Category
 
 STAGES = {"load": "loading the file", "construct": "constructing ModelNew", "rounds": "forward()", "timing": "forward() while timed"}
-"""What the worker is doing in a stage, in words."""
+"""What the worker does in each stage, in words."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an evaluation comes to."""
+    """The category of an evaluation, and why."""
 
     category: Category
     message: str
@@ -21,5 +21,5 @@ class Verdict:
 
 
 def doing(stage: str) -> str:
-    """What was being done in a stage."""
+    """What the worker did in a stage, in words."""
     return STAGES.get(stage, stage)

@@ -1,12 +1,14 @@
-"""Long texts made short, and names made plain."""
+"""Wording that messages share: long texts cut, paths removed, kernels and launches named in short."""
 
 import re
+
+from evaluator.results.evidence import FaultEvidence
 
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+(?P<name>[\w.@+-]+)")
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The text's head and tail, where it is longer than `limit` characters: what is wrong stands at either end."""
+    """The head and the tail of a text longer than `limit` characters, since errors are named at either end."""
     if len(text) <= limit:
         return text
     mark = f" [… {len(text) - limit} characters …] "
@@ -15,18 +17,18 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def without_paths(text: str) -> str:
-    """The text with the file's name alone for each absolute path: where things lie on the judge's machine is nobody's business."""
+    """The text with only the file name of each absolute path, so that it tells nothing of the judge's machine."""
     return _PATH.sub(lambda match: match["name"], text)
 
 
 def plain_name(kernel: str) -> str:
-    """`softmax` for `void detail::softmax<float, 4>(float const*, float*)`: without return type, template arguments and parameters."""
+    """A kernel's bare name: `softmax` for `void detail::softmax<float, 4>(float const*, float*)`."""
     words = _without_brackets(kernel).split()
     return words[-1].rsplit("::", 1)[-1] if words else kernel
 
 
 def _without_brackets(text: str) -> str:
-    """The text without `<…>` and `(…)` and what is in them. Of two that cross, the round ones count; those without a partner stay."""
+    """The text without `<…>` and `(…)`. Where two pairs cross, the round one counts; brackets without a partner stay."""
     kept: list[str] = []
     opened: list[tuple[str, int]] = []
     round_ones = 0
@@ -46,5 +48,11 @@ def _without_brackets(text: str) -> str:
 
 
 def extent(size: tuple[int, int, int]) -> str:
-    """`32×8×1`."""
+    """A grid or block as in `32×8×1`."""
     return "×".join(map(str, size))
+
+
+def faulty_launch(fault: FaultEvidence) -> str:
+    """`` `softmax` (grid 4×1×1, block 256×1×1) ``: the kernel at fault, its owner, and its launch."""
+    whose = "" if fault.own else ", a kernel of a library's"
+    return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"

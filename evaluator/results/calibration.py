@@ -1,6 +1,7 @@
-"""What a device has been measured to reach: the bandwidth of copying, and the rate of matrix products by the format of their numbers.
+"""What a device was measured to reach: the bandwidth of copying, and the rate of matrix products by number format.
 
-Measured by `python -m command.calibrate`, kept in the database, and what the speed of light and the floor of a problem rest on.
+`python -m command.calibrate` measures it and the database keeps it. The speed of light and the minimum time of a
+problem rest on it.
 """
 
 from datetime import datetime

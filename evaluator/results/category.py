@@ -1,7 +1,9 @@
 """The vocabulary of verdicts: every status, every category, and what each one means.
 
-One table, `CATEGORIES`, holds all that is said about a category anywhere in the program: which status it belongs to, what it means,
-which evidence it needs, and the hint given to whoever repairs the kernel.
+One table, `CATEGORIES`, holds all that the program says of a category: its status, its meaning, the evidence that it needs, and the hint
+for repairing the submission. To add a category, add it to `Category` and to `CATEGORIES`, and add the rule that gives it: one module in
+`evaluator/diagnosis/rules`, whose decorator says which categories it may give and when it is tried. CONTRIBUTING.md names the tests and
+documents that go with it.
 """
 
 from dataclasses import dataclass
@@ -86,11 +88,6 @@ class Category(StrEnum):
     @property
     def status(self) -> Status:
         return CATEGORIES[self].status
-
-    @property
-    def severity(self) -> int:
-        """Place in SEVERITY: of several categories that apply, the one with the least is given."""
-        return SEVERITY.index(self)
 
 
 @dataclass(frozen=True)
@@ -362,27 +359,3 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         interrupted=("The evaluation was interrupted.", "signal", "Run again."),
     ),
 }
-
-SEVERITY: tuple[Category, ...] = (
-    # Nothing was judged: what was handed in, in the order in which it is looked at.
-    *(Category.UNREADABLE_FILE, Category.TOO_LARGE, Category.NO_CODE_BLOCK, Category.SYNTAX_ERROR, Category.MISSING_MODEL_NEW),
-    *(Category.UNKNOWN_PROBLEM, Category.INTERRUPTED),
-    # Whoever speaks for the worker or leaves the sandbox makes all other evidence doubtful.
-    *(Category.FORGED_RESULT, Category.SANDBOX_VIOLATION),
-    # A build: a fault of the source is named before what the machine lacks.
-    *(Category.LOAD_INLINE_MISUSE, Category.MISSING_HEADER, Category.CONST_POINTER, Category.MISSING_BINDING),
-    *(Category.UNDECLARED_IDENTIFIER, Category.CUDA_COMPILE_ERROR, Category.CPP_COMPILE_ERROR, Category.LINK_ERROR),
-    *(Category.BUILD_TIMEOUT, Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR, Category.NO_DEVICE),
-    # The end of the process hides whatever came before it; a refused launch explains what comes after it.
-    *(Category.TIMEOUT, Category.OUT_OF_MEMORY, Category.PROCESS_CRASH, Category.EARLY_EXIT),
-    *(Category.ILLEGAL_MEMORY_ACCESS, Category.MISALIGNED_ADDRESS, Category.DEVICE_ASSERT),
-    *(Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH),
-    *(Category.REFERENCE_ACCESS, Category.IMPORT_ERROR, Category.INIT_ERROR, Category.PYTHON_EXCEPTION),
-    # An answer: what it is made of, before what is in it.
-    *(Category.MUTATED_INPUT, Category.WRONG_STRUCTURE, Category.WRONG_DEVICE, Category.WRONG_SHAPE, Category.WRONG_DTYPE),
-    *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
-    # Right in the rounds; what the timing showed.
-    *(Category.CACHED_OUTPUT, Category.DEFERRED_WORK, Category.TIMING_TAMPERING, Category.ESCAPED_STREAM, Category.IMPLAUSIBLE_SPEED),
-    *(Category.NO_CUSTOM_KERNEL, Category.DEGENERATE_PROBLEM, Category.SHAPE_SPECIFIC, Category.OK),
-)
-"""Every category; of several that apply the first is the verdict, because it explains the others or makes them worthless."""

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Formats figures for tables, pages and messages: shares, rates, core numbers."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""What one evaluation produces: the Result, with the evidence that it rests on (evaluator.results.evidence).
+"""The result of one evaluation, with the evidence that it rests on (evaluator.results.evidence).
 
 Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
 """

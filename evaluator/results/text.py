@@ -1,7 +1,6 @@
-"""Text of strangers on a terminal: shown, never obeyed.
+"""Makes untrusted text safe to print: names, messages and output of submissions hold no control characters afterwards.
 
-Names, messages and output come from submissions. Everything that a terminal would act on, or that would make the line read as something
-else, is replaced by its escape; Rich gets `Text` objects, in which it looks for no markup.
+Control, invisible and direction-changing characters are replaced by escapes; Rich gets `Text` objects, in which it looks for no markup.
 """
 
 import os
@@ -45,7 +44,7 @@ def block(text: str, indent: str = "  ") -> str:
 
 
 def rendered(*items: RenderableType) -> str:
-    """What the items look like on standard output, with colours where it is a terminal.
+    """The items as text for standard output, with colours where it is a terminal.
 
     Text is left as it is, long lines included; a `str` has to be plain already, and is not given to Rich, which takes a minute for what a
     submission can print in a second.

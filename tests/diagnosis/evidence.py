@@ -22,20 +22,10 @@ Rule = tuple[dict[str, Any], Category, str]
 """Evidence by field, the category that it deserves, and words of the message."""
 
 
-def launch(block: tuple[int, int, int] = (256, 1, 1), code: int = 0, own: bool = True, side_stream: bool = False) -> LaunchRecord:
-    return LaunchRecord(
-        api="cudaLaunchKernel",
-        kernel="k(float*)",
-        object="extension",
-        own=own,
-        count=1,
-        grid=(4, 1, 1),
-        block=block,
-        shared_bytes=60_000,
-        code=code,
-        first=0,
-        side_stream=side_stream,
-    )
+def launch(block: tuple[int, int, int] = (256, 1, 1), **changes: Any) -> LaunchRecord:
+    fields: dict[str, Any] = {"api": "cudaLaunchKernel", "kernel": "k(float*)", "object": "extension", "own": True, "count": 1}
+    fields |= {"grid": (4, 1, 1), "block": block, "shared_bytes": 0, "code": 0, "first": 0}
+    return LaunchRecord(**fields | changes)
 
 
 def exception(type: str = "RuntimeError", message: str = "no", stage: str = "rounds", **more: Any) -> ExceptionEvidence:  # noqa: A002
@@ -92,18 +82,9 @@ def witnessed(bursts_ms: tuple[float, ...], unflushed_bursts: int) -> TimingEvid
 
 def floor(floor_ms: float, declared: bool = True, operations: float = 0.0) -> FloorEvidence:
     """Of a device that moves 4 TB and computes 800 TFLOP in a second."""
-    return FloorEvidence(
-        read_bytes=0,
-        written_bytes=6_000_000_000,
-        l2_bytes=1_000_000_000,
-        moved_bytes=5_000_000_000,
-        operations=operations,
-        bytes_per_s=4e12,
-        operations_per_s=8e14,
-        margin=1.3,
-        floor_ms=floor_ms,
-        declared=declared,
-    )
+    sizes = {"read_bytes": 0, "written_bytes": 6_000_000_000, "l2_bytes": 1_000_000_000, "moved_bytes": 5_000_000_000}
+    rates = {"operations": operations, "bytes_per_s": 4e12, "operations_per_s": 8e14, "margin": 1.3}
+    return FloorEvidence.model_validate({**sizes, **rates, "floor_ms": floor_ms, "declared": declared})
 
 
 NEEDED = AblationEvidence(still_right=False, category=Category.WRONG_VALUES, message="so")
@@ -117,6 +98,8 @@ UNDECLARED = build(Category.UNDECLARED_IDENTIFIER, "cuda.cu(12): error\n", ERROR
 TO_EXTENSION = exception(message="Error building extension 'x': no", stage="load")
 
 GPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(), "builds": (build(),)}
+KERNEL: dict[str, Any] = {**GPU, "launches": (launch(),)}
+"""A right answer on a GPU, by a kernel of its own."""
 CPU: dict[str, Any] = {"rounds": ROUNDS, "timing": timing(unexplained_ms=None), "builds": (build(),)}
 
 

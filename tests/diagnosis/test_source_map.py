@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.build.messages import summary
 from evaluator.build.request import BuildRequest
-from evaluator.diagnosis.source_map import Place, SourceMap, located
+from evaluator.diagnosis.source_map import SourceLine, SourceMap, located
 from evaluator.results.evidence import BuildEvidence, Diagnostic
 
 CODE = '''import torch
@@ -62,10 +62,7 @@ def line_of(text: list[str], line: int, first_line: int = 1) -> int | None:
     return None if place is None else place.line
 
 
-@pytest.mark.parametrize(
-    ("generated", "line"),
-    [(3, 4), (4, 5), (6, 7), (8, 9), (9, 10), (10, 11), (11, 12), (13, 15), (14, 16), (15, 17)],
-)
+@pytest.mark.parametrize(("generated", "line"), [(3, 4), (4, 5), (6, 7), (8, 9), (9, 10), (10, 11), (11, 12), (13, 15), (14, 16), (15, 17)])
 def test_a_line_of_the_cuda_source(generated: int, line: int) -> None:
     assert line_of(CUDA, generated) == line
 
@@ -86,7 +83,7 @@ def test_lines_are_counted_from_the_beginning_of_the_file() -> None:
 
 
 def test_a_declaration_is_found_by_its_name() -> None:
-    assert SourceMap(CODE).declared("at::run") == Place(20, CODE.split("\n")[19])
+    assert SourceMap(CODE).declared("at::run") == SourceLine(20, CODE.split("\n")[19])
     assert SourceMap(CODE).declared("nothing") is None
 
 

@@ -1,4 +1,4 @@
-"""What to do about messages of compilers that come up again and again: a line of advice, beyond the hint of the category."""
+"""Advice on common compiler messages, more specific than the hint of the category."""
 
 import re
 
@@ -41,7 +41,7 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"more than one instance of overloaded function", "Cast the arguments, so that one overload fits best."),
     )
 )
-"""Patterns of messages, and what to say of the first that one matches."""
+"""Patterns of messages with the advice; the first that matches counts."""
 
 
 def advice_on(message: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Just enough of C++ and CUDA to read a source: tokens with their lines, kernels, launches, and the blocks that they stand in."""
+"""Reads C++ and CUDA roughly: tokens with their lines, kernels, launches, and matching brackets."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _SPECIFIERS = frozenset(("__launch_bounds__", "__cluster_dims__", "__maxnreg__",
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 MAX_TOKENS = 200_000
 MAX_KERNELS = MAX_LAUNCHES = 64
-"""What is read of one source: submissions decide how long it takes."""
+"""Limits of what is read of one source, since submissions are hostile."""
 REACH = 400
 """Tokens between `<<<` and `>>>`, of the call of a launch, or from `__global__` to the name, at most."""
 LAUNCH_CALLS = frozenset(("cudaLaunchKernel", "cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel", "cuLaunchKernel"))
@@ -55,7 +55,7 @@ class Launch:
     kernel: str
     line: int
     arguments: tuple[str, ...]
-    """Texts of grid, block, shared memory and stream, as far as they are given."""
+    """Texts of grid, block, shared memory and stream, where given."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +64,18 @@ class Source:
 
     tokens: tuple[Token, ...]
     ends: tuple[int, ...]
-    """As `closings` tells them of the tokens."""
+    """`closings` of the tokens."""
     kernels: tuple[Kernel, ...] = ()
     launches: tuple[Launch, ...] = ()
     words: frozenset[str] = field(default=frozenset())
 
     def lines_of(self, *words: str) -> list[int]:
-        """The lines on which any of these words stands."""
+        """The lines that have any of these words."""
         return sorted({token.line for token in self.tokens if token.kind == "word" and token.text in words})
 
 
 def read(text: str, first_line: int = 1, most: int = MAX_TOKENS) -> Source:
-    """The source in `text`, whose first line is `first_line` of its file, up to so many tokens. Text that is no C++ gives something all
-    the same."""
+    """Read at most `most` tokens of `text`, which begins on line `first_line` of its file. Text that is not C++ gives something too."""
     found = tuple(islice(tokens(text, first_line), min(most, MAX_TOKENS)))
     ends = closings(found)
     words = frozenset(token.text for token in found if token.kind == "word")
@@ -100,7 +99,7 @@ def tokens(text: str, first_line: int = 1) -> Iterator[Token]:
 
 
 def closings(found: Sequence[Token]) -> tuple[int, ...]:
-    """For each token, the position of the bracket of its kind that closes it; the end where none does, or where it opens nothing."""
+    """For each opening bracket, the position of its closing one; for all other tokens, the end."""
     ends = [len(found)] * len(found)
     waiting: dict[str, list[int]] = {")": [], "}": [], "]": []}
     for position, token in enumerate(found):
@@ -112,7 +111,7 @@ def closings(found: Sequence[Token]) -> tuple[int, ...]:
 
 
 def _kernels(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Kernel]:
-    """One for each `__global__` that a name follows. None reaches into the next: all of them together are no longer than the source."""
+    """A kernel for each `__global__` with a name. None reaches into the next, so that all together are no longer than the source."""
     starts = [position for position, token in enumerate(found) if token.text == "__global__"]
     for start, following in pairwise([*starts, len(found)]):
         name = _name(found, ends, start + 1, following)
@@ -126,7 +125,7 @@ def _kernels(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Kernel]:
 
 
 def _name(found: Sequence[Token], ends: Sequence[int], position: int, following: int) -> int | None:
-    """Position, below `following`, of a name that `(` follows; None where there is none. What specifiers enclose is passed over."""
+    """Position, below `following`, of the first name before a `(`, arguments of specifiers skipped; None where there is none."""
     for _ in range(REACH):
         if position + 1 >= following or found[position].text in ("{", ";", "}"):
             return None
@@ -153,7 +152,7 @@ def _launches(found: Sequence[Token], ends: Sequence[int]) -> Iterator[Launch]:
 
 
 def _before(found: Sequence[Token], position: int) -> str:
-    """The function's name before `<<<`, whatever template arguments are between."""
+    """The function's name before `<<<`, template arguments skipped."""
     depth = 0
     for token in reversed(found[max(position - 200, 0) : position]):
         depth += token.text.count(">") if token.kind == "mark" else 0

@@ -1,4 +1,4 @@
-"""What a call's time on the device goes into, by kernel: told beside other notes, and never a reason for a verdict."""
+"""How a call's device time is divided among kernels; never a reason for a verdict."""
 
 from collections.abc import Sequence
 
@@ -8,35 +8,35 @@ from evaluator.results.figures import percent
 
 MAX_NAMED = 5
 SEEN_SHARE = 0.95
-"""Where launches account for so much of a call, the rest is the clock's own."""
+"""Where launches account for this share of a call, the rest is overhead of the clock."""
 
 
 def own_share(evidence: Evidence) -> float | None:
-    """Of a call's time on the device: what its own kernels have; None where that was not taken, as of those that a graph replays."""
+    """The share of a call's device time in its own kernels; None where it was not measured, as for kernels that a graph replays."""
     own = [launch for launch in evidence.launches if launch.own]
     shares = [share for launch in own if (share := evidence.device_share(launch)) is not None]
     return None if evidence.kernel_times is None or (own and not shares) else sum(shares)
 
 
 def timed(evidence: Evidence, launch: LaunchRecord) -> str:
-    """How long its launches take on the device, as in `0.12 ms a launch, 62 % of a call's time`; empty where that was not taken."""
+    """The device time of its launches, as in `0.12 ms a launch, 62 % of a call's time`; empty where it was not measured."""
     share, each_ms = evidence.device_share(launch), launch.each_ms
     return "" if share is None or each_ms is None else f"{each_ms:.4g} ms a launch, {percent(share)} of a call's time"
 
 
 def by_time(evidence: Evidence) -> list[LaunchRecord]:
-    """Those launches whose time was taken, the longest first."""
+    """The launches whose time was measured, the longest first."""
     return sorted((launch for launch in evidence.launches if launch.timed), key=lambda launch: -launch.device_ms)
 
 
 def launches_a_call(evidence: Evidence) -> float | None:
-    """How many launches a call makes, by the calls in which they were timed; None where none was."""
+    """Launches a call, by the calls in which they were timed; None where none was timed."""
     times = evidence.kernel_times
     return sum(launch.timed for launch in evidence.launches) / times.calls if times and times.calls else None
 
 
 def breakdown(evidence: Evidence) -> list[str]:
-    """Time by kernel, the longest first, and what is in no launch."""
+    """Time by kernel, the longest first, and the time outside of all launches."""
     found = by_time(evidence)
     if evidence.kernel_times is None or not found:
         return []

@@ -1,4 +1,4 @@
-"""Just enough of a submission's Python to read it: its kernels' sources, and what its methods call."""
+"""Reads a submission's Python roughly: the sources of its kernels, and what its methods call."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ MAX_CODE_CHARS = 256 << 10
 MAX_SOURCES = 64
 """Strings that are read as C++."""
 MAX_LINE_CHARS = 2000
-"""In a longer line, strings are taken as they are, without the lines that they stand on."""
+"""In longer lines, strings are read without their position in the line."""
 BUILDERS = frozenset(("load_inline", "load"))
 
 
@@ -25,13 +25,13 @@ class Call:
     """A call in a submission's Python."""
 
     name: str
-    """Dotted as far as it is plain, as in `torch.softmax` or `.sum` for a method of something computed."""
+    """Dotted, as in `torch.softmax`, or `.sum` for a method of a computed value."""
     line: int
 
 
 @dataclass(frozen=True)
 class Script:
-    """What was found in a submission."""
+    """What was read in a submission."""
 
     sources: tuple[cpp_reader.Source, ...]
     """C++ and CUDA in strings."""
@@ -52,7 +52,7 @@ class Script:
 
 
 def read(code: str) -> Script | None:
-    """What a submission's text shows; None where it does not parse, or is too long to be read."""
+    """Read a submission; None where it does not parse, or is too long."""
     if len(code) > MAX_CODE_CHARS:
         return None
     try:
@@ -83,7 +83,7 @@ def _is_triton(decorator: ast.expr) -> bool:
 
 
 def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp_reader.Source]:
-    """Those that read like C++, up to MAX_SOURCES, and up to cpp.MAX_TOKENS of all of them together."""
+    """The strings that look like C++: at most MAX_SOURCES, with at most cpp_reader.MAX_TOKENS tokens in all."""
     room = cpp_reader.MAX_TOKENS
     for text, line in islice(((text, line) for text, line in strings if _CPP.search(text)), MAX_SOURCES):
         source = cpp_reader.read(text, line, room)
@@ -92,7 +92,7 @@ def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp_reader.Source]:
 
 
 def _strings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[str, int]]:
-    """Strings as they stand in the file, with the line that they begin on."""
+    """Strings as they are written in the file, with their first lines."""
     inside: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

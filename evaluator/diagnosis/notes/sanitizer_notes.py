@@ -1,4 +1,4 @@
-"""What compute-sanitizer found, in words for whoever repairs the submission."""
+"""The findings of compute-sanitizer, in words."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from evaluator.diagnosis.words import plain_name
 from evaluator.results.evidence import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 
 MAX_TOLD = 6
-"""Findings that are told; in the evidence there are more."""
+"""Findings that are shown; the evidence has all."""
 
 
 def told(evidence: SanitizerEvidence) -> tuple[str, ...]:
-    """A line for each finding, then one for the tools that found nothing, and one for each that did not come to its end."""
+    """A line for each finding, one for the tools that found nothing, and one for each tool that did not end."""
     lines = [_finding(finding) for finding in evidence.findings[:MAX_TOLD]]
     if len(evidence.findings) > MAX_TOLD:
         lines.append(f"and {len(evidence.findings) - MAX_TOLD} more")

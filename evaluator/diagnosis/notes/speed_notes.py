@@ -1,4 +1,4 @@
-"""What is said of a right answer's time: against the baseline, against the device, and what its launches are limited by."""
+"""Notes on the time of a right answer: against the baseline, against the speed of light, and what limits its launches."""
 
 from evaluator.diagnosis.notes.kernel_notes import breakdown, launches_a_call, own_share
 from evaluator.diagnosis.words import extent, plain_name
@@ -8,7 +8,7 @@ from evaluator.results.result import Result
 
 WARP = 32
 SMALL_GRID_BLOCKS = 64
-"""Fewer blocks than this leave most multiprocessors of a present GPU idle."""
+"""Fewer blocks than this leave most multiprocessors of today's GPUs idle."""
 RESIDENT_THREADS = 2048
 REGISTERS = 64 << 10
 SHARED_BYTES = 228 << 10
@@ -16,13 +16,13 @@ SHARED_RESERVED_BYTES = 1024
 """What a multiprocessor of compute capability 9.0 holds, and what the system takes of a block's shared memory (CUDA C++ Programming Guide,
 technical specifications by compute capability); those of 8.0 are alike but for 164 KiB."""
 MINOR_SHARE = 0.5
-"""Of a call's time: with less, its own kernels are not what it takes long for."""
+"""Share of a call's time below which its own kernels are not what makes it slow."""
 MANY_LAUNCHES = 20
 """Launches a call above which their overhead, some microseconds each, is worth a remark."""
 
 
 def speed_notes(result: Result) -> tuple[str, ...]:
-    """In order of weight; none for a result without times."""
+    """The most important first; none for a result without times."""
     if result.runtime_ms is None or result.baseline_ms is None or result.speedup is None:
         return ()
     relation = "faster than" if result.speedup >= 1 else "slower than"
@@ -48,7 +48,7 @@ def speed_notes(result: Result) -> tuple[str, ...]:
 
 
 def _light(result: Result) -> list[str]:
-    """The shares of the speed of light, and what it is made of."""
+    """The shares of the speed of light, and what bounds it."""
     light, share, baseline_share = result.evidence.light, result.speed_of_light, result.baseline_speed_of_light
     if light is None or share is None or baseline_share is None:
         return []
@@ -77,7 +77,7 @@ def _launches(result: Result) -> list[str]:
 
 
 def _many_launches(evidence: Evidence) -> str:
-    """How many launches there are, where these are many; otherwise empty."""
+    """The number of launches, in words, where they are many; otherwise empty."""
     each = launches_a_call(evidence)
     if each is not None:
         return f"{each:.4g} launches a call" if each > MANY_LAUNCHES else ""
@@ -101,7 +101,7 @@ def _shape(launch: LaunchRecord) -> list[str]:
 
 
 def _occupancy(launch: LaunchRecord, limits: KernelLimits, threads: int) -> list[str]:
-    """What keeps a multiprocessor from holding more of its threads than half."""
+    """What keeps a multiprocessor from holding more than half of its threads."""
     shared_bytes = limits.static_shared_bytes + launch.shared_bytes
     by = {
         "registers": REGISTERS // max(limits.registers * threads, 1) * threads,

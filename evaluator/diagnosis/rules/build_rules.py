@@ -1,15 +1,18 @@
-"""Rules over builds that failed."""
+"""The rule over failed builds."""
 
 from evaluator.build.messages import summary
+from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
-from evaluator.results.category import Category
+from evaluator.results.category import Category, Status
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence
 
-NOT_TO_BLAME = {Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR}
+NOT_TO_BLAME = (Category.NO_TOOLCHAIN, Category.INFRASTRUCTURE_ERROR)
+"""Why a build fails through no fault of the submission."""
 
 
+@rule(order=50, gives=(*(category for category in Category if category.status is Status.BUILD_FAILED), *NOT_TO_BLAME))
 def failed_build(evidence: Evidence) -> Verdict | None:
-    """A failed build decides where the submission did not survive it; one that was caught and worked around does not."""
+    """A failed build decides, unless the submission caught its failure and went on."""
     if evidence.exception is None and evidence.exit is None:
         return None
     build = next((build for build in reversed(evidence.builds) if not build.ok), None)
@@ -20,7 +23,7 @@ def failed_build(evidence: Evidence) -> Verdict | None:
 
 
 def _is_unrelated(exception: ExceptionEvidence, build: BuildEvidence) -> bool:
-    """Whether it is of another kind than what a failed build raises, such as a name that is missing after the failure was caught."""
+    """Whether the failed build did not raise this exception: for example, a name is missing after the failure was caught."""
     if build.output and build.output == exception.message:
         return False  # a compiler that runs in the worker said it there
     return exception.type != "RuntimeError" and build.category not in NOT_TO_BLAME and "extension" not in exception.message

@@ -1,18 +1,20 @@
-"""Rules over exceptions, and over the ends of the worker's process."""
+"""The rule over exceptions that the submission raised, and what CUDA's errors mean."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluator.diagnosis.verdict import Verdict, doing
-from evaluator.diagnosis.words import cut_middle, extent, plain_name
+from evaluator.diagnosis.rule import rule
+from evaluator.diagnosis.rules.ending_rules import MAX_STDERR_LINE_CHARS
+from evaluator.diagnosis.verdict import Verdict
+from evaluator.diagnosis.words import cut_middle, faulty_launch, plain_name
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ExceptionEvidence, FaultEvidence
+from evaluator.results.evidence import Evidence, ExceptionEvidence
 
 
 @dataclass(frozen=True)
 class DeviceFault:
-    """What breaks a CUDA context."""
+    """An error that breaks a CUDA context."""
 
     category: Category
     words: str
@@ -31,104 +33,25 @@ DEVICE_FAULTS = {
 """By cudaError_t (CUDA runtime API, Data types)."""
 DEVICE_ERRORS = {code: fault.category for code, fault in DEVICE_FAULTS.items()}
 
-SIGNALS = {
-    "SIGSEGV": "it used an address that is not its own: a null, freed or device pointer on the host, or a stack that ran over",
-    "SIGBUS": "it used memory behind which there is nothing, or at an odd address",
-    "SIGFPE": "an integer was divided by zero on the host",
-    "SIGILL": "it came to an illegal instruction: a trap of the compiler's, or code for another processor",
-    "SIGABRT": "it gave itself up: an exception that nothing caught in C++, a failed assert(), or a corrupted heap",
-    "SIGXFSZ": "it wrote a file that is larger than it may",
-    "SIGPIPE": "it wrote to a channel that nobody reads",
-    "SIGTERM": "it was asked to end, by itself: the judge does not use this signal",
-    "SIGKILL": "killed, by itself or by the kernel when the machine ran out of memory; neither a deadline nor the memory limit was passed",
-}
-"""What the signals mean that end a worker."""
-CPU_SIGNAL = "SIGXCPU"
-"""What ends a process that has used up its processor time (RLIMIT_CPU)."""
 MAX_MESSAGE_CHARS = 600
-MAX_LAST_WORDS_CHARS = 240
-MAX_STDERR_LINE_CHARS = 2000
-"""What is read of a line on standard error, which a submission writes: patterns take time that grows with the square of it."""
-
-VIOLATION_SIGNAL = "SIGSYS"
-"""What ends a worker that makes a system call of `evaluator.sandbox.levels.seccomp.DEADLY`."""
 JUDGES_OWN = ("reference", "db", "pipeline")
-"""Top-level modules of the judge's that no worker has; a fourth, `evaluator`, is there in part."""
-
-
-def violation(evidence: Evidence) -> Verdict | None:
-    """The kernel ends a process by SIGSYS for a system call that only serves to break out; which one, it does not say."""
-    if evidence.exit is None or evidence.exit.signal != VIOLATION_SIGNAL:
-        return None
-    return Verdict(Category.SANDBOX_VIOLATION, f"{doing(evidence.exit.stage)} made a system call that serves to leave the sandbox (SIGSYS)")
-
-
-def ended(evidence: Evidence) -> Verdict | None:
-    exit_ = evidence.exit
-    if exit_ is None:
-        return None
-    if exit_.deadline_s is not None:
-        where = f": {_launched(evidence.fault)} does not end" if evidence.fault is not None else ""
-        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} did not end within {exit_.deadline_s:g} s{where}")
-    if exit_.memory_limit_bytes is not None:
-        return Verdict(
-            Category.OUT_OF_MEMORY, f"{doing(exit_.stage)} passed the memory limit of {exit_.memory_limit_bytes / 2**30:.3g} GiB"
-        )
-    if exit_.disk_limit_bytes is not None:
-        limit = f"{exit_.disk_limit_bytes / 2**30:.3g} GiB"
-        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} filled its private directory beyond the limit of {limit}")
-    if exit_.signal == CPU_SIGNAL:
-        return Verdict(Category.TIMEOUT, f"{doing(exit_.stage)} used up the processor time that a process may take ({CPU_SIGNAL})")
-    last = _last_words(evidence.stderr)
-    if exit_.signal is not None:
-        meaning = f": {SIGNALS[exit_.signal]}" if exit_.signal in SIGNALS else ""
-        return Verdict(Category.PROCESS_CRASH, f"{doing(exit_.stage)} ended by {exit_.signal}{meaning}{last}")
-    return Verdict(Category.EARLY_EXIT, f"{doing(exit_.stage)} ended the process with exit code {exit_.code}")
-
-
+"""Top-level modules of the judge that no worker has; workers have a part of a fourth, `evaluator`."""
 _LOADED = re.compile(r"/proc/self/fd/\d+: ")
-"""How the loader calls an extension that the builder handed over."""
-_LAST_WORDS = re.compile(
-    r"^(?:terminate called .*|\s*what\(\): .*|.*: Assertion .* failed\.|\*\*\* .*"
-    r"|(?:free|malloc|realloc)\(\): .*|double free or corruption.*|corrupted .*|munmap_chunk\(\): .*)$"
-)
+"""The loader's name for an extension that the builder sent as a descriptor."""
 _DEVICE_ASSERT = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+): (?P<function>.*?): block: (?P<block>\[[\d,]+\]), thread: (?P<thread>\[[\d,]+\]) "
     r"Assertion `(?P<condition>.*)` failed\.$"
 )
 
 
-def _last_words(stderr: str) -> str:
-    """What the C and C++ libraries said when they gave the process up."""
-    lines = (cut_middle(line, MAX_STDERR_LINE_CHARS) for line in stderr[-20_000:].splitlines())
-    said = [line.strip() for line in lines if _LAST_WORDS.match(line)]
-    return cut_middle(f" ({'; '.join(said[-3:])})", MAX_LAST_WORDS_CHARS) if said else ""
-
-
 def _device_assert(stderr: str) -> re.Match[str] | None:
-    """The first failed assertion of a kernel's that CUDA reported."""
+    """The first failed assertion in a kernel that CUDA reported."""
     lines = (line for line in stderr.splitlines() if len(line) <= MAX_STDERR_LINE_CHARS)
     return next((match for line in lines if (match := _DEVICE_ASSERT.match(line))), None)
 
 
-def exception(evidence: Evidence) -> Verdict | None:
-    exception = evidence.exception
-    if exception is None:
-        return None
-    category = next((category for category, applies in EXCEPTIONS if applies(exception, evidence)), Category.PYTHON_EXCEPTION)
-    fault = DEVICE_FAULTS.get(exception.cuda_error or 0)
-    if fault is not None and fault.category is category:
-        return Verdict(category, _fault_message(fault, exception, evidence))
-    return Verdict(category, _exception_message(exception))
-
-
-def _launched(fault: FaultEvidence) -> str:
-    whose = "" if fault.own else ", a kernel of a library's"
-    return f"`{plain_name(fault.kernel)}`{whose} (grid {extent(fault.grid)}, block {extent(fault.block)})"
-
-
 def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: Evidence) -> str:
-    """The fault, where it came up, and whose it can be: after an asynchronous launch Python's line is where it was noticed."""
+    """The fault, the line that noticed it, and the kernels that may have caused it: launches are asynchronous."""
     where = f"line {exception.line}: " if exception.line else ""
     message = f"{where}{fault.words} (CUDA error {exception.cuda_error})"
     if asserted := _device_assert(evidence.stderr):
@@ -136,7 +59,7 @@ def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: E
         message += f": `{condition}` in `{kernel}`, {asserted['file'].rsplit('/', 1)[-1]}:{asserted['line']}"
         return cut_middle(f"{message}, block {asserted['block']}, thread {asserted['thread']}", MAX_MESSAGE_CHARS)
     if evidence.fault is not None:
-        return cut_middle(f"{message}: in {_launched(evidence.fault)}", MAX_MESSAGE_CHARS)
+        return cut_middle(f"{message}: in {faulty_launch(evidence.fault)}", MAX_MESSAGE_CHARS)
     kernels = list(dict.fromkeys(plain_name(launch.kernel) for launch in evidence.launches if launch.own))
     if len(kernels) == 1:
         message += f": in `{kernels[0]}`, the only kernel of its own that was launched"
@@ -158,7 +81,7 @@ def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
 
 
 def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
-    """Whether it is the import of a module of the judge's. An extension of the submission's own may have the name of one."""
+    """Whether it imports a module of the judge. An extension of the submission may have the same name."""
     if exception.type not in ("ImportError", "ModuleNotFoundError"):
         return False
     missing = re.match(r"No module named '([^']*)'", exception.message)
@@ -196,13 +119,25 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
 """The first that applies names the category of an exception."""
 
 
+@rule(order=80, gives=[*dict.fromkeys(category for category, _ in EXCEPTIONS), Category.PYTHON_EXCEPTION])
+def raised_exception(evidence: Evidence) -> Verdict | None:
+    exception = evidence.exception
+    if exception is None:
+        return None
+    category = next((category for category, applies in EXCEPTIONS if applies(exception, evidence)), Category.PYTHON_EXCEPTION)
+    fault = DEVICE_FAULTS.get(exception.cuda_error or 0)
+    if fault is not None and fault.category is category:
+        return Verdict(category, _fault_message(fault, exception, evidence))
+    return Verdict(category, _exception_message(exception))
+
+
 def _exception_message(exception: ExceptionEvidence) -> str:
     where = f"line {exception.line}: " if exception.line else ""
     return cut_middle(f"{where}{exception.type}: {_first_line(exception)}", MAX_MESSAGE_CHARS).rstrip(": ")
 
 
 def _first_line(exception: ExceptionEvidence) -> str:
-    """What the exception says; the last line too, where the first only announces it."""
+    """The first line of the message; with the last one, where the first only announces it."""
     lines = [_LOADED.sub("the extension: ", line.strip()) for line in exception.message.splitlines() if line.strip()]
     if len(lines) > 1 and (lines[0].endswith(":") or lines[1].startswith("Traceback")):
         return f"{lines[0]} {lines[-1]}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.rules.exception_rules import DEVICE_ERRORS
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import extent, plain_name
@@ -15,7 +16,7 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """Grid dimensions x, y, z (the same table)."""
 DEFAULT_SHARED_BYTES = 48 << 10
-"""Shared memory of a block, static and dynamic together, that a kernel has without asking (the same guide)."""
+"""Shared memory of a block, static and dynamic, that a kernel gets without cudaFuncSetAttribute (the same guide)."""
 PORTABLE_CLUSTER_BLOCKS = 8
 """Blocks of a cluster that every device with clusters allows (the same guide, Thread Block Clusters)."""
 
@@ -35,8 +36,9 @@ CODES = {
 """cudaError_t of refused launches (CUDA runtime API, Data types)."""
 
 
+@rule(order=70, gives=[Category.OVERSIZED_BLOCK, Category.INVALID_LAUNCH])
 def refused_launch(evidence: Evidence) -> Verdict | None:
-    """A launch that the runtime refused, where the evaluation went wrong in any way after it."""
+    """The runtime refused a launch, and an exception or a wrong answer followed."""
     if evidence.exception is None and all(round_.passed for round_ in evidence.rounds):
         return None
     refused = sorted((launch for launch in evidence.launches if launch.own and launch.code != 0), key=lambda launch: launch.first)
@@ -125,4 +127,4 @@ def _cluster(launch: LaunchRecord) -> tuple[Category, str] | None:
 
 
 LIMITS: tuple[Limit, ...] = (_block, _empty, _grid, _registers, _shared, _cluster)
-"""The first that a launch breaks is what it was refused for."""
+"""The first limit that a launch breaks names the reason."""

@@ -1,13 +1,19 @@
-"""Rules over answers that were wrong: what the figures of a failed round suggest."""
+"""Rules over wrong answers, in a round or in other shapes, and what the figures of a failed round suggest."""
 
 import re
 
+from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence
 
+WRONG_OUTPUTS = (
+    *(Category.MUTATED_INPUT, Category.WRONG_STRUCTURE, Category.WRONG_DEVICE, Category.WRONG_SHAPE, Category.WRONG_DTYPE),
+    *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
+)
+"""What a round fails by. Of several outputs that are wrong, the round is named after the first category in this order."""
 ROUNDING_ERROR = 1e-2
-"""The largest error that rounding, rather than a mistake, makes."""
+"""The largest error that rounding makes; larger ones are mistakes."""
 NARROW_PRODUCT_ERROR = 2e-4
 """Products of numbers with 10 bits of mantissa (float16, TF32) err by about 2**-11 or more, approximate functions and long sums by less."""
 ENORMOUS_ERROR = 1e6
@@ -19,7 +25,7 @@ SUSPICIONS = {
     "shifted": "here 100 is added to the inputs (float16: 12): what cancels large numbers, such as E[x²] - E[x]², fails",
     "special": "here rows are all zeros, constant, ascending, or with one large element: divisions by zero and wrong initial values show",
 }
-"""What a wrong answer to inputs of a distribution that the earlier ones did not show suggests; names are those of
+"""What it suggests that an answer is wrong on this distribution and right on the earlier ones, by the names of
 evaluator.judge.correctness.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
 UNINITIALISED_TAIL = (
@@ -28,17 +34,29 @@ UNINITIALISED_TAIL = (
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
 """Patterns (evaluator.judge.correctness.errors.pattern) that end where the output, its rows or its columns do."""
 OVERFLOWING = ("wide", "shifted")
-"""Distributions with inputs that exp() overflows for."""
+"""Distributions with inputs for which exp() overflows."""
 
 
+@rule(order=90, gives=WRONG_OUTPUTS)
 def failed_round(evidence: Evidence) -> Verdict | None:
-    """The first round that failed."""
+    """A round failed; the first one counts."""
     failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
     if failed is None or failed.category is None:
         return None
     where = "" if failed.distribution == "own" else f", distribution '{failed.distribution}'"
     message = "; ".join([failed.message, *suspicions(failed)])
     return Verdict(failed.category, f"round {failed.index + 1}{where}: {message}")
+
+
+@rule(order=180, gives=[Category.SHAPE_SPECIFIC])
+def wrong_in_other_shapes(evidence: Evidence) -> Verdict | None:
+    wrong = [shape for shape in evidence.shapes if shape.right is False]
+    if not evidence.strict_shapes or not wrong:
+        return None
+    first = wrong[0]
+    what = f"{first.category}: {first.message}" if first.category and first.message else str(first.category)
+    inputs = f" ({'; '.join(first.inputs)})" if first.inputs else ""
+    return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r}{inputs}: {what}"[:1000])
 
 
 def suspicions(failed: RoundEvidence) -> list[str]:
@@ -57,7 +75,7 @@ def suspicions(failed: RoundEvidence) -> list[str]:
 
 
 def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool:
-    """Whether a tail, and nothing else, holds what memory held before: the pattern it was filled with, one value all over, or anything."""
+    """Whether only a tail is wrong, and holds what memory held before: the fill pattern, a single value, or enormous values."""
     if not _TAIL.search(figures.pattern):
         return False
     enormous = figures.max_error >= ENORMOUS_ERROR and not figures.nonfinite_mismatch

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
 from evaluator.judge.correctness.compare import Comparison, is_exact
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
 from evaluator.judge.correctness.integer_ties import is_excused
@@ -331,7 +332,7 @@ def judge_values(
     informative = all(comparison.informative for comparison in comparisons)
     if not failed:
         return Judgement(None, "", figures, informative)
-    number = min(failed, key=lambda number: (comparisons[number].category.severity, number))
+    number = min(failed, key=lambda number: (WRONG_OUTPUTS.index(comparisons[number].category), number))
     category, message = comparisons[number].category, describe_error(figures[number], sample)
     unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
     if unwritten and unwritten * 2 >= figures[number].wrong:

@@ -1,4 +1,4 @@
-"""What was observed of an evaluation: what its verdict rests on.
+"""The records of what was observed in an evaluation, which its verdict rests on.
 
 Every figure carries its unit in its name. Everything here is plain data that goes through JSON unchanged.
 """
@@ -6,12 +6,12 @@ Every figure carries its unit in its name. Everything here is plain data that go
 from evaluator.results.evidence.build import BuildAttempt, BuildEvidence, Diagnostic
 from evaluator.results.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
 from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
+from evaluator.results.evidence.evidence import Evidence
 from evaluator.results.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
 from evaluator.results.evidence.record import Record
 from evaluator.results.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, ShapeEvidence, WrongElement
 from evaluator.results.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 from evaluator.results.evidence.timing import DISTURBED_SHARE, OtherTiming, TimingEvidence, TimingSide, WrongTimedAnswer
-from evaluator.results.evidence.whole import Evidence
 
 __all__ = [
     "DISTURBED_SHARE",

@@ -1,4 +1,4 @@
-"""What was observed of builds."""
+"""Builds that the worker asked for, and what the compilers said."""
 
 from evaluator.results.category import Category
 from evaluator.results.evidence.record import Record

@@ -1,4 +1,4 @@
-"""What the device can do, and how it was while calls were timed."""
+"""Limits of the device, and its state while calls were timed."""
 
 from datetime import datetime
 from typing import Literal
@@ -14,53 +14,53 @@ class FloorEvidence(Record):
     written_bytes: int
     """Of the answer."""
     l2_bytes: int
-    """Size of the device's L2 cache: so much of either need not move."""
+    """Size of the device's L2 cache: as much of the inputs and of the answer need not move."""
     moved_bytes: int
-    """What is left of both."""
+    """The bytes of both that have to move."""
     operations: float
     bytes_per_s: float
     """The device's bandwidth, measured."""
     operations_per_s: float
     """The device's rate of arithmetic, measured."""
     margin: float
-    """How much faster than measured the device is taken to be."""
+    """How much faster than measured the device is assumed to be."""
     floor_ms: float
     declared: bool
     """Whether the problem's file says what is needed; otherwise the answer's bytes alone are counted."""
 
 
 class LightEvidence(Record):
-    """The speed of light: the time of a call that does what the problem asks for, and all of it as fast as the device has been measured to
-    (evaluator.judge.roofline.speed_of_light). A scale, which no verdict rests on."""
+    """The speed of light: the time of the problem's work at the rates that the device was measured to reach
+    (evaluator.judge.roofline.speed_of_light). It is a scale; no verdict rests on it."""
 
     read_bytes: int
     """Of inputs and parameters."""
     written_bytes: int
     """Of the answer."""
     moved_bytes: int
-    """Of both, what no cache has anyway."""
+    """The bytes of both that no cache holds."""
     operations: float
     arithmetic: str = ""
-    """The format of the products that `operations_per_s` stands for, and how many of them make one; empty without operations."""
+    """The number format that `operations_per_s` is of, and how many of its products make one; empty without operations."""
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
-    """The device's ceilings; None where nothing is held against it."""
+    """The device's measured peaks; None where the problem does not need them."""
     light_ms: float
     bound: Literal["memory", "arithmetic"]
-    """Which of both takes longer."""
+    """Which one takes longer."""
     uncertainty: float | None = None
-    """Of that ceiling, as a share, by its calibration; None where it was measured for this process once."""
+    """Uncertainty of that peak, as a share, by the calibration; None where it was measured for this process alone."""
     calibrated_at: datetime | None = None
     declared: bool
-    """Whether the problem's file says what is needed; otherwise all inputs and parameters are, and PyTorch's count of operations."""
+    """Whether the problem's file declares the work; otherwise it is all inputs and parameters, and PyTorch's count of operations."""
 
     def share(self, took_ms: float) -> float:
-        """What share of the speed of light a call has that takes so long."""
+        """The share of the speed of light that a call of this time reaches."""
         return self.light_ms / took_ms
 
 
 class DeviceState(Record):
-    """What the device said of itself at one moment."""
+    """The device's own figures at one moment."""
 
     stage: str
     sm_clock_mhz: float | None = None
@@ -68,52 +68,51 @@ class DeviceState(Record):
     temperature_c: float | None = None
     power_w: float | None = None
     throttled: str | None = None
-    """Reasons for which the clock is not higher, as the driver names them, separated by commas; empty where there is none, None where that
-    is not told."""
+    """Why the clock is not higher, in the driver's words, separated by commas; empty where there is no reason, None where it is unknown."""
     other_processes: int | None = None
-    """Processes on the device that belong to no judge of the machine; None where that can't be told."""
+    """Processes on the device that belong to no judge on this machine; None where this is unknown."""
     at_s: float | None = None
     """Seconds since the timing began."""
 
 
 CROWDED_SHARE = 0.1
-"""Of a timing, what who needs a processor all the time may wait for one: as many threads as processors make each wait for some 5 % of it,
-two for each processor for half."""
+"""The share of a timing that the judge may wait for a CPU. With as many busy threads as CPUs each waits for about 5 %, with twice as many
+for half."""
 
 
 class ConditionsEvidence(Record):
-    """How the device was while the timing ran that counts, by `Evidence.device_states` and the driver's own counters."""
+    """The device's state during the timing that counts, by `Evidence.device_states` and the driver's own counters."""
 
     shared: bool | None = None
-    """Whether processes of others were on it; None where that can't be told."""
+    """Whether other processes used it; None where this is unknown."""
     throttled: str | None = None
-    """Reasons of heat, of power supply or of a fault for which the clock was lowered, separated by commas; None where that is not told."""
+    """Why the clock was lowered (heat, power supply, a fault), separated by commas; None where this is unknown."""
     crowded: float | None = None
-    """Of the time, how much the judge, or the baseline's worker, waited for a processor that others had; None where that is not told."""
+    """The share of the time that the judge, or the baseline's worker, waited for a CPU; None where this is unknown."""
     repeated: bool = False
-    """Whether it was timed once more, because the first timing found it shared or throttled."""
+    """Whether it was timed again because the device was shared or throttled at first."""
     first_runtime_ms: float | None = None
     first_baseline_ms: float | None = None
-    """What that first timing came to."""
+    """The figures of that first timing."""
 
     @property
     def disturbed(self) -> bool:
-        """Whether the times are those of a device that was shared or throttled."""
+        """Whether the device was shared or throttled."""
         return bool(self.shared or self.throttled)
 
     @property
     def others_in_clock(self) -> bool:
-        """Whether what others do, on the device or on the processors, is in the judge's clock to an extent that accuses nobody."""
+        """Whether other work, on the device or on the CPUs, is in the judge's clock, so that the clock must not disqualify."""
         return bool(self.shared) or self.is_crowded
 
     @property
     def is_crowded(self) -> bool:
-        """Whether there were too few processors for the judge and the baseline."""
+        """Whether there were too few CPUs for the judge and the baseline."""
         return (self.crowded or 0.0) > CROWDED_SHARE
 
     @property
     def remark(self) -> str:
-        """What to know of the times, in words; empty where they were taken undisturbed."""
+        """What disturbed the times, in words; empty where nothing did."""
         causes = [
             *(["others' processes were on the device"] if self.shared else []),
             *([f"its clock was lowered ({self.throttled})"] if self.throttled else []),

@@ -1,4 +1,4 @@
-"""How a submission came to an end before its answer."""
+"""Exceptions, and ends of the worker's process, before an answer."""
 
 from evaluator.results.evidence.record import Record
 

@@ -1,4 +1,4 @@
-"""What was observed of launches of kernels."""
+"""Kernel launches: what was launched, with which limits and times."""
 
 from evaluator.results.evidence.record import Record
 
@@ -50,8 +50,7 @@ class LaunchRecord(Record):
     timed: int = 0
     """Launches whose time on the device was taken (KernelTimes)."""
     device_ms: float = 0.0
-    """The time of all these together, by events around each: a claim of the worker's process, and some microseconds more than the kernel's
-    own."""
+    """Their total time, by events around each: a claim of the worker's process, some microseconds longer than the kernel itself."""
 
     @property
     def each_ms(self) -> float | None:

@@ -1,4 +1,4 @@
-"""What all that is stored has in common."""
+"""The base class of all stored records."""
 
 from pydantic import BaseModel, ConfigDict
 

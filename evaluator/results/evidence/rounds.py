@@ -1,4 +1,4 @@
-"""How right the answers were, round by round."""
+"""Correctness: rounds, error figures, and answers in other shapes or without own kernels."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from evaluator.results.evidence.record import Record
 
 
 class ErrorMap(Record):
-    """Where an output is wrong: a matrix of its last dimension in at most 64 × 64 patches (evaluator.judge.correctness.errors.error_map)."""
+    """Where an output is wrong: its last dimension is across, in at most 64 × 64 patches (judge.correctness.errors.error_map)."""
 
     rows: tuple[str, ...]
     """A character a patch: `.` right; `1` to `9` the largest error in half decades above what is allowed; `#` not finite."""
@@ -75,7 +75,7 @@ class AblationEvidence(Record):
 
     still_right: bool
     category: Category | None = None
-    """What the wrong answer, or the worker's end, comes to; None where it was still right."""
+    """The category of the wrong answer, or of the worker's end; None where it was still right."""
     message: str = ""
 
 
@@ -92,5 +92,5 @@ class ShapeEvidence(Record):
     right: bool | None
     """None where the reference itself, or the machine, failed in it."""
     category: Category | None = None
-    """What the wrong answer, or the worker's end, comes to; None where it was right."""
+    """The category of the wrong answer, or of the worker's end; None where it was right."""
     message: str = ""

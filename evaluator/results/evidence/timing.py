@@ -1,4 +1,4 @@
-"""How long calls took."""
+"""The times of the candidate and the baseline, and what the judge's clock says of the worker's claims."""
 
 import statistics
 
@@ -8,7 +8,7 @@ from evaluator.results.category import Category
 from evaluator.results.evidence.record import Record
 
 DISTURBED_SHARE = 0.1
-"""A baseline that was slower by more than this while the candidate lived counts as it is without."""
+"""Where the baseline was slower by more than this beside the candidate, its time without the candidate counts."""
 
 
 class TimingSide(Record):
@@ -19,56 +19,54 @@ class TimingSide(Record):
     upper_quartile_ms: float
     samples_ms: tuple[float, ...]
     wall_ms: tuple[float, ...] = ()
-    """The judge's own clock over each call's request: the talk and the L2 flush are in it."""
+    """Each call by the judge's own clock, messages and L2 flush included."""
     busy_ms: tuple[float, ...] = ()
-    """Processor time of the worker's process over each call's request, as the kernel counts it; none on a GPU."""
+    """CPU time of the worker's process during each call, as the operating system counts it; none on a GPU."""
     ahead_ms: tuple[float, ...] = ()
-    """Processor time of the worker's processes while inputs were copied into memory that they see, each time, before the call was asked
-    for; none on a GPU."""
+    """CPU time of the worker's processes before each call, while its inputs were copied into memory that they see; none on a GPU."""
     reveal_ms: tuple[float, ...] = ()
-    """How long it took to copy an answer into the judge's memory, each time that this was asked for unannounced; on the CPU, the
-    processor time since the answer."""
+    """How long each unannounced copy of an answer into the judge's memory took; on the CPU, the CPU time since the answer."""
     reveal_busy_ms: tuple[float, ...] = ()
-    """Processor time of the calls whose answers these were; none on a GPU, and in older records."""
+    """CPU time of the calls whose answers were copied; none on a GPU, and in older records."""
     arrival_ms: tuple[float, ...] = ()
-    """How long after each of these answers it was in the judge's memory, by the clock; none on a GPU, and in older records."""
+    """Wall time from each of these answers to its arrival in the judge's memory; none on a GPU, and in older records."""
     single_ms: tuple[float, ...] = ()
-    """Time of a call by the judge's clock, which starts when all is enqueued and its inputs come, with its flush and the copying of its
-    answer; of the baseline alone, the same without the call. None on the CPU."""
+    """Single calls by the judge's clock, from the release of the gate, with the flush and the copying of the answer. Of the baseline alone:
+    the same without the call. None on the CPU."""
     landed_ms: tuple[float, ...] = ()
-    """Of the same requests: the time until the answer was in memory that the worker does not see."""
+    """Of the same calls: the time until the answer was in memory that the worker does not see."""
     burst_ms: tuple[float, ...] = ()
-    """Time of a call among others, back to back, by that clock, with its flush and with the copying of its answer, for each burst; of the
-    baseline alone, the same without the calls. None on the CPU, and where there was memory for one call only."""
+    """Time of one call in each burst of back-to-back calls, by the same clock, with its flush and the copying of its answer. Of the
+    baseline alone: the same without the calls. None on the CPU, and where memory was enough for one call only."""
     hot_ms: tuple[float, ...] = ()
-    """The same without the flushes, in whose time nothing can hide. None in older records, and where no calls were behind the gate."""
+    """The same without the flushes, so that no work can hide in their time. None in older records, and where the gate was not used."""
     background_ms: tuple[float, ...] = ()
-    """Processor time that the worker's processes took after an answer, each time that they were watched; none on a GPU."""
+    """CPU time of the worker's processes after an answer, each time that the judge watched them; none on a GPU."""
     background_busy_ms: tuple[float, ...] = ()
-    """Processor time of the calls after which that was; none in older records."""
+    """CPU time of the calls before these; none in older records."""
 
     at_s: tuple[float, ...] = ()
-    """When each sample was asked for, in seconds since the timing began; those of one request at once. None in older records."""
+    """When each sample was requested, in seconds since the timing began; equal within one request. None in older records."""
     blank_ms: float = 0.0
-    """What was taken off each sample: the time of a call that does nothing; on a GPU, of two events and what they wait for. 0 in older
-    records of a GPU's times."""
+    """The time of an empty call, subtracted from each sample; on a GPU, that of two events and what they wait for. 0 in older records of a
+    GPU."""
     head_start_ms: float = 0.0
-    """How long the device was kept busy before each call, about, so that the host's time is in no sample; 0 where it was not, and in older
-    records."""
+    """About how long the device was kept busy before each call, so that no sample contains the host's time; 0 where it was not, and in
+    older records."""
     host_ms: float | None = None
-    """What launching a call on a GPU takes the host, as the worker says: the lowest decile, since it may have to wait for the device. None
-    in older records, and where calls are not launched one by one."""
+    """The host's time to launch a call on a GPU, as the worker says: the lowest decile, since the host may have to wait for the device.
+    None in older records, and where calls are not launched one by one."""
     outliers: tuple[int, ...] = ()
-    """Positions of samples far beyond the quartiles (evaluator.judge.timing.confidence.outliers). They count as all others do."""
+    """Positions of samples far beyond the quartiles (evaluator.judge.timing.confidence.outliers). They count like all others."""
 
     @property
     def claim_ms(self) -> float:
-        """What the worker on a GPU claims of a call, its events included."""
+        """The time of a call that the worker on a GPU claims, its events included."""
         return self.median_ms + self.blank_ms
 
     @property
     def work_ms(self) -> float:
-        """What a call usually takes: processor time where that was counted, which other load on the machine does not lengthen."""
+        """The median time of a call: CPU time where it was counted, since other load on the machine does not lengthen it."""
         return statistics.median(self.busy_ms) if self.busy_ms else self.median_ms
 
 
@@ -80,16 +78,16 @@ class WrongTimedAnswer(Record):
     message: str
     category: Category = Category.CACHED_OUTPUT
     back_to_back: bool = False
-    """Whether it was found where the device is not waited for between a call and the copying of its answer."""
+    """Whether it was found in back-to-back calls, where nothing waits for the device before the answer is copied."""
 
 
 class OtherTiming(Record):
-    """What another timing of the same submission came to, which does not count."""
+    """The figures of another timing of the same submission, which does not count."""
 
     runtime_ms: float
     baseline_ms: float
     late_ms: float
-    """What the judge's clock held against its claims."""
+    """What the judge's clock added to its claims."""
 
 
 class TimingEvidence(Record):
@@ -101,63 +99,62 @@ class TimingEvidence(Record):
     candidate: TimingSide
     baseline: TimingSide
     alone: TimingSide | None = None
-    """The baseline after the candidate had been killed: what the candidate's figures are held against. None in older records."""
+    """The baseline after the candidate was killed, for comparison with its figures. None in older records."""
     deferred_ms: float = 0.0
-    """How much longer the candidate's answers take to arrive than the baseline's, where that is more than the clock's spread: put off, or
-    laid out so that copying is slow."""
+    """How much longer the candidate's answers take to arrive than the baseline's, where this exceeds the clock's spread: because work was
+    put off, or because the layout is slow to copy."""
     ahead_ms: float = 0.0
-    """Processor time that the candidate takes before a call is asked for, while its inputs arrive, beyond the baseline's, where that is
-    more than bookkeeping."""
+    """CPU time that the candidate takes beyond the baseline before a call, while its inputs arrive, where this is more than bookkeeping."""
     background_ms: float = 0.0
-    """Processor time that the candidate takes after it has answered, beyond the baseline's, where that is more than bookkeeping."""
+    """CPU time that the candidate takes beyond the baseline after its answer, where this is more than bookkeeping."""
     arrives_late_ms: float = 0.0
-    """On the CPU, how much later the candidate's answers arrive by the clock than the baseline's, where that is more than its spread: what
-    computes meanwhile may have ended before it is looked for. Or how much more processor time the calls take that were looked at, with what
-    came after each, than calls do. It accuses nobody. 0 in older records."""
+    """On the CPU, how much later the candidate's answers arrive by the clock than the baseline's, where this exceeds the spread:
+    processes that compute meanwhile may have ended before the judge looks. Or how much more CPU time the watched calls take, with what
+    follows each, than other calls. It is charged and never disqualifies. 0 in older records."""
     unexplained_ms: float | None = None
-    """How much longer a call of the candidate takes by the judge's clock than its events say: close to nothing for an honest one, or
-    less. None on the CPU, where the judge's clock is the only one."""
+    """How much longer a call takes by the judge's clock than its events say; close to 0, or less, for an honest candidate. None on the CPU,
+    where the judge's clock is the only one."""
     unclaimed_ms: float = 0.0
-    """What the candidate's claims leave out of a call, by the judge's clock over single calls or over calls back to back, where it is more
-    than the spread."""
+    """What the candidate's claims leave out of a call, by the judge's clock over single or back-to-back calls, where this exceeds the
+    spread."""
     gated: bool = True
-    """Whether the judge's clock ran behind its gate; otherwise, as for a forward() that waits for the device, the host's time is in it."""
+    """Whether the judge's clock ran behind the gate. Otherwise, as where forward() waits for the device, it contains the host's time."""
     in_a_row: int = 0
-    """Of how many calls a burst is; 0 on the CPU."""
+    """Calls in a burst; 0 on the CPU."""
     unflushed: int = 0
     """Calls in which the candidate's worker did not empty the L2 cache as it was told to."""
     unflushed_bursts: int = 0
-    """The same of single calls and bursts for the judge's clock, which then are no samples."""
+    """Single calls and bursts of the judge's clock without their flush, which therefore are no samples."""
 
     protocol: str | None = None
     """The timing protocol (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     protocol_text: str = ""
     """What a time by it measures, in a few words. Empty in older records."""
     fallback: str = ""
-    """Why it is not the protocol that was asked for, where it is not."""
+    """Why another protocol than the requested one was used; empty where it was used."""
     cores: tuple[int, ...] = ()
-    """Of the processor, those that both sides and the judge were kept to. None on a GPU, and in older records."""
+    """CPU cores that both sides and the judge were pinned to. None on a GPU, and in older records."""
     strayed: bool = False
-    """Whether a side was found to have left them, which a sandbox with a system call filter does not let it."""
+    """Whether a side left these cores, which a sandbox with a system call filter prevents."""
     calls_in_block: int = 1
-    """Calls that were asked for in one request."""
+    """Calls in one request."""
     blocks: int = 0
-    """Requests to each side, in turns of an order drawn anew; 0 in older records."""
+    """Requests to each side, interleaved in random order; 0 in older records."""
     warm_up_calls: int = 0
-    """Calls of each side before those that count."""
+    """Calls of each side before the first sample."""
     steady: bool | None = None
-    """Whether times had stopped changing by then. None in older records."""
+    """Whether the times were steady after the warm-up. None in older records."""
     stop: str = ""
-    """Why there were no more calls (evaluator.judge.timing.stopping): `precise` or `budget`; empty in older records."""
+    """The stopping criterion (evaluator.judge.timing.stopping): `precise` or `budget`; empty in older records."""
     interval: tuple[float, float] | None = None
-    """What holds the ratio of the baseline's to the candidate's time with 95 % confidence, by bootstrap over blocks: of the medians,
-    without what is charged. None in older records."""
+    """95 % confidence interval of the baseline's over the candidate's median time, by bootstrap over blocks, without what is charged.
+    None in older records."""
     others: dict[str, TimingSide] = Field(default_factory=dict)
     """Further baselines, timed in the same turns, by their kind."""
     failed_baselines: dict[str, str] = Field(default_factory=dict)
-    """Why a further baseline that was asked for could not be timed."""
+    """Why a requested baseline could not be timed, by its kind."""
     contested: OtherTiming | None = None
-    """Where the judge's clock added to the claims on a GPU, and all was timed once more: the one of the two that does not count."""
+    """Where the judge's clock added to the claims on a GPU, and all was timed again: the one of both timings that does not count."""
 
     @property
     def ratio(self) -> float:
@@ -166,36 +163,35 @@ class TimingEvidence(Record):
 
     @property
     def runtime_ms(self) -> float:
-        """The candidate's time: the median of its calls, and what it left out of them.
+        """The candidate's time: the median of its calls, plus the time that it left out of them.
 
-        An answer that is slow to copy shows in bursts too, and is charged once.
+        An answer that is slow to copy shows in bursts too, but is charged once.
         """
         return self.candidate.median_ms + self.ahead_ms + self.background_ms + self.late_ms
 
     @property
     def late_ms(self) -> float:
-        """What is held against the claims by the judge's clock; 0 where it bears them out."""
+        """What the judge's clock adds to the claims; 0 where it confirms them."""
         return max(self.deferred_ms, self.arrives_late_ms, self.unclaimed_ms)
 
     @property
     def is_contested(self) -> bool:
-        """Whether the judge's clock, in which much else of the device's is too, adds to what a worker on a GPU claims: behind the gate, or
-        until answers arrive."""
+        """Whether the judge's clock, which other work on the device also lengthens, adds to what a worker on a GPU claims."""
         return self.clock == "cuda_event" and self.gated and max(self.unclaimed_ms, self.deferred_ms) > 0
 
     def rather_than(self, other: "TimingEvidence") -> "TimingEvidence":
-        """This timing, and what the other one came to, which does not count."""
+        """This timing, with the figures of the other one, which does not count."""
         told = OtherTiming(runtime_ms=other.runtime_ms, baseline_ms=other.baseline_ms, late_ms=other.late_ms)
         return self.model_copy(update={"contested": told})
 
     @property
     def baseline_ms(self) -> float:
-        """The baseline's time: the median of its calls, or of those without the candidate where these are clearly faster."""
+        """The median of the baseline's calls, or of those without the candidate where they are clearly faster."""
         return self.alone.median_ms if self.alone and self.disturbed else self.baseline.median_ms
 
     @property
     def disturbed(self) -> bool:
-        """Whether the baseline was slower while the candidate lived: by a tenth in the median, and beyond both spreads."""
+        """Whether the baseline was slower beside the candidate than alone (is_slower)."""
         return self.alone is not None and is_slower(self.baseline, self.alone)
 
 

@@ -13,7 +13,7 @@ from torch import nn
 PARTS = (
     "reference/softmax.py",
     "evaluator/judge/correctness/reference.py",
-    "evaluator/diagnosis/rules/diagnose.py",
+    "evaluator/diagnosis/diagnose.py",
     "submissions",
     "tests",
     "assay.db",

@@ -8,8 +8,8 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, KernelTimes, LaunchRecord
 from evaluator.results.result import Result
 from tests.db.samples import result
-from tests.diagnosis.test_feedback import launch
 from tests.diagnosis.notes.test_static_notes import submission
+from tests.diagnosis.test_feedback import launch
 
 CODE = submission(forward="return torch.softmax(ops.run(x), 1)")
 

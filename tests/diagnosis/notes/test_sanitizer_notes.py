@@ -1,6 +1,5 @@
 """What is told of compute-sanitizer's findings, and that no verdict hangs on them."""
 
-import json
 from typing import Any
 
 from evaluator.diagnosis import diagnose
@@ -87,9 +86,3 @@ def test_feedback_has_them_without_paths_and_within_its_bounds() -> None:
     assert "line 21" in section.lines[0] and "/root" not in made.text and len(made.text) <= MAX_CHARS
     titles = [section.title for section in made.sections]
     assert titles.index(section.title) < titles.index("what to do")
-
-
-def test_they_go_through_json() -> None:
-    whole = Evidence(sanitizer=evidence(finding()))
-    assert Evidence.model_validate_json(whole.model_dump_json()) == whole
-    assert json.loads(whole.model_dump_json())["sanitizer"]["findings"][0]["source_line"] == 21

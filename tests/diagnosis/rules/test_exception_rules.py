@@ -1,173 +1,115 @@
-"""Exceptions, and ends of the worker's process: each rule over them."""
+"""Exceptions, and what CUDA's errors mean."""
+
+from typing import Any
 
 import pytest
 
 from evaluator.diagnosis import DEVICE_ERRORS, diagnose
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ExceptionEvidence, ExitEvidence
-from tests.diagnosis.evidence import GPU, ROUNDS, Rule, build, check, exception, launch
+from evaluator.results.evidence import Evidence, ExitEvidence
+from tests.diagnosis.evidence import ROUNDS, Rule, build, check, exception, launch
 from tests.diagnosis.growth import GROWS_LIKE_ITSELF, growth
 
+
+def raised(*args: Any, **more: Any) -> dict[str, Any]:
+    return {"exception": exception(*args, **more)}
+
+
+def missing(name: str, *args: Any, **more: Any) -> dict[str, Any]:
+    return raised("ModuleNotFoundError", f"No module named '{name}'", *args, **more)
+
+
+ASSERTED = "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n"
 RULES: dict[str, Rule] = {
-    "an exit": ({"exit": ExitEvidence(stage="load", code=0)}, Category.EARLY_EXIT, "loading the file ended the process with exit code 0"),
-    "an exit while timed": ({**GPU, "exit": ExitEvidence(stage="timing", code=1)}, Category.EARLY_EXIT, "forward() while timed"),
-    "a signal": ({"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")}, Category.PROCESS_CRASH, "forward() ended by SIGSEGV"),
-    "a forbidden system call": (
-        {"exit": ExitEvidence(stage="construct", signal="SIGSYS")},
-        Category.SANDBOX_VIOLATION,
-        "constructing ModelNew made a system call that serves to leave the sandbox",
-    ),
-    "a deadline": (
-        {"exit": ExitEvidence(stage="construct", deadline_s=60)},
-        Category.TIMEOUT,
-        "constructing ModelNew did not end within 60 s",
-    ),
-    "a memory limit": (
-        {"exit": ExitEvidence(stage="rounds", signal="SIGKILL", memory_limit_bytes=16 << 30)},
-        Category.OUT_OF_MEMORY,
-        "passed the memory limit of 16 GiB",
-    ),
-    "a directory's limit": (
-        {"exit": ExitEvidence(stage="construct", signal="SIGKILL", disk_limit_bytes=2 << 30)},
-        Category.PROCESS_CRASH,
-        "constructing ModelNew filled its private directory beyond the limit of 2 GiB",
-    ),
-    "an exception": (
-        {"exception": exception("KeyError", "'a'\nmore", line=7)},
-        Category.PYTHON_EXCEPTION,
-        "line 7: KeyError: 'a'",
-    ),
-    "a C++ allocation that failed": ({"exception": exception(message="std::bad_alloc", line=3)}, Category.OUT_OF_MEMORY, "line 3"),
+    "an exception": (raised("KeyError", "'a'\nmore", line=7), Category.PYTHON_EXCEPTION, "line 7: KeyError: 'a'"),
+    "a C++ allocation that failed": (raised(message="std::bad_alloc", line=3), Category.OUT_OF_MEMORY, "line 3"),
     "an exception whose first line only announces": (
-        {"exception": exception("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2)},
+        raised("RuntimeError", "The following operation failed:\nTraceback\nRuntimeError: shapes differ", line=2),
         Category.PYTHON_EXCEPTION,
         "line 2: RuntimeError: The following operation failed: RuntimeError: shapes differ",
     ),
-    "a wild pointer on the host": (
-        {"exit": ExitEvidence(stage="rounds", signal="SIGSEGV")},
-        Category.PROCESS_CRASH,
-        "forward() ended by SIGSEGV: it used an address that is not its own",
-    ),
-    "a C++ exception that nothing caught": (
-        {
-            "exit": ExitEvidence(stage="rounds", signal="SIGABRT"),
-            "stderr": "noise\nterminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::at\n",
-        },
-        Category.PROCESS_CRASH,
-        "(terminate called after throwing an instance of 'std::out_of_range'; what():  vector::at)",
-    ),
-    "the limit on processor time": ({"exit": ExitEvidence(stage="load", signal="SIGXCPU")}, Category.TIMEOUT, "loading the file used up"),
-    "a kill that was no limit's": ({"exit": ExitEvidence(stage="load", signal="SIGKILL")}, Category.PROCESS_CRASH, "neither a deadline"),
     "a failed assertion of a kernel": (
-        {
-            "exception": exception(cuda_error=710, line=9),
-            "stderr": "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n",
-        },
+        {**raised(cuda_error=710, line=9), "stderr": ASSERTED},
         Category.DEVICE_ASSERT,
         "`i < n` in `k`, cuda.cu:12, block [0,0,0], thread [3,0,0]",
     ),
     "a wild access with one kernel of its own": (
-        {"exception": exception(cuda_error=700), "launches": (launch(), launch(own=False))},
+        {**raised(cuda_error=700), "launches": (launch(), launch(own=False))},
         Category.ILLEGAL_MEMORY_ACCESS,
         "in `k`, the only kernel of its own that was launched",
     ),
-    "an exception without a message": ({"exception": exception("Mine", "")}, Category.PYTHON_EXCEPTION, "Mine"),
+    "an exception without a message": (raised("Mine", ""), Category.PYTHON_EXCEPTION, "Mine"),
     "an exception after good rounds": ({"rounds": ROUNDS, "exception": exception("ValueError")}, Category.PYTHON_EXCEPTION, "ValueError"),
-    "sys.exit": ({"exception": exception("SystemExit", "0", "load")}, Category.EARLY_EXIT, "SystemExit: 0"),
+    "sys.exit": (raised("SystemExit", "0", "load"), Category.EARLY_EXIT, "SystemExit: 0"),
     "load_inline with a wrong argument": (
-        {"exception": exception("TypeError", "load_inline() got an unexpected keyword argument 'cpp'", "load")},
+        raised("TypeError", "load_inline() got an unexpected keyword argument 'cpp'", "load"),
         Category.LOAD_INLINE_MISUSE,
         "load_inline()",
     ),
     "load_inline with bad functions": (
-        {"exception": exception("ValueError", "Expected 'functions' to be a list or dict, but was int", "load")},
+        raised("ValueError", "Expected 'functions' to be a list or dict, but was int", "load"),
         Category.LOAD_INLINE_MISUSE,
         "'functions'",
     ),
-    "download() is not load()": (
-        {"exception": exception("TypeError", "download() takes 0 arguments", "load")},
-        Category.PYTHON_EXCEPTION,
-        "download()",
-    ),
+    "download() is not load()": (raised("TypeError", "download() takes 0 arguments", "load"), Category.PYTHON_EXCEPTION, "download()"),
     "an extension that does not load": (
         {"builds": (build(),), "exception": exception("ImportError", "/proc/self/fd/9: undefined symbol: _Z1fv", "load")},
         Category.LINK_ERROR,
         "undefined symbol",
     ),
     "an undefined symbol of something else": (
-        {"exception": exception("ImportError", "x.so: undefined symbol: f", "load")},
+        raised("ImportError", "x.so: undefined symbol: f", "load"),
         Category.IMPORT_ERROR,
         "undefined symbol",
     ),
     "an import of the reference": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'reference'", "load", line=3)},
+        missing("reference", "load", line=3),
         Category.REFERENCE_ACCESS,
         "line 3: ModuleNotFoundError: No module named 'reference'",
     ),
-    "an import of the judge in forward()": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'evaluator.judge'")},
-        Category.REFERENCE_ACCESS,
-        "evaluator.judge",
-    ),
+    "an import of the judge in forward()": (missing("evaluator.judge"), Category.REFERENCE_ACCESS, "evaluator.judge"),
     "an import from the judge": (
-        {"exception": exception("ImportError", "cannot import name 'judge' from 'evaluator' (/x/__init__.py)", "construct")},
+        raised("ImportError", "cannot import name 'judge' from 'evaluator' (/x/__init__.py)", "construct"),
         Category.REFERENCE_ACCESS,
         "cannot import name 'judge'",
     ),
-    "an import of the database's": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'db'", "load")},
-        Category.REFERENCE_ACCESS,
-        "'db'",
-    ),
+    "an import of the database's": (missing("db", "load"), Category.REFERENCE_ACCESS, "'db'"),
     "an import of its own extension too early": (
         {"builds": (build().model_copy(update={"name": "pipeline"}),), "exception": exception("ImportError", "No module named 'pipeline'")},
         Category.PYTHON_EXCEPTION,
         "'pipeline'",
     ),
-    "an import of what only begins alike": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'references'", "load")},
-        Category.IMPORT_ERROR,
-        "'references'",
-    ),
+    "an import of what only begins alike": (missing("references", "load"), Category.IMPORT_ERROR, "'references'"),
     "an import from a library's own reference": (
-        {"exception": exception("ImportError", "cannot import name 'f' from 'reference' (/tmp/reference.py)", "load")},
+        raised("ImportError", "cannot import name 'f' from 'reference' (/tmp/reference.py)", "load"),
         Category.IMPORT_ERROR,
         "'reference'",
     ),
-    "a library's own part": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'torch.reference'", "load")},
-        Category.IMPORT_ERROR,
-        "torch.reference",
-    ),
-    "words about the reference": (
-        {"exception": exception("RuntimeError", "No module named 'reference'")},
-        Category.PYTHON_EXCEPTION,
-        "RuntimeError",
-    ),
-    "an import that fails": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'triton'", "load")},
-        Category.IMPORT_ERROR,
-        "triton",
-    ),
-    "an import that fails in forward()": (
-        {"exception": exception("ModuleNotFoundError", "No module named 'triton'")},
-        Category.PYTHON_EXCEPTION,
-        "triton",
-    ),
-    "out of device memory": ({"exception": exception("OutOfMemoryError", "CUDA out of memory")}, Category.OUT_OF_MEMORY, "CUDA"),
-    "out of memory in __init__": ({"exception": exception("MemoryError", "", "construct")}, Category.OUT_OF_MEMORY, "MemoryError"),
+    "a library's own part": (missing("torch.reference", "load"), Category.IMPORT_ERROR, "torch.reference"),
+    "words about the reference": (raised("RuntimeError", "No module named 'reference'"), Category.PYTHON_EXCEPTION, "RuntimeError"),
+    "an import that fails": (missing("triton", "load"), Category.IMPORT_ERROR, "triton"),
+    "an import that fails in forward()": (missing("triton"), Category.PYTHON_EXCEPTION, "triton"),
+    "out of device memory": (raised("OutOfMemoryError", "CUDA out of memory"), Category.OUT_OF_MEMORY, "CUDA"),
+    "out of memory in __init__": (raised("MemoryError", "", "construct"), Category.OUT_OF_MEMORY, "MemoryError"),
     "the allocator of the CPU": (
-        {"exception": exception(message="DefaultCPUAllocator: can't allocate memory: you tried")},
+        raised(message="DefaultCPUAllocator: can't allocate memory: you tried"),
         Category.OUT_OF_MEMORY,
         "DefaultCPUAllocator",
     ),
-    "an __init__ that raises": ({"exception": exception("TypeError", "__init__()", "construct")}, Category.INIT_ERROR, "TypeError"),
-    "an illegal access in __init__": (
-        {"exception": exception(stage="construct", cuda_error=700)},
-        Category.ILLEGAL_MEMORY_ACCESS,
-        "RuntimeError",
+    "an __init__ that raises": (raised("TypeError", "__init__()", "construct"), Category.INIT_ERROR, "TypeError"),
+    "an illegal access in __init__": (raised(stage="construct", cuda_error=700), Category.ILLEGAL_MEMORY_ACCESS, "RuntimeError"),
+    "an address that is not aligned": (raised(cuda_error=716), Category.MISALIGNED_ADDRESS, "not aligned"),
+    "shared memory that Triton refuses": (
+        raised("OutOfResources", "out of resource: shared memory, Required: 278528, Hardware limit: 232448."),
+        Category.INVALID_LAUNCH,
+        "out of resource: shared memory",
     ),
-    "another CUDA error": ({"exception": exception(cuda_error=2)}, Category.PYTHON_EXCEPTION, "RuntimeError"),
+    "threads that Triton refuses": (
+        raised("OutOfResources", "out of resource: threads, Required: 2048, Hardware limit: 1024."),
+        Category.OVERSIZED_BLOCK,
+        "out of resource: threads",
+    ),
+    "another CUDA error": (raised(cuda_error=2), Category.PYTHON_EXCEPTION, "RuntimeError"),
 }
 
 
@@ -182,13 +124,8 @@ def test_errors_of_the_device_have_categories(code: int, category: Category) -> 
     assert verdict.category is category
 
 
-ASSERTED = "cuda.cu:12: void k(float *): block: [0,0,0], thread: [3,0,0] Assertion `i < n` failed.\n"
-
-
 def broken(stderr: str) -> Evidence:
-    return Evidence(
-        exception=ExceptionEvidence(stage="rounds", type="AcceleratorError", message="CUDA error", line=2, cuda_error=710), stderr=stderr
-    )
+    return Evidence(**raised(cuda_error=710), stderr=stderr)
 
 
 def test_an_assertion_is_found_among_other_output() -> None:
@@ -206,16 +143,7 @@ def test_an_assertion_is_found_among_other_output() -> None:
 )
 @pytest.mark.parametrize("exit_", [None, ExitEvidence(stage="rounds", signal="SIGABRT")])
 def test_output_is_read_in_time_that_grows_with_it_alone(line: str, exit_: ExitEvidence | None) -> None:
-    assert (
-        growth(lambda stderr: diagnose(broken(stderr).model_copy(update={"exit": exit_})), lambda size: line * size + "\n", 1000)
-        < GROWS_LIKE_ITSELF
-    )
+    noisy = lambda stderr: diagnose(broken(stderr).model_copy(update={"exit": exit_}))  # noqa: E731
+    assert growth(noisy, lambda size: line * size + "\n", 1000) < GROWS_LIKE_ITSELF
     nested = "a:1: " + "(" * 10_000 + ")" * 10_000 + ": block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n"
     assert growth(lambda stderr: diagnose(broken(stderr)), lambda size: nested * (size // 1000), 1000) < GROWS_LIKE_ITSELF
-
-
-def test_the_last_words_may_be_long() -> None:
-    exit_ = ExitEvidence(stage="rounds", signal="SIGABRT")
-    said = "  what():  " + "x" * 5000 + " the end\n"
-    message = diagnose(Evidence(exit=exit_, stderr=said)).message
-    assert "what():" in message and "the end" in message and len(message) < 600

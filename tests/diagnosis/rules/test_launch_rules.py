@@ -5,21 +5,22 @@ from typing import Any
 import pytest
 
 from evaluator.diagnosis import diagnose
-from evaluator.diagnosis.rules.launch_rules import CODES, launch_fault
+from evaluator.diagnosis.rules.launch_rules import launch_fault
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ExceptionEvidence, KernelLimits, LaunchRecord
+from evaluator.results.evidence import Evidence, KernelLimits, LaunchRecord
+from tests.diagnosis.evidence import GPU, REFUSED, Rule, check, exception, failed, launch
 
 LIMITS = KernelLimits(registers=128, static_shared_bytes=8192, local_bytes=0, max_threads=512, max_dynamic_shared_bytes=40960)
 
 
-def launch(**changes: Any) -> LaunchRecord:
-    values: dict[str, Any] = {"api": "cudaLaunchKernel", "kernel": "void tiled<4>(float*)", "object": "extension", "own": True, "count": 1}
-    values |= {"grid": (4, 1, 1), "block": (256, 1, 1), "shared_bytes": 0, "code": 1, "first": 0}
-    return LaunchRecord(**values | changes)
+def refused(**changes: Any) -> LaunchRecord:
+    fields: dict[str, Any] = {"kernel": "void tiled<4>(float*)", "code": 1}
+    return launch(**fields | changes)
 
 
 CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
     "too many threads": ({"block": (2048, 1, 1)}, Category.OVERSIZED_BLOCK, "`tiled`: block 2048×1×1, the device allows 1024 threads"),
+    "too many in three dimensions": ({"block": (32, 32, 2)}, Category.OVERSIZED_BLOCK, "block 32×32×2"),
     "a square of 33": ({"block": (33, 33, 1), "code": 9}, Category.OVERSIZED_BLOCK, "block 33×33×1, the device allows 1024 threads"),
     "too deep": ({"block": (1, 1, 65)}, Category.OVERSIZED_BLOCK, "allows 1024×1024×64"),
     "an empty grid": ({"grid": (0, 1, 1), "code": 9}, Category.INVALID_LAUNCH, "grid 0×1×1 is empty"),
@@ -48,25 +49,51 @@ CASES: dict[str, tuple[dict[str, Any], Category, str]] = {
 }
 
 
+RULES: dict[str, Rule] = {
+    "too many threads": (
+        {"launches": (REFUSED,), "exception": exception(message="CUDA error: invalid argument")},
+        Category.OVERSIZED_BLOCK,
+        "block 4096×1×1, the device allows 1024 threads",
+    ),
+    "too much shared memory": (
+        {"launches": (launch(code=1, shared_bytes=60_000),), "rounds": (failed(Category.NAN_OR_INF),)},
+        Category.INVALID_LAUNCH,
+        "60000 bytes of dynamic shared memory, 49152 are allowed; more has to be asked for: cudaFuncSetAttribute(k, ",
+    ),
+    "a refused launch of the library's": (
+        {"launches": (launch(code=1, own=False),), "rounds": (failed(Category.WRONG_VALUES),)},
+        Category.WRONG_VALUES,
+        "round 1: so",
+    ),
+    "a refused launch that did no harm": ({**GPU, "launches": (REFUSED, launch())}, Category.OK, ""),
+    "a refused launch, then a broken context": (
+        {"launches": (REFUSED,), "exception": exception(cuda_error=700)},
+        Category.ILLEGAL_MEMORY_ACCESS,
+        "RuntimeError",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_evidence_gives_its_verdict(name: str) -> None:
+    check(RULES[name])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_fault(name: str) -> None:
     changes, category, words = CASES[name]
-    found, message = launch_fault(launch(**changes))
+    found, message = launch_fault(refused(**changes))
     assert (found, words in message) == (category, True), message
 
 
 def test_the_first_refusal_is_told_of_several() -> None:
-    failed = ExceptionEvidence(stage="rounds", type="RuntimeError", message="CUDA error: invalid argument")
-    refused = (launch(first=7, block=(2048, 1, 1)), launch(first=3, shared_bytes=50_000), launch(first=1, code=0))
-    verdict = diagnose(Evidence(launches=refused, exception=failed))
+    raised = exception(message="CUDA error: invalid argument")
+    launches = (refused(first=7, block=(2048, 1, 1)), refused(first=3, shared_bytes=50_000), refused(first=1, code=0))
+    verdict = diagnose(Evidence(launches=launches, exception=raised))
     assert verdict.category is Category.INVALID_LAUNCH
     assert verdict.message.endswith("; launch 4 of the process, and the first of 2 kernels that were refused")
 
 
 def test_torchs_words_alone_name_no_launch() -> None:
-    failed = ExceptionEvidence(stage="rounds", type="RuntimeError", message="CUDA error: invalid configuration argument", line=3)
-    assert diagnose(Evidence(launches=(launch(code=0),), exception=failed)).category is Category.PYTHON_EXCEPTION
-
-
-def test_every_code_has_words() -> None:
-    assert all(words and not words.endswith(".") for words in CODES.values())
+    raised = exception(message="CUDA error: invalid configuration argument", line=3)
+    assert diagnose(Evidence(launches=(launch(),), exception=raised)).category is Category.PYTHON_EXCEPTION

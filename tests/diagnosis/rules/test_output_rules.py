@@ -9,10 +9,37 @@ from evaluator.judge.correctness.compare import Comparison, Piece
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.rounds import describe_error
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, RoundEvidence
+from evaluator.results.evidence import Evidence, RoundEvidence, ShapeEvidence
+from tests.diagnosis.evidence import CPU, Rule, check, failed, passed
 
+WRONG_ELSEWHERE = ShapeEvidence(
+    case="odd", declared=False, inputs=("float32[3]",), right=False, category=Category.WRONG_VALUES, message="so"
+)
+RULES: dict[str, Rule] = {
+    "a round of another distribution": (
+        {"rounds": (passed(0), failed(Category.WRONG_VALUES, 2).model_copy(update={"distribution": "signs"}))},
+        Category.WRONG_VALUES,
+        "round 3, distribution 'signs': so",
+    ),
+    "the first failed round": (
+        {"rounds": (passed(0), failed(Category.NAN_OR_INF, 1), failed(Category.WRONG_VALUES, 2))},
+        Category.NAN_OR_INF,
+        "round 2: so",
+    ),
+    "wrong in other shapes": (
+        {**CPU, "strict_shapes": True, "shapes": (WRONG_ELSEWHERE,)},
+        Category.SHAPE_SPECIFIC,
+        "wrong in the shapes 'odd' (float32[3]): wrong_values: so",
+    ),
+    "wrong in other shapes, which nobody asked for": ({**CPU, "shapes": (WRONG_ELSEWHERE,)}, Category.OK, ""),
+}
 GENERATOR = torch.Generator().manual_seed(5)
 RIGHT = torch.rand(64, 256, generator=GENERATOR, dtype=torch.float64) + 0.5
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_evidence_gives_its_verdict(name: str) -> None:
+    check(RULES[name])
 
 
 def message(answer: torch.Tensor, distribution: str = "own", right: torch.Tensor = RIGHT) -> str:

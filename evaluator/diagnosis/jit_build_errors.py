@@ -1,6 +1,6 @@
-"""Kernels that are compiled while the submission runs: what Triton, NVRTC (for CuPy and PyTorch) and Numba say of one that they refuse.
+"""Turns errors of JIT compilers, Triton, NVRTC (CuPy and PyTorch) and Numba, into failed builds with the line of the submission.
 
-They raise it in the worker. It is read as the failed build that it is, with the line of the submission.
+These compilers run in the worker and raise exceptions there.
 """
 
 import re
@@ -17,11 +17,11 @@ from evaluator.results.evidence import BuildEvidence, Diagnostic, ExceptionEvide
 
 TRITON = frozenset(("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"))
 TRITON_BEHIND = "PTXASError"
-"""What Triton raises where the assembler refuses what it has made of a kernel."""
+"""Triton raises it where ptxas refuses the code that Triton generated."""
 INTERPRETER = "InterpreterError"
 NVRTC = frozenset(("CompileException", "NvrtcCompilationError"))
 PYTORCHS_NVRTC = "Kernel compilation failed:"
-"""Begins the RuntimeError of torch.cuda._compile_kernel."""
+"""The beginning of the RuntimeError of torch.cuda._compile_kernel."""
 NUMBA = frozenset(
     (
         *("TypingError", "LoweringError", "UnsupportedError", "UnsupportedBytecodeError", "NotDefinedError", "ForbiddenConstruct"),
@@ -45,7 +45,7 @@ _PIPELINE = "Failed in "
 
 
 def failed_build(exception: ExceptionEvidence, source: SourceMap) -> BuildEvidence | None:
-    """The build that an exception of the worker's tells of; None where it tells of none."""
+    """The failed build that an exception of the worker reports; None where it reports none."""
     reader = _reader(exception)
     found = reader(exception, source) if reader else None
     if found is None:
@@ -68,7 +68,7 @@ def _reader(exception: ExceptionEvidence) -> Callable[[ExceptionEvidence, Source
 
 
 def _by_triton(exception: ExceptionEvidence, source: SourceMap) -> Found | None:
-    """Places with the kernel's text up to there, from the outermost function to the innermost; the last that says something counts."""
+    """Triton names places from the outermost function to the innermost, with the code above each; the last with a message counts."""
     places = list(_TRITON_PLACE.finditer(exception.message))
     if not places:
         return None
@@ -91,7 +91,7 @@ def _by_triton(exception: ExceptionEvidence, source: SourceMap) -> Found | None:
 
 
 def _excerpt(text: str) -> tuple[list[str], str]:
-    """The kernel's lines up to the one with the error, and what is said below the caret."""
+    """The kernel's lines up to the one with the error, and the message below the caret."""
     lines = text.strip("\n").split("\n")
     caret = next((number for number, line in enumerate(lines) if line.strip() == "^"), None)
     if caret is None:
@@ -104,8 +104,8 @@ def _indent(line: str) -> int:
 
 
 def _by_line(exception: ExceptionEvidence, _: SourceMap) -> Found | None:
-    """What is said in one line, of the line that the exception comes from. The interpreter raises whatever a kernel raises: only of names
-    that are nowhere does a compiler say the same."""
+    """A message in one line, placed where the exception was raised. The interpreter raises whatever a kernel raises; only undefined names
+    are errors that a compiler would report."""
     text = " ".join(exception.message.split())[:MAX_TEXT_CHARS]
     if exception.type == INTERPRETER and not (_UNDECLARED.search(text)):
         return None
@@ -114,7 +114,7 @@ def _by_line(exception: ExceptionEvidence, _: SourceMap) -> Found | None:
 
 
 def _by_nvrtc(exception: ExceptionEvidence, source: SourceMap) -> Found | None:
-    """NVRTC's messages are nvcc's, of a file that was a string of the submission's; the line stands below each."""
+    """NVRTC's messages are like nvcc's, about a file that was a string in the submission, with the code line below each."""
     output = without_paths(exception.message)
     found = parse(output)
     if not found:
@@ -141,7 +141,7 @@ def _in_string(item: Diagnostic, text: str, source: SourceMap) -> Diagnostic:
 
 
 def _by_numba(exception: ExceptionEvidence, source: SourceMap) -> Found | None:
-    """Messages with the file and its line; the last place is the innermost."""
+    """Numba names files and lines; the last place is the innermost."""
     lines = [_ESCAPE.sub("", line).strip() for line in exception.message.splitlines()]
     text = next((line for line in lines if line and not line.startswith(_PIPELINE)), "")[:MAX_TEXT_CHARS]
     places = [int(match["line"]) for line in lines if (match := _NUMBA_PLACE.match(line))]

@@ -1,16 +1,18 @@
 """What the program says of a category."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
-from evaluator.results.category import CATEGORIES, SEVERITY, Category, Status
-from evaluator.results.explanation import STATUS_MEANINGS, UnknownCategoryError, document, explain
+from evaluator.diagnosis.diagnose import RULES
+from evaluator.diagnosis.explanation import STATUS_MEANINGS, UnknownCategoryError, document, explain
+from evaluator.results.category import CATEGORIES, Category, Status
 from tests.command_line import PROJECT
 
 
-def ask(name: str) -> "subprocess.CompletedProcess[str]":
+def ask(name: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(PROJECT / "pipeline.py"), "--explain", name]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -27,10 +29,12 @@ def test_every_category_is_explained_with_all_that_the_table_has(category: Categ
         assert part in document()
 
 
-def test_severity_orders_every_category_once() -> None:
-    assert sorted(SEVERITY) == sorted(Category)
-    assert min(Category, key=lambda category: category.severity) is SEVERITY[0]
-    assert Category.FORGED_RESULT.severity < Category.CONST_POINTER.severity < Category.WRONG_VALUES.severity < Category.OK.severity
+def test_what_gives_a_category_is_told_in_order() -> None:
+    rules = re.findall(r"rule \d+ of \d+, (\w+) in (\w+)\.py", explain("out_of_memory"))
+    assert rules == [("starved_judge", "ending_rules"), ("ended_process", "ending_rules"), ("raised_exception", "exception_rules")]
+    assert "no rule: before anything runs" in explain("syntax_error")
+    rows = [line for line in document().splitlines() if line.startswith("| ")]
+    assert [row.split("`")[1] for row in rows[2:]] == [rule.name for rule in RULES]
 
 
 def test_every_status_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""All that was observed of one evaluation."""
+"""The evidence of one evaluation: everything that was observed."""
 
 from typing import Literal
 
@@ -40,32 +40,32 @@ class Evidence(Record):
     wrong_timed_answer: WrongTimedAnswer | None = None
     """The timing ended with it."""
     ablation: AblationEvidence | None = None
-    """None where nothing hung on it."""
+    """None where no verdict depended on it."""
     shapes: tuple[ShapeEvidence, ...] = ()
-    """Answers in other shapes, of a submission that is right in its own; up to the one that ended the worker."""
+    """Answers in other shapes, where the submission is right in its own; up to the shape that ended the worker."""
     strict_shapes: bool = False
     """Whether it has to be right in those too."""
     trivial: tuple[str, ...] = ()
-    """Trivial answers that the problem accepts, as `zeros`: a right answer to it says nothing."""
+    """Trivial answers that the problem accepts, such as `zeros`: a right answer to it says nothing."""
     starving: StarvingEvidence | None = None
-    """The judge ran out of device memory, and this is why."""
+    """Why the judge ran out of device memory, where it did."""
     fault: FaultEvidence | None = None
-    """None where nothing broke on a device, and where a second run did not show which kernel it was."""
+    """None where no kernel failed on a device, and where a second run did not show which one."""
     sanitizer: SanitizerEvidence | None = None
     """None where it was not asked for, or nothing called for it. No verdict rests on it."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""
-    """What was wrong with what came on the worker's channel, where something was."""
+    """What was wrong with a frame on the worker's channel, where one was."""
     stdout: str = ""
     """What the submission printed, capped."""
     stderr: str = ""
     stages_s: dict[str, float] = Field(default_factory=dict)
     """Seconds spent in each stage, in order."""
     first_line: int = 1
-    """Line of what was handed in that the submission's code begins on: diagnostics and verdicts count lines from the file's first."""
+    """The line of the file on which the submission's code begins; diagnostics and verdicts count lines from the file's first."""
     note: str = ""
-    """How the submission was read, where that is not plain: its code came from the reasoning, say."""
+    """How the submission was read, where that is unusual: for example, its code was found in the reasoning."""
     detail: str = ""
     """A traceback or other detail of the judge's own, for infrastructure errors."""
 
@@ -76,9 +76,9 @@ class Evidence(Record):
         return "untested" if not told else "yes" if all(told) else "no"
 
     def device_share(self, launch: LaunchRecord) -> float | None:
-        """What share of a call's time on the device such launches have; None where that was not taken.
+        """The share of a call's device time that these launches take; None where it was not measured.
 
-        Kernels that ran side by side may have more time together than the call: then they share what they have.
+        Kernels that ran side by side may add up to more time than the call; then the share is of their sum.
         """
         if self.kernel_times is None or not launch.timed:
             return None

@@ -1,25 +1,61 @@
-"""Rules over the timing: work that was put off, done ahead or hidden from the clock, and times that can't be."""
+"""Rules that disqualify: what breaks out or forges results, and what the timing shows that no honest submission does.
 
-from evaluator.diagnosis.verdict import Verdict
+`reference_access` is given here for other workers only; an import of the judge's modules is an exception (`exception_rules.py`).
+"""
+
+from evaluator.diagnosis.rule import rule
+from evaluator.diagnosis.verdict import Verdict, doing
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, TimingEvidence
 
+VIOLATION_SIGNAL = "SIGSYS"
+"""Ends a worker that makes a system call of `evaluator.sandbox.levels.seccomp.DEADLY`."""
+ATTEMPTS = (Category.SANDBOX_VIOLATION, Category.REFERENCE_ACCESS, Category.FORGED_RESULT)
+"""What nothing honest does, whatever it is asked for."""
 UNEXPLAINED_MS = 0.3
 UNEXPLAINED_SHARE = 0.25
-"""What the judge's clock may say beyond the events before that is tampering, and not only charged: well beyond its own spread."""
+"""How far the judge's clock may exceed the events before that is tampering, and not only charged: well beyond its spread."""
 DEFERRED_FACTOR = 2.0
 DEFERRED_MS = 1.0
 """An answer that takes this much longer to arrive than it took to compute was not computed."""
 UNFLUSHED_SHARE = 0.1
-"""Of all calls: a kernel that writes past its output may spoil a flush, and does not do so by design."""
+"""Share of all calls: a kernel that writes past its output may spoil a flush by accident."""
 BACKGROUND_MS = 0.3
 BACKGROUND_SHARE = 0.25
-"""Processor time after the answer that is work put off, rather than bookkeeping."""
+"""CPU time outside of a call above which it is work, and not bookkeeping."""
 LEAST_FLOOR_MS = 2e-3
-"""A floor below this says nothing: launching takes as long."""
+"""A minimum time below this says nothing, since a launch takes as long."""
 
 
-def wrong_when_timed(evidence: Evidence) -> Verdict | None:
+@rule(order=10, gives=[Category.FORGED_RESULT])
+def invalid_frame(evidence: Evidence) -> Verdict | None:
+    if evidence.protocol_error:
+        return Verdict(Category.FORGED_RESULT, f"an invalid frame on the result channel: {evidence.protocol_error}")
+    return None
+
+
+@rule(order=20, gives=[Category.SANDBOX_VIOLATION])
+def forbidden_system_call(evidence: Evidence) -> Verdict | None:
+    """The kernel ends a process by SIGSYS for a system call that only serves to break out; it does not say for which one."""
+    if evidence.exit is None or evidence.exit.signal != VIOLATION_SIGNAL:
+        return None
+    return Verdict(Category.SANDBOX_VIOLATION, f"{doing(evidence.exit.stage)} made a system call that serves to leave the sandbox (SIGSYS)")
+
+
+@rule(order=30, gives=ATTEMPTS)
+def attempt_in_another_worker(evidence: Evidence) -> Verdict | None:
+    """An attempt in a worker other than the timed one. One whose kernels are left out may send any frame."""
+    ablation = evidence.ablation
+    if ablation is not None and ablation.category in ATTEMPTS and ablation.category is not Category.FORGED_RESULT:
+        return Verdict(ablation.category, f"with its own kernels left out: {ablation.message}")
+    for shape in evidence.shapes:
+        if shape.category in ATTEMPTS:
+            return Verdict(shape.category, f"in the shapes {shape.case!r}: {shape.message}")
+    return None
+
+
+@rule(order=100, gives=[Category.CACHED_OUTPUT, Category.ESCAPED_STREAM, Category.MUTATED_INPUT])
+def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
     wrong = evidence.wrong_timed_answer
     if wrong is None:
         return None
@@ -29,10 +65,11 @@ def wrong_when_timed(evidence: Evidence) -> Verdict | None:
     return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
 
 
-def deferred(evidence: Evidence) -> Verdict | None:
-    """An answer that time and again takes far longer to arrive than it took to compute was put off.
+@rule(order=110, gives=[Category.DEFERRED_WORK])
+def deferred_work(evidence: Evidence) -> Verdict | None:
+    """Answers that repeatedly take far longer to arrive than they took to compute were put off.
 
-    One that is only slow to copy, for the way it is laid out, pays for it in its time.
+    An answer that is only slow to copy, because of its layout, is charged for it instead.
     """
     timing = evidence.timing
     if timing is None or timing.alone is None or not timing.deferred_ms or _with_others(evidence):
@@ -46,8 +83,9 @@ def deferred(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.DEFERRED_WORK, message)
 
 
-def ahead(evidence: Evidence) -> Verdict | None:
-    """Processors that compute, each time, while inputs arrive for a call that has not been asked for yet."""
+@rule(order=120, gives=[Category.TIMING_TAMPERING])
+def work_ahead(evidence: Evidence) -> Verdict | None:
+    """The submission's processes compute while the inputs of the next call arrive, before the call."""
     timing = evidence.timing
     if timing is None or not _much(timing.ahead_ms, timing):
         return None
@@ -56,8 +94,9 @@ def ahead(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.TIMING_TAMPERING, message)
 
 
-def background(evidence: Evidence) -> Verdict | None:
-    """Processors that go on computing after the call has returned, each time, do so for the call that returned."""
+@rule(order=130, gives=[Category.DEFERRED_WORK])
+def work_in_background(evidence: Evidence) -> Verdict | None:
+    """The submission's processes go on computing after each call has returned."""
     timing = evidence.timing
     if timing is None or not _much(timing.background_ms, timing):
         return None
@@ -67,15 +106,16 @@ def background(evidence: Evidence) -> Verdict | None:
 
 
 def _with_others(evidence: Evidence) -> bool:
-    """Whether others' work is in the judge's clock: what that holds against a submission is added, and accuses nobody."""
+    """Whether other work is in the judge's clock: then the extra time is charged, but does not disqualify."""
     return evidence.conditions is not None and evidence.conditions.others_in_clock
 
 
 def _much(processor_ms: float, timing: TimingEvidence) -> bool:
-    """Whether so much processor time outside of a call can't be bookkeeping."""
+    """Whether this much CPU time outside of a call is too much for bookkeeping."""
     return processor_ms > max(BACKGROUND_MS, BACKGROUND_SHARE * timing.candidate.work_ms)
 
 
+@rule(order=140, gives=[Category.TIMING_TAMPERING, Category.ESCAPED_STREAM])
 def unexplained_time(evidence: Evidence) -> Verdict | None:
     timing = evidence.timing
     if timing is None or timing.unexplained_ms is None:
@@ -95,10 +135,11 @@ def unexplained_time(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.ESCAPED_STREAM if sideways else Category.TIMING_TAMPERING, message)
 
 
-def implausible(evidence: Evidence) -> Verdict | None:
-    """Faster than the device can move the bytes or do the operations that the problem can't do without.
+@rule(order=150, gives=[Category.IMPLAUSIBLE_SPEED])
+def implausible_speed(evidence: Evidence) -> Verdict | None:
+    """Faster than the device can move the bytes or do the operations that the problem needs.
 
-    Where the problem's file does not say what these are, an answer without a kernel may be a view of the input, which moves nothing.
+    Where the problem's file does not declare them, an answer without a kernel may be a view of the input, which moves nothing.
     """
     timing, floor = evidence.timing, evidence.floor
     if timing is None or floor is None or floor.floor_ms < LEAST_FLOOR_MS or not timing.runtime_ms < floor.floor_ms:

@@ -1,0 +1,34 @@
+"""From evidence to verdict: the first rule that applies decides.
+
+The rules are the functions marked `@rule` in the modules of `evaluator/diagnosis/rules`; a new module there is found by itself.
+They are pure functions of the evidence, so that every verdict can be derived again from what is stored. Of what the worker claims,
+they count only claims against itself: an exception, a failed build, a wrong shape. Nothing that the worker says makes a verdict better.
+"""
+
+import pkgutil
+from importlib import import_module
+
+from evaluator.diagnosis import rules
+from evaluator.diagnosis.rule import REGISTERED, Rule
+from evaluator.diagnosis.verdict import Verdict
+from evaluator.results.category import Category
+from evaluator.results.evidence import Evidence
+
+
+def diagnose(evidence: Evidence) -> Verdict:
+    """The verdict on an evaluation that ran as far as it could; `ok` where no rule applies."""
+    for rule in RULES:
+        verdict = rule.decide(evidence)
+        if verdict is not None:
+            return verdict
+    return Verdict(Category.OK, "")
+
+
+def _discovered() -> tuple[Rule, ...]:
+    for module in pkgutil.iter_modules(rules.__path__):
+        import_module(f"{rules.__name__}.{module.name}")
+    return tuple(REGISTERED[order] for order in sorted(REGISTERED))
+
+
+RULES = _discovered()
+"""All rules, in the order in which they are tried."""
