@@ -9,8 +9,8 @@ import time
 import torch
 
 from evaluator.judge.context import Task
+from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
-from evaluator.judge.correctness.rounds import Judgement
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded

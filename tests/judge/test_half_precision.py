@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.judge.correctness.compare import FLOOR, UNINFORMATIVE_FACTOR, bound_of
+from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounds import judge_values
+from evaluator.judge.correctness.tolerance import BASE_TOLERANCE, UNINFORMATIVE_FACTOR, allowed_error
 from evaluator.judge.problem_check.check import check_case
 from evaluator.judge.problem_check.trivial_answers import NARROWER
 from evaluator.problem.declaration import PrecisionName
@@ -123,15 +123,15 @@ def test_what_rounds_as_often_as_the_reference_passes(
 def test_the_bound_has_no_room_for_the_next_narrower_type_however_far_off_the_reference_is(dtype: torch.dtype, factor: float) -> None:
     values = torch.randn(1 << 20, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     error = ((values.to(NARROWER[dtype]).double() - values).abs() / (values.abs() + 1)).max()
-    informative = [FLOOR[dtype] * UNINFORMATIVE_FACTOR * share / 32 for share in range(33)]
-    assert all(reference_error < factor * bound_of(dtype, reference_error) < error for reference_error in informative)
+    informative = [BASE_TOLERANCE[dtype] * UNINFORMATIVE_FACTOR * share / 32 for share in range(33)]
+    assert all(reference_error < factor * allowed_error(dtype, reference_error) < error for reference_error in informative)
 
 
-@pytest.mark.parametrize("dtype", FLOOR)
+@pytest.mark.parametrize("dtype", BASE_TOLERANCE)
 def test_the_bound_grows_with_the_references_error_and_leaves_it_room(dtype: torch.dtype) -> None:
-    errors = [FLOOR[dtype] * 2.0**power for power in range(-8, 12)]
-    bounds = [bound_of(dtype, error) for error in errors]
-    assert bounds == sorted(bounds) and bounds[0] == FLOOR[dtype]
+    errors = [BASE_TOLERANCE[dtype] * 2.0**power for power in range(-8, 12)]
+    bounds = [allowed_error(dtype, error) for error in errors]
+    assert bounds == sorted(bounds) and bounds[0] == BASE_TOLERANCE[dtype]
     assert all(bound >= 2 * error for bound, error in zip(bounds, errors, strict=True))
     rounding = torch.finfo(dtype).eps / 4  # of a rounded answer, at the scale
-    assert bound_of(dtype, rounding) == max(FLOOR[dtype], 8 * rounding)
+    assert allowed_error(dtype, rounding) == max(BASE_TOLERANCE[dtype], 8 * rounding)

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, Piece, has_row_scale
+from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, OutputPiece
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
+from evaluator.judge.correctness.tolerance import has_row_scale
 
 WIDE = (torch.float64, torch.float32)
 """Types in which the oracle is tried, widest first; some operators have no float64 form."""
@@ -51,7 +52,7 @@ class Oracle:
         candidate: Sequence[torch.Tensor],
         reference: Sequence[torch.Tensor] | None = None,
         nudge: torch.Generator | None = None,
-    ) -> Iterator[tuple[int, Piece]]:
+    ) -> Iterator[tuple[int, OutputPiece]]:
         """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding.
 
         `candidate` and `reference` are the outputs' tensors in order; the reference's are found anew where they are not given. An output
@@ -63,12 +64,12 @@ class Oracle:
             for number, (oracle, expected) in enumerate(zip(self._run(chunk, nudge), known, strict=True)):
                 if has_row_scale(candidate[number].shape, self._rows_independent):
                     start = rows.start if rows else 0
-                    yield number, Piece(start, _part(candidate[number], rows), expected, oracle)
+                    yield number, OutputPiece(start, _part(candidate[number], rows), expected, oracle)
                 else:
                     late.setdefault(number, []).append((expected, oracle))
         for number, parts in late.items():
             expected, oracle = parts[0] if len(parts) == 1 else (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-            yield number, Piece(0, candidate[number], expected, oracle)
+            yield number, OutputPiece(0, candidate[number], expected, oracle)
 
     def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         return [tensor for _, tensor in tensors_of(self.expected(inputs))]

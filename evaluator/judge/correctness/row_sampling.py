@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import has_row_scale, is_exact
 from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
 
 SAMPLE_ELEMENTS = 1 << 26
 """Of a tensor with more elements than this, rows with as many are drawn."""

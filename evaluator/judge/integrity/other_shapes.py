@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import diagnose
+from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import MAX_SIZES, Judgement, Rounds
+from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
 from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage

@@ -14,11 +14,12 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
-from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
+from evaluator.judge.correctness.compare import Comparison, OutputPiece
 from evaluator.judge.correctness.input_distributions import changed
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import plan_rounds
+from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
 from evaluator.judge.roofline.minimum_time import floor_evidence, measured_speed, work_of
 from evaluator.judge.roofline.peaks import best_s
@@ -213,7 +214,7 @@ class _Check:
             raise _Refused("deterministic", "the reference's answers to the same inputs differ in shape")
         for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
             # The first stands for the oracle, whose own run would be a third answer.
-            comparison.measure(Piece(0, second, first, _wide(first)))
+            comparison.measure(OutputPiece(0, second, first, _wide(first)))
             if not comparison.passed:
                 error = comparison.figures().max_error
                 raise _Refused("deterministic", f"the reference's answers to the same inputs differ in {_named(name)} by {error:.3g}")

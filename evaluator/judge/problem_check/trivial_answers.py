@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import Piece, is_exact
+from evaluator.judge.correctness.compare import OutputPiece
 from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.tolerance import is_exact
 
 NARROWER = {
     torch.float64: torch.float32,
@@ -30,7 +31,7 @@ class Known:
     previous: torch.Tensor
 
 
-Part = Callable[[Piece], torch.Tensor]
+Part = Callable[[OutputPiece], torch.Tensor]
 """The answer's rows that belong to a piece of the right output."""
 
 
@@ -79,7 +80,7 @@ def _skipped_row(known: Known) -> Part | None:
         return None
     row = int(written[-1])
 
-    def part(piece: Piece) -> torch.Tensor:
+    def part(piece: OutputPiece) -> torch.Tensor:
         answer = piece.reference.clone()
         if piece.start <= row < piece.start + len(answer):
             answer[row - piece.start] = 0
@@ -95,7 +96,7 @@ def _element_off(known: Known) -> Part:
     scale = float((right.double() if exact else right.abs().double()).square().mean().sqrt())
     step = max(round(scale), 1) if exact else scale
 
-    def part(piece: Piece) -> torch.Tensor:
+    def part(piece: OutputPiece) -> torch.Tensor:
         answer = piece.reference.clone(memory_format=torch.contiguous_format)
         if piece.start + (len(answer) if answer.dim() else 1) == (right.size(0) if right.dim() else 1):
             last = answer.view(-1)[-1:]
@@ -135,5 +136,5 @@ ANSWERS = {
 """By name, in the order in which they are reported."""
 
 
-def _rows_of(tensor: torch.Tensor, piece: Piece) -> torch.Tensor:
+def _rows_of(tensor: torch.Tensor, piece: OutputPiece) -> torch.Tensor:
     return tensor[piece.start : piece.start + len(piece.reference)] if tensor.dim() else tensor

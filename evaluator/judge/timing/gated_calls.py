@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.rounds import copying, synchronize, views_into
+from evaluator.judge.correctness.readback import copying, views_into
+from evaluator.judge.correctness.rounds import synchronize
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.timing.cross_check import least, single_slack_ms
 from evaluator.judge.timing.timed_worker import TimedWorker

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness import compare
-from evaluator.judge.correctness.compare import Comparison, Piece
+from evaluator.judge.correctness.compare import Comparison, OutputPiece
 from evaluator.judge.correctness.errors.error_map import ErrorMapper
 from evaluator.judge.correctness.errors.pattern import ErrorPattern
 from evaluator.judge.correctness.errors.similarity import Similarity
@@ -32,11 +32,11 @@ def compared(
     step = max(-(-len(candidate) // pieces), 1) if candidate.dim() else 1
     parts = (
         [
-            Piece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)))
+            OutputPiece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)))
             for start in range(0, len(candidate), step)
         ]
         if pieces > 1
-        else [Piece(0, candidate, reference, oracle)]
+        else [OutputPiece(0, candidate, reference, oracle)]
     )
     for part in parts:
         comparison.measure(part)
@@ -226,7 +226,7 @@ def test_slips_of_a_reference_that_slips_often_excuse_no_others() -> None:
 def test_a_reference_that_slips_often_says_nothing_of_others(elements: int, slips: int, informative: bool) -> None:
     oracle, reference = hinging(elements, slips)
     comparison = Comparison("", oracle.shape, oracle.dtype, False, 1.0)
-    comparison.measure(Piece(0, oracle, reference, oracle))
+    comparison.measure(OutputPiece(0, oracle, reference, oracle))
     assert comparison.informative is informative
 
 

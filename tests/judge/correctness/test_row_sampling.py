@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from evaluator.judge.correctness import row_sampling as module
+from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounds import judge_values
 from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, common_rows
 from evaluator.problem.problem import SHIPPED, load
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
+from evaluator.judge.correctness.compare import Comparison, OutputPiece
+from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check import ProblemCheck, check_case
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known
 from evaluator.problem.problem import discover, load
@@ -259,5 +260,5 @@ def test_every_trivial_answer_to_an_ordinary_output_is_wrong(answer: str, dtype:
         assert answer in ("mean", "one row skipped", "half precision")
         return
     comparison = Comparison("", right.shape, dtype, False, 1.0)
-    comparison.measure(Piece(0, part(Piece(0, right, right, exact)), right, exact))
+    comparison.measure(OutputPiece(0, part(OutputPiece(0, right, right, exact)), right, exact))
     assert not comparison.passed
