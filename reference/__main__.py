@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from evaluator.machine.devices import DeviceError
-    from evaluator.problem.problem import ProblemError
+    from evaluator.problem.execute import ProblemError
     from evaluator.results.text import plain_line
     from reference._creation import CreationError
 
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from evaluator.problem.problem import SHIPPED
+    from evaluator.problem.catalogue import SHIPPED
     from reference._creation import create
 
     path = create(options.name, options.reference or SHIPPED)
@@ -94,7 +94,9 @@ def _new(options: argparse.Namespace) -> int:
 
 def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
     """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
-    from evaluator.problem.problem import ProblemError, discover, load
+    from evaluator.problem.catalogue import discover
+    from evaluator.problem.execute import ProblemError
+    from evaluator.problem.load import load
     from evaluator.submission.attribution import Catalogue
     from reference._report import Broken
 
@@ -137,7 +139,7 @@ def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
 def _input_bytes(problem: "Problem") -> int | None:
     from evaluator.judge.correctness.output_structure import tensors_of
     from evaluator.problem.declaration import DEFAULT_CASE
-    from evaluator.problem.problem import ProblemError
+    from evaluator.problem.execute import ProblemError
 
     try:
         return sum(tensor.nbytes for _, tensor in tensors_of(problem.instance(DEFAULT_CASE).inputs(0, "meta")))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from evaluator.judge.problem_check.check import ProblemCheck
     from evaluator.problem.check_cache import Kept
     from evaluator.problem.declaration import Floor
-    from evaluator.problem.problem import Problem, ProblemError
+    from evaluator.problem.execute import ProblemError
+    from evaluator.problem.problem import Problem
 
 
 @dataclass(frozen=True)

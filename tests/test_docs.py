@@ -22,7 +22,7 @@ from db.store import Store
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import BASE_TOLERANCE
 from evaluator.problem.declaration import Declaration
-from evaluator.problem.problem import load
+from evaluator.problem.load import load
 from evaluator.results.category import CATEGORIES, Status
 from evaluator.submission.manifest import load_manifest
 from evaluator.submission.source import examine

@@ -7,7 +7,9 @@ import torch
 
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.correctness.row_sampling import mapped
-from evaluator.problem.problem import ProblemCase, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 
 PROBLEMS = discover()
 Shapes = list[tuple[int, ...]]

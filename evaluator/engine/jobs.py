@@ -8,7 +8,7 @@ from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import Result, now
-from evaluator.submission.submission import Submission
+from evaluator.submission.model import Submission
 
 
 @dataclass(frozen=True)

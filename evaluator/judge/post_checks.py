@@ -19,7 +19,7 @@ from evaluator.judge.roofline.minimum_time import find_floor
 from evaluator.judge.roofline.speed_of_light import find_light
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.problem.problem import ProblemError
+from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence
 

@@ -1,17 +1,15 @@
-"""KernelBench as it is published: rows of its data set as problem files, and the verdicts of its own evaluation.
+"""Rows of KernelBench's data set, a Parquet or JSONL file, written out as problem files.
 
 A checkout's folders of levels need nothing from here: its problem files are in the form that every problem has.
 """
 
 import hashlib
 import json
-import math
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +17,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 ROW_SUFFIXES = (".parquet", ".jsonl")
 LEVEL = re.compile(r"level(\d{1,9})")
-KERNEL_FILE = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})(?:_kernel\.py)?")
-"""What its runs call a submission."""
+"""Name of a folder of one level's problems."""
 FOLDER = "problems"
 _UNFIT = re.compile(r"[^A-Za-z0-9_]+")
 
 
 class KernelBenchError(ValueError):
-    """A file is not what KernelBench publishes; the message names the file, and where in it."""
+    """A file does not hold KernelBench's rows; the message names the file, and where in it."""
 
 
-class ProblemRow(BaseModel):
+class DatasetRow(BaseModel):
     """One row of the data set."""
 
     model_config = ConfigDict(frozen=True)
@@ -44,33 +41,6 @@ class ProblemRow(BaseModel):
         """Name of the problem's file, as in a checkout: the number, then the name."""
         name = _UNFIT.sub("_", self.name.removesuffix(".py"))
         return name if name.startswith(f"{self.problem_id}_") else f"{self.problem_id}_{name}"
-
-
-class _Verdict(BaseModel):
-    """What `eval_results.json` has of one sample."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    sample_id: int = Field(ge=0, lt=1 << 63)
-    compiled: bool
-    correctness: bool
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    runtime: float = -1.0
-    runtime_stats: dict[str, Any] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ForeignVerdict:
-    """What KernelBench's own evaluation said of one sample."""
-
-    problem_id: int
-    sample_id: int
-    compiled: bool
-    correct: bool
-    runtime_ms: float | None
-    """None where it was not timed."""
-    details: dict[str, Any]
-    """`metadata` and `runtime_stats`, as they are."""
 
 
 def unpacked(file: Path, cache_root: Path) -> Path:
@@ -102,12 +72,12 @@ def unpacked(file: Path, cache_root: Path) -> Path:
     return target
 
 
-def _rows(file: Path) -> Iterator[tuple[str, ProblemRow]]:
+def _rows(file: Path) -> Iterator[tuple[str, DatasetRow]]:
     """Rows, each with its place in the file."""
     for number, value in _table(file) if file.suffix.lower() == ".parquet" else _lines(file):
         where = f"{file}:{number}"
         try:
-            yield where, ProblemRow.model_validate(value)
+            yield where, DatasetRow.model_validate(value)
         except ValidationError as error:
             first = error.errors()[0]
             raise KernelBenchError(f"{where}: {'.'.join(map(str, first['loc'])) or 'the row'}: {first['msg']}") from error
@@ -131,39 +101,3 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
                 yield number, json.loads(line)
     except (ValueError, RecursionError) as error:
         raise KernelBenchError(f"{file}: not JSON, a row a line, in UTF-8: {error}") from error
-
-
-def verdicts(file: Path) -> list[ForeignVerdict]:
-    """What an `eval_results.json` says, in its own order: under each problem's number one sample, or a list of them.
-
-    Raises KernelBenchError and OSError.
-    """
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"), parse_constant=str, parse_float=_number)
-    except (ValueError, RecursionError) as error:
-        raise KernelBenchError(f"{file}: not JSON in UTF-8: {error}") from error
-    if not isinstance(content, dict) or not all(key.isdecimal() and len(key) < 10 for key in content):
-        raise KernelBenchError(f"{file}: not an object whose keys are numbers of problems")
-    found = []
-    for key, value in content.items():
-        for sample in value if isinstance(value, list) else [value]:
-            try:
-                found.append(_foreign(int(key), _Verdict.model_validate(sample)))
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(map(str, first["loc"])) or "sample"
-                raise KernelBenchError(f"{file}: problem {key}: {place}: {first['msg']}") from error
-    return found
-
-
-def _number(text: str) -> float | str:
-    """A number beyond all others is kept as it is written: no JSON of ours could hold it."""
-    number = float(text)
-    return number if math.isfinite(number) else text
-
-
-def _foreign(problem_id: int, said: _Verdict) -> ForeignVerdict:
-    # Its runtime is -1 where nothing was timed.
-    runtime_ms = said.runtime if 0 < said.runtime < 1e300 else None
-    details = {"metadata": said.metadata, "runtime_stats": said.runtime_stats}
-    return ForeignVerdict(problem_id, said.sample_id, said.compiled, said.compiled and said.correctness, runtime_ms, details)

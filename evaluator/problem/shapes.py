@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.worker.procedure import tensors
 
 MAX_SIZES = 16

@@ -17,7 +17,7 @@ from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import Job, JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import Device, choose, cpu
-from evaluator.problem.problem import SHIPPED
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.result import Result
 from evaluator.sandbox import Zygote
 

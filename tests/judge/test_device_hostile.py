@@ -10,7 +10,9 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.correctness.output_structure import tensors_of
 from evaluator.judge.stages import Stages
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import SHIPPED, ProblemCase, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge, make_job
 

@@ -17,8 +17,10 @@ from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.tolerance import BASE_TOLERANCE, UNINFORMATIVE_FACTOR, allowed_error
 from evaluator.judge.problem_check.check import check_case
 from evaluator.judge.problem_check.trivial_answers import NARROWER
+from evaluator.problem.catalogue import discover
 from evaluator.problem.declaration import PrecisionName
-from evaluator.problem.problem import Problem, ProblemCase, discover, load
+from evaluator.problem.load import load
+from evaluator.problem.problem import Problem, ProblemCase
 
 CPU = torch.device("cpu")
 INNER = {

@@ -1,17 +1,17 @@
-"""Problems: found, loaded, checked and drawn from."""
+"""A problem, its cases, and what is drawn from them."""
 
 import copy
 import hashlib
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
 import pytest
 import torch
 
-from evaluator.problem.problem import SHIPPED, Problem, ProblemError, discover, load
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
+from evaluator.problem.problem import Problem
 
 PLAIN = """\
 import torch
@@ -146,29 +146,6 @@ def test_cases_do_not_share_a_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "rule"),
     [
-        ("class Model(", "class Modell(", 1, "class Model(nn.Module)"),
-        ("class Model(nn.Module)", "class Model(object)", 4, "class Model(nn.Module)"),
-        ("def get_inputs", "def inputs", 1, "get_inputs()"),
-        ("def get_init_inputs", "def init_inputs", 1, "get_init_inputs()"),
-        ("batch_size = 6", "batch_size = 6 / 0", 13, "ZeroDivisionError"),
-        ("batch_size = 6", "raise SystemExit(3)", 13, "SystemExit"),
-        ("batch_size = 6", "import nothing_of_this_name", 13, "ModuleNotFoundError"),
-        ("batch_size = 6", "batch_size = (", 13, "never closed"),
-        ("features = 5", "features = 5\nASSAY = {'toleranse': 1}", 15, "tolerance"),
-    ],
-)
-def test_a_file_that_breaks_a_rule_is_named_with_line_and_rule(tmp_path: Path, old: str, new: str, line: int, rule: str) -> None:
-    assert old in PLAIN
-    with pytest.raises(ProblemError) as caught:
-        problem(tmp_path, PLAIN.replace(old, new))
-    assert str(caught.value).startswith(f"{tmp_path / 'plain.py'}:{line}: ")
-    assert rule in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "rule"),
-    [
         ("return [torch.rand(batch_size,", "return [torch.rand('x',", 17, "get_inputs() raises nothing"),
         ("return [torch.rand(batch_size, features)", "return torch.rand(batch_size, features) #", 16, "returns a list"),
         ("return [features]", "return [features, 1, 2]", None, "Model() raises nothing"),
@@ -184,48 +161,6 @@ def test_a_failure_in_a_draw_is_named_with_line_and_rule(tmp_path: Path, old: st
 def test_an_unknown_case_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="there is small"):
         problem(tmp_path, DECLARED).instance("smal")
-
-
-def test_unreadable_files(tmp_path: Path) -> None:
-    (tmp_path / "nul.py").write_bytes(b"\0")
-    for name in ("missing.py", "nul.py"):
-        with pytest.raises(ProblemError, match=name):
-            load(tmp_path / name)
-
-
-def test_discovery_lets_given_folders_win_over_the_shipped_one(tmp_path: Path) -> None:
-    for name in ("softmax", "mine", "_helper", ".hidden"):
-        (tmp_path / f"{name}.py").write_text(PLAIN)
-    found = discover([tmp_path, tmp_path])
-    assert found["softmax"] == tmp_path / "softmax.py"
-    assert found["matmul"] == SHIPPED / "matmul.py"
-    assert "mine" in found
-    assert not {"_helper", ".hidden", "__init__"} & set(found)
-    assert list(found) == sorted(found)
-
-
-def test_discovery_refuses_two_of_a_name_and_folders_without_problems(tmp_path: Path) -> None:
-    for folder in ("a", "b", "c"):
-        (tmp_path / folder).mkdir()
-    for folder in ("a", "b"):
-        (tmp_path / folder / "same.py").write_text(PLAIN)
-    with pytest.raises(ProblemError, match="'same'"):
-        discover([tmp_path / "a", tmp_path / "b"])
-    with pytest.raises(ProblemError, match="no problem"):
-        discover([tmp_path / "c"])
-    with pytest.raises(ProblemError, match="listed"):
-        discover([tmp_path / "d"])
-
-
-def test_a_problem_file_may_define_dataclasses(tmp_path: Path) -> None:
-    source = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass Sizes:\n    n: int = 3\n" + PLAIN
-    assert problem(tmp_path, source).instance("full").module.Sizes().n == 3
-
-
-def test_importing_the_module_and_discovery_leave_torch_alone() -> None:
-    script = "import sys; from evaluator.problem.problem import discover; print(len(discover()), 'torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == [str(len(discover())), "False"]
 
 
 PROCEDURE = """

@@ -22,7 +22,8 @@ from db.store import Store
 from evaluator.engine.jobs import make_job, rejected
 from evaluator.engine.local import LocalEngine
 from evaluator.judge.context import Job
-from evaluator.problem.problem import ProblemError, ProblemFacts
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import SandboxUnavailable

@@ -18,7 +18,8 @@ from evaluator.judge.correctness.rounds import plan_rounds, synchronize
 from evaluator.judge.device.device_lock import starting
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE
-from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import Problem, ProblemCase
 
 log = logging.getLogger(__name__)
 

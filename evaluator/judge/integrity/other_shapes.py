@@ -19,7 +19,7 @@ from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, Worke
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import ProblemError
+from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ShapeEvidence

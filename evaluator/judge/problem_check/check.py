@@ -24,7 +24,8 @@ from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
 from evaluator.judge.roofline.minimum_time import floor_evidence, measured_speed, work_of
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
-from evaluator.problem.problem import ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import dtype_name
 

@@ -12,8 +12,9 @@ import torch
 from evaluator.build.cache import default_root
 from evaluator.judge.problem_check.check import ProblemCheck, check_case
 from evaluator.machine.devices import Device
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.check_cache import Admissions, Kept, Subject
-from evaluator.problem.problem import SHIPPED, Problem, ProblemCase
+from evaluator.problem.problem import Problem, ProblemCase
 
 EFFORTLESS = ("zeros", "ones", "mean", "copy of an input", "previous output")
 """Trivial answers that need no computation. Others, such as half precision, are short cuts that a tolerance is too wide for."""

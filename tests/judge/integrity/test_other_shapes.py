@@ -8,7 +8,7 @@ from evaluator.diagnosis import diagnose
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.machine.devices import cpu
 from evaluator.problem.check_cache import Admissions, Kept, Subject
-from evaluator.problem.problem import load
+from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from tests.judge.conftest import Judge

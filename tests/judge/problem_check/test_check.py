@@ -9,7 +9,8 @@ from evaluator.judge.correctness.compare import Comparison, OutputPiece
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check import ProblemCheck, check_case
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known
-from evaluator.problem.problem import discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.load import load
 
 CPU = torch.device("cpu")
 HONEST = Path(__file__).parents[2] / "honest" / "problems"

@@ -24,7 +24,10 @@ from evaluator.judge.roofline.minimum_time import (
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
-from evaluator.problem.problem import ProblemCase, ProblemError, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import Calibration, Ceiling
 from evaluator.results.category import Category
 from evaluator.results.evidence import FloorEvidence

@@ -12,7 +12,9 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.roofline.speed_of_light import Demand, Reached, demand_of, find_light, light_evidence
 from evaluator.machine.devices import choose
-from evaluator.problem.problem import ProblemCase, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import LightEvidence
 from tests.judge.conftest import Judge

@@ -17,7 +17,7 @@ from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
 from evaluator.judge.workers.client import claimed_ms
 from evaluator.judge.workers.input_buffers import Given
-from evaluator.problem.problem import SHIPPED
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
 from evaluator.results.result import Result

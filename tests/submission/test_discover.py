@@ -1,7 +1,6 @@
-"""Submissions in files, folders and bundles, sound and broken."""
+"""Submissions in files and folders, sound and broken."""
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -14,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.submission.discover import find
+from evaluator.submission.model import Submission
 from evaluator.submission.response import MAX_RESPONSE_BYTES
 from evaluator.submission.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError
-from evaluator.submission.submission import Submission, find
 
 CODE = "class ModelNew:\n    pass\n"
 OTHER = "class ModelNew:\n    other = True\n"
@@ -167,7 +167,7 @@ def test_a_folder_that_can_not_be_listed_is_one_rejected_submission(tmp_path: Pa
     write(tmp_path / "shut" / "a.py", CODE)
     (tmp_path / "shut").chmod(0)
     script = (
-        "import os, sys; from pathlib import Path; from evaluator.submission.submission import find\n"
+        "import os, sys; from pathlib import Path; from evaluator.submission.discover import find\n"
         "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "print([s.rejection.category.value for s in find([Path(sys.argv[1])], problem='x', known=['x']) if s.rejection])\n"
     )
@@ -179,35 +179,6 @@ def test_a_folder_that_can_not_be_listed_is_one_rejected_submission(tmp_path: Pa
     finally:
         (tmp_path / "shut").chmod(0o755)
     assert done.stdout.strip() == "['unreadable_file']"
-
-
-def test_a_bundle_goes_on_after_a_broken_line(tmp_path: Path) -> None:
-    lines: list[object] = [
-        {"problem": "matmul", "code": CODE, "author": "m", "sample_id": 3},
-        {"problem": "matmul", "response": fenced(OTHER, CODE), "sample_id": "4", "extra": [1]},
-        [1],
-        {"problem": "matmul"},
-        {"problem": "nosuch", "code": CODE},
-        {"problem": 3, "code": CODE},
-        {"code": "x = '\ud800'\n" + CODE, "sample_id": 7},
-        {"code": "\0"},
-    ]
-    text = "\n\n".join(json.dumps(line) for line in lines) + '\n{"code": \n' + "[" * 100_000 + "\n"
-    path = write(tmp_path / "a.jsonl", b"\xef\xbb\xbf" + text.encode())
-    submissions = found(path, problem=None)
-    assert [(category(each), each.sample_id, each.block) for each in submissions[:2]] == [(None, 3, None), (None, 4, 2)]
-    assert [each.name.rpartition(":")[2] for each in submissions] == ["1", "3", "5", "7", "9", "11", "13", "15", "16", "17"]
-    unreadable, unknown = Category.UNREADABLE_FILE, Category.UNKNOWN_PROBLEM
-    assert [category(each) for each in submissions[2:]] == [
-        unreadable, unreadable, unknown, unreadable, unknown, unreadable, unreadable, unreadable,
-    ]  # fmt: skip
-    assert submissions[0].author == "m"
-    assert "�" in submissions[6].code
-
-
-def test_a_bundle_with_a_line_that_is_too_long_goes_on(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", b"x" * (2 * MAX_FILE_BYTES + 5) + b"\n" + json.dumps({"code": CODE}).encode())
-    assert [category(each) for each in found(path)] == [Category.TOO_LARGE, None]
 
 
 def test_submissions_come_one_at_a_time(tmp_path: Path) -> None:
@@ -224,7 +195,7 @@ def test_nothing_is_run_and_torch_is_not_imported(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     path = write(tmp_path / "a.py", f"open({str(marker)!r}, 'w')\n" + CODE)
     script = (
-        "import sys; from pathlib import Path; from evaluator.submission.submission import find; import evaluator.problem.problem\n"
+        "import sys; from pathlib import Path; from evaluator.submission.discover import find; import evaluator.problem.problem\n"
         "print(len(list(find([Path(sys.argv[1])]))), 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=True)
