@@ -127,13 +127,13 @@ def _list(options: argparse.Namespace) -> int:
 
 def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
     from evaluator.build.cache import default_root
-    from evaluator.problem.check_cache import Admissions, Subject
+    from evaluator.problem.check_cache import CheckCache, CheckedCase
     from evaluator.problem.declaration import PRECISIONS
     from reference._report import Listed
 
     precisions = dict.fromkeys((problem.declaration.dtype, *PRECISIONS.values()))
-    subjects = [Subject(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
-    return Listed(problem, _input_bytes(problem), Admissions(default_root()).among(subjects))
+    subjects = [CheckedCase(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
+    return Listed(problem, _input_bytes(problem), CheckCache(default_root()).among(subjects))
 
 
 def _input_bytes(problem: "Problem") -> int | None:

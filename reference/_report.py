@@ -14,7 +14,7 @@ from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
     from evaluator.judge.problem_check.check import ProblemCheck
-    from evaluator.problem.check_cache import Kept
+    from evaluator.problem.check_cache import KeptCheck
     from evaluator.problem.declaration import Floor
     from evaluator.problem.execute import ProblemError
     from evaluator.problem.problem import Problem
@@ -27,7 +27,7 @@ class Listed:
     problem: "Problem"
     input_bytes: int | None
     """Of one call in the `full` case; None where the inputs can't be drawn without memory."""
-    admissions: "Sequence[Kept]"
+    admissions: "Sequence[KeptCheck]"
     """What checks of it came to, of any case and on any device."""
 
 
@@ -155,7 +155,7 @@ def _verdict(admitted: bool) -> Text:
     return Text("admitted", style="green") if admitted else Text("refused", style="red")
 
 
-def _state(admissions: "Sequence[Kept]") -> Text:
+def _state(admissions: "Sequence[KeptCheck]") -> Text:
     """What checks came to, in short."""
     if not admissions:
         return Text("unchecked", style="dim")
@@ -169,7 +169,7 @@ def _state(admissions: "Sequence[Kept]") -> Text:
     return text
 
 
-def _subject(kept: "Kept") -> str:
+def _subject(kept: "KeptCheck") -> str:
     subject = kept.subject
     return " ".join([subject.case, *([subject.precision] if subject.precision else []), "on", subject.device_name])
 

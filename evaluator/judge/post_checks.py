@@ -15,8 +15,8 @@ from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.problem_check.check_lookup import effortless_answers
-from evaluator.judge.roofline.minimum_time import find_floor
-from evaluator.judge.roofline.speed_of_light import find_light
+from evaluator.judge.roofline.minimum_time import find_minimum_time
+from evaluator.judge.roofline.speed_of_light import find_speed_of_light
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.execute import ProblemError
@@ -46,11 +46,11 @@ class PostChecks:
             return
         asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.bench.calibration)
         try:
-            self._evidence_builder.note(light=find_light(*asked))
+            self._evidence_builder.note(light=find_speed_of_light(*asked))
         except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
             log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
         try:
-            self._evidence_builder.note(floor=find_floor(*asked, timing.runtime_ms))
+            self._evidence_builder.note(floor=find_minimum_time(*asked, timing.runtime_ms))
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
 

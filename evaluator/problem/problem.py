@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProblemFacts:
-    """What there is to be known of a problem without PyTorch, which its file imports."""
+    """What can be known of a problem without PyTorch, which its file imports."""
 
     name: str
     path: Path
@@ -44,7 +44,7 @@ class ProblemFacts:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem, loaded and found sound."""
+    """One problem, loaded and checked."""
 
     name: str
     path: Path
@@ -79,7 +79,7 @@ class Problem:
 
     @property
     def facts(self) -> ProblemFacts:
-        """What of it can be told to a process without PyTorch."""
+        """Its facts, for a process without PyTorch."""
         return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names, self.precision)
 
     def default_case(self, device_kind: str) -> str:
@@ -115,7 +115,7 @@ class ProblemCase:
 
     @property
     def tolerance(self) -> float:
-        """Factor on the bound that errors are held against."""
+        """The problem's factor on the tolerance."""
         return self.problem.declaration.factor
 
     @property

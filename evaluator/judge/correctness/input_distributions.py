@@ -1,4 +1,4 @@
-"""Distributions that inputs are drawn from besides the problem's own, so that "right on what get_inputs() draws" is not enough.
+"""Distributions that inputs are drawn from besides the problem's own.
 
 Each changes the floating-point tensors of a draw and leaves integers alone: a kernel that forgets the softmax's maximum is found by
 `shifted`, a leaky ReLU that is the identity by `signs`, an accumulator in half precision by `wide`.
@@ -76,7 +76,7 @@ DISTRIBUTIONS = {
 
 
 def changed(arguments: Sequence[Any], name: str, seed: int) -> list[Any]:
-    """Arguments as `name` has them; their tensors are changed in place where they can be, so the caller gives its own."""
+    """Arguments changed to distribution `name`, their tensors in place where possible."""
     change = DISTRIBUTIONS[name].change
     return [_apply(value, change, seed + position) for position, value in enumerate(arguments)]
 

@@ -1,7 +1,7 @@
 """Whether a submission is right in other shapes than those that it is judged on.
 
-It may be made for just those: that is no fault of its, and no verdict hangs on it unless that was asked for. A fresh worker loads it and
-is constructed anew for each of the other shapes, until one of them ends it.
+A submission may support only its own shapes: that changes no verdict unless it was asked for. A fresh worker loads the submission and
+constructs its model for each of the other shapes, until one of them ends the worker.
 """
 
 import logging
@@ -29,13 +29,13 @@ from evaluator.worker.structure import dtype_name
 log = logging.getLogger(__name__)
 
 Construct = Callable[[WorkerClient, Shape, torch.nn.Module, list[Any], int], None]
-"""Has a worker construct its model for a shape, with the reference, its arguments and the seed of both."""
+"""Makes a worker construct its model for a shape, with the reference, its arguments and the seed of both."""
 
 
 def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory: SharedMemory, deadline_s: float) -> ShapeEvidence:
-    """What comes of asking a worker, which has loaded the submission, in another shape: one round of the problem's own distribution.
+    """Run one round of the problem's own distribution in another shape, with a worker that has loaded the submission.
 
-    `right` is None where the reference itself, or the judge's memory, is at fault. For the memory the worker may have been ended.
+    `right` is None where the reference or a lack of memory is to blame. For lack of memory the worker may have been ended.
     """
     told: dict[str, Any] = {"case": shape.name, "constants": shape.constants, "declared": shape.declared}
     try:
@@ -63,12 +63,12 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
 
 
 def not_loaded(worker: WorkerClient, shape: Shape) -> ShapeEvidence:
-    """What comes of a worker that failed before it could be asked, where it had been loaded rightly before."""
+    """The evidence of a worker that failed to load a submission which an earlier worker had loaded."""
     return ShapeEvidence(case=shape.name, constants=shape.constants, declared=shape.declared, **_end_of(worker, worker.protocol_error))
 
 
 def _end_of(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
-    """What its end says. That others have all memory of the device is no fault of its."""
+    """The evidence of a worker that has ended. It is not blamed where other processes hold the device's memory."""
     end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
     short = worker.exception is not None and tells_of_shortage(worker.exception.message) and not worker.lock.held
     right = None if short or end.category is Category.INFRASTRUCTURE_ERROR else False

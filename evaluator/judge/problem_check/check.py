@@ -1,9 +1,9 @@
-"""Is a problem fit to judge by? Answers that cost nothing are held against it, by the comparison that submissions are held to.
+"""Whether a problem is fit to judge by: trivial answers are compared with it as a submission's are.
 
-They answer the draws that a submission answers: the problem's own, and in between those of every distribution that it allows.
-A problem is refused where a trivial answer passes for any of its outputs, where its inputs or its answers do not change with the seed,
-where its reference is not a function of its inputs alone (random, not finite, or changing what it was given), and where it declares a floor
-that does not fit, or that the reference itself is faster than.
+They answer the draws that a submission answers: the problem's own, and between them those of every distribution that it allows.
+A problem is refused where a trivial answer passes for any of its outputs, where its inputs or answers do not change with the seed, or where
+its reference is not a function of its inputs alone (random, not finite, or changing its inputs). It is also refused where it declares a
+floor that does not fit, or that the reference itself beats.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import plan_rounds
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
-from evaluator.judge.roofline.minimum_time import floor_evidence, measured_speed, work_of
+from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_of, required_work
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.execute import ProblemError
@@ -30,8 +30,8 @@ from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import dtype_name
 
 DRAWS = 15
-"""Draws that a trivial answer has to pass, every one, before the problem is refused for it: more than a submission has to, so that
-a number which happens to survive rounding does not condemn its problem."""
+"""A problem is refused for a trivial answer that passes all of so many draws. They are more than a submission has to pass, so that a number
+which happens to survive rounding does not condemn its problem."""
 CALLS = 10
 """Calls of the reference that are timed."""
 
@@ -48,7 +48,7 @@ CHECKS = {
     "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
     "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
 }
-"""What an admission looks at, in this order, and what to do where it fails."""
+"""What a check looks at, in this order, and what to do where it fails."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class ProblemCheck:
-    """What came of checking one case of one problem."""
+    """The result of checking one case of one problem."""
 
     problem: str
     case: str
     device: str
     findings: tuple[Finding, ...]
     floor_ms: float | None = None
-    """The least time that a call can take on the device; None on the CPU."""
+    """The minimum time of a call on the device; None on the CPU."""
     reference_ms: float | None = None
     """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
     inputs: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class ProblemCheck:
     outputs: tuple[str, ...] = ()
     """The same of the answer."""
     distributions: tuple[str, ...] = ()
-    """What inputs were drawn from."""
+    """The distributions that inputs were drawn from."""
     passed: tuple[str, ...] = ()
     """The checks that found nothing."""
     precision: str | None = None
@@ -125,12 +125,12 @@ def check_case(case: ProblemCase, device: torch.device) -> ProblemCheck:
         if isinstance(error.__cause__, OUT_OF_MEMORY):
             raise error.__cause__ from error
         findings = (Finding("runs", "", str(error)),)
-    admission = ProblemCheck(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
-    return admission if check is None else check.described(admission)
+    result = ProblemCheck(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
+    return result if check is None else check.described(result)
 
 
 def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
-    """Why the problem is refused whose reference takes so long, where that is less than the floor says is possible."""
+    """Why the problem is refused, where its reference takes less time than its floor says is possible."""
     if floor.floor_ms < LEAST_FLOOR_MS or reference_ms >= floor.floor_ms:
         return None
     message = f"the reference takes {reference_ms:.4g} ms, less than the floor of {floor.floor_ms:.4g} ms: not all that it counts is needed"
@@ -161,12 +161,12 @@ class _Check:
             self._check_own_answer(self._draw(fresh_seed(), name))
         yield from self._trivial(first, names)
 
-    def described(self, admission: ProblemCheck) -> ProblemCheck:
-        """The admission with what has been seen meanwhile."""
-        failed = [list(CHECKS).index(finding.check) for finding in admission.findings]
+    def described(self, result: ProblemCheck) -> ProblemCheck:
+        """The result, with what has been seen so far."""
+        failed = [list(CHECKS).index(finding.check) for finding in result.findings]
         draw = self._first
         return replace(
-            admission,
+            result,
             floor_ms=self._times_ms[0],
             reference_ms=self._times_ms[1],
             inputs=tuple(_described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
@@ -223,13 +223,13 @@ class _Check:
     def _floor(self, draw: _Draw) -> Iterator[Finding]:
         """A finding where the reference is faster than the floor. Raises _Refused where the floor that is declared does not fit."""
         try:
-            work = work_of(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
+            work = required_work(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
         except ProblemError as error:
             raise _Refused("floor", error.rule) from error
         if self._device.type != "cuda":
             return
         reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
-        floor = floor_evidence(work, measured_speed(self._device))
+        floor = minimum_time_of(work, measured_peaks(self._device))
         self._times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
         if finding is not None:

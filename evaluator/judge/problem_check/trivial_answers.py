@@ -1,6 +1,6 @@
-"""Answers that a submission can give without the work, as a problem has to refuse them.
+"""Answers that take no work, which a problem has to refuse.
 
-Each is made row by row from what the comparison holds at a time, so that no second copy of a large output need exist.
+Each is made from one piece of the output at a time, so that no second copy of a large output is needed.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ NARROWER = {
     torch.float16: torch.float8_e4m3fn,
     torch.bfloat16: torch.float8_e5m2,
 }
-"""What half precision is to each type."""
+"""The next narrower type of each."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class TrivialAnswer:
     """An answer that a submission can give without the work."""
 
     meaning: str
-    """What it says of a problem that accepts it."""
+    """What is wrong with a problem that accepts it."""
     make: Callable[[Known], Part | None]
     """None where the answer does not apply to such an output."""
 

@@ -105,7 +105,7 @@ def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Em
 
     def measure(tensors: Tensors, rows: int) -> Measured:
         library = emulators(tensors[0].dtype, tensors[2].dtype)
-        work = compare_cuda.Work(tensors, rows, 1)
+        work = compare_cuda.Measurement(tensors, rows, 1)
         for name, blocks in work.launches:
             assert library.launch(name.encode(), blocks, ctypes.byref(work.plan)) == 0
         return work.measured()
@@ -116,7 +116,7 @@ def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Em
 @pytest.mark.build
 def test_source_and_host_agree_on_sizes(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> None:
     layout = (ctypes.c_uint64 * 4).in_dll(emulators(torch.float32, torch.float64), "LAYOUT")
-    assert list(layout) == [compare_cuda.THREADS, compare_cuda.TILE, ctypes.sizeof(compare_cuda.Plan), 8 * compare_cuda.FIGURES]
+    assert list(layout) == [compare_cuda.THREADS, compare_cuda.TILE, ctypes.sizeof(compare_cuda.KernelArguments), 8 * compare_cuda.FIGURES]
 
 
 @pytest.mark.build

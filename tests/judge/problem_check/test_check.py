@@ -1,4 +1,5 @@
-"""Checks of problems: shipped problems are fit to judge by; degenerate and unsound ones are refused, by the name of what is wrong with them."""
+"""Checks of problems: shipped problems are fit to judge by; degenerate and unsound ones are refused, by the name of what is wrong with
+them."""
 
 from pathlib import Path
 

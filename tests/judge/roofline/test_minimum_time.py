@@ -12,14 +12,14 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.problem_check.check import floor_finding
 from evaluator.judge.roofline.minimum_time import (
     MARGIN,
-    Speed,
-    Work,
-    calibrated_speed,
-    faster,
-    find_floor,
-    floor_evidence,
-    measured_speed,
-    work_of,
+    DevicePeaks,
+    RequiredWork,
+    calibrated_peaks,
+    find_minimum_time,
+    higher_peaks,
+    measured_peaks,
+    minimum_time_of,
+    required_work,
 )
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
@@ -69,9 +69,9 @@ def case_of(folder: Path, forward: str = "return x * self.scale", assay: str = "
     return load(path).instance("full")
 
 
-def work(case: ProblemCase, device: torch.device = CPU) -> Work:
+def work(case: ProblemCase, device: torch.device = CPU) -> RequiredWork:
     arguments, model = case.inputs(1, device), case.model(1, device)
-    return work_of(case, model, arguments, Oracle(model, False).expected(arguments))
+    return required_work(case, model, arguments, Oracle(model, False).expected(arguments))
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def work(case: ProblemCase, device: torch.device = CPU) -> Work:
 )
 def test_what_is_read_is_what_is_declared(tmp_path: Path, reads: str, read_bytes: int) -> None:
     found = work(case_of(tmp_path, assay=f"{{'floor': {{'reads': {reads}, 'operations': '3 * rows'}}}}"))
-    assert found == Work(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
+    assert found == RequiredWork(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
 
 
 def test_without_a_declaration_the_answer_is_counted(tmp_path: Path) -> None:
-    assert work(case_of(tmp_path)) == Work(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
+    assert work(case_of(tmp_path)) == RequiredWork(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
 
 
 def test_the_cases_own_constants_count(tmp_path: Path) -> None:
     case = case_of(tmp_path, assay="{'cases': {'full': {'rows': 9}}, 'floor': {'reads': [0], 'operations': 'rows'}}")
-    assert work(case) == Work(read_bytes=X * 9 // 6, written_bytes=X * 9 // 6, operations=9.0, declared=True)
+    assert work(case) == RequiredWork(read_bytes=X * 9 // 6, written_bytes=X * 9 // 6, operations=9.0, declared=True)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_a_declaration_that_does_not_fit_is_told(tmp_path: Path, floor: str, sai
         work(case_of(tmp_path, assay=f"{{'floor': {floor}}}"))
 
 
-SPEED = Speed(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
+SPEED = DevicePeaks(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
 
 
 def floor_of(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
-    return floor_evidence(Work(read_bytes, written_bytes, operations, declared=True), SPEED)
+    return minimum_time_of(RequiredWork(read_bytes, written_bytes, operations, declared=True), SPEED)
 
 
 def test_the_floor_by_hand() -> None:
@@ -165,10 +165,10 @@ CALIBRATION = Calibration(
 
 
 def test_a_calibrations_uncertainty_widens_the_margin() -> None:
-    speed = calibrated_speed(CALIBRATION, CPU)
+    speed = calibrated_peaks(CALIBRATION, CPU)
     assert speed is not None
     assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
-    certain, wider = (floor_evidence(Work(0, 0, 8e9, declared=True), each) for each in (SPEED, speed))
+    certain, wider = (minimum_time_of(RequiredWork(0, 0, 8e9, declared=True), each) for each in (SPEED, speed))
     assert wider.margin == pytest.approx(1.02 * MARGIN)
     assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
 
@@ -176,11 +176,11 @@ def test_a_calibrations_uncertainty_widens_the_margin() -> None:
 def test_a_calibration_without_what_it_takes_is_none() -> None:
     for left in ("copy", "float32"):
         ceilings = tuple(ceiling for ceiling in CALIBRATION.ceilings if ceiling.name == left)
-        assert calibrated_speed(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
+        assert calibrated_peaks(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
 
 
 def test_of_two_measurements_the_faster_counts_ceiling_by_ceiling() -> None:
-    assert faster(Speed(4e12, 7e14, 5, 0.02), Speed(3e12, 8e14, 5)) == Speed(4e12, 8e14, 5, 0.02)
+    assert higher_peaks(DevicePeaks(4e12, 7e14, 5, 0.02), DevicePeaks(3e12, 8e14, 5)) == DevicePeaks(4e12, 8e14, 5, 0.02)
 
 
 def test_what_the_cache_may_hold_costs_nothing() -> None:
@@ -201,7 +201,7 @@ def test_a_reference_faster_than_its_floor_is_refused() -> None:
 def test_there_is_no_floor_on_the_cpu(tmp_path: Path, judge: Judge) -> None:
     case = case_of(tmp_path)
     model = case.model(1)
-    assert find_floor(case, model, Oracle(model, False), CPU) is None
+    assert find_minimum_time(case, model, Oracle(model, False), CPU) is None
     result = judge("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n")
     assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.floor is None
 
@@ -263,7 +263,7 @@ SMALL_WORK: dict[str, tuple[int, int, float]] = {
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_work_of_the_shipped_problems(name: str) -> None:
-    assert work(load(PROBLEMS[name]).instance("small")) == Work(*SMALL_WORK[name], declared=True)
+    assert work(load(PROBLEMS[name]).instance("small")) == RequiredWork(*SMALL_WORK[name], declared=True)
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def gpu() -> Any:
 
 @pytest.mark.gpu
 def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
-    speed, again = measured_speed(gpu), measured_speed(gpu)
+    speed, again = measured_peaks(gpu), measured_peaks(gpu)
     assert 1e11 < speed.bytes_per_s < 2e13 and 5e12 < speed.operations_per_s < 1e16
     assert 1 << 20 <= speed.l2_bytes <= 1 << 30
     assert speed.bytes_per_s <= again.bytes_per_s < 1.1 * speed.bytes_per_s
@@ -295,7 +295,7 @@ def test_a_time_below_a_calibrated_floor_is_held_against_a_measurement_too(gpu: 
     case = load(PROBLEMS["gelu_tanh"]).instance("full")
     model = case.model(1, gpu)
     slow = CALIBRATION.model_copy(update={"ceilings": tuple(each.model_copy(update={"per_s": 1e9}) for each in CALIBRATION.ceilings)})
-    slack, strict = (find_floor(case, model, Oracle(model, False), gpu, slow, runtime_ms) for runtime_ms in (1e6, 1.0))
+    slack, strict = (find_minimum_time(case, model, Oracle(model, False), gpu, slow, runtime_ms) for runtime_ms in (1e6, 1.0))
     assert slack is not None and strict is not None
     assert slack.bytes_per_s == 1e9 and strict.bytes_per_s > 1e11
     assert strict.floor_ms < 1.0 < slack.floor_ms
@@ -308,7 +308,7 @@ def test_no_shipped_reference_is_faster_than_its_floor_and_no_floor_is_idle(gpu:
     model = case.model(fresh_seed(), gpu)
     oracle = Oracle(model, False)
     arguments = case.inputs(fresh_seed(), gpu)
-    floor = find_floor(case, model, oracle, gpu)
+    floor = find_minimum_time(case, model, oracle, gpu)
     assert floor is not None and floor.declared
     reference_ms = best_s(lambda: oracle.expected(arguments), gpu, 5) * 1e3
     assert floor_finding(floor, reference_ms) is None, (floor.floor_ms, reference_ms)
@@ -319,7 +319,7 @@ def test_no_shipped_reference_is_faster_than_its_floor_and_no_floor_is_idle(gpu:
 def test_a_floor_that_counts_too_much_is_told_on_the_device(gpu: torch.device, tmp_path: Path) -> None:
     case = case_of(tmp_path, "return x[:1] * 2", "{'cases': {'full': {'rows': 20_000_000}}, 'floor': {'reads': [0]}}")
     model = case.model(1, gpu)
-    floor = find_floor(case, model, Oracle(model, False), gpu)
+    floor = find_minimum_time(case, model, Oracle(model, False), gpu)
     assert floor is not None
     arguments = case.inputs(1, gpu)
     finding = floor_finding(floor, best_s(lambda: Oracle(model, False).expected(arguments), gpu, 5) * 1e3)

@@ -1,4 +1,4 @@
-"""How the wrong elements of an output lie and what they are like: shown beside a verdict, and never a reason for one."""
+"""A description of an output's wrong elements: where they are and what they are like. It is shown beside a verdict and decides nothing."""
 
 import logging
 from collections.abc import Callable
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class ErrorDescription:
-    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, be it for want of memory, stays empty."""
+    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, as for lack of memory, stays empty."""
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
         self._pattern, self._map, self._similarity = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype)
@@ -45,7 +45,7 @@ class ErrorDescription:
             return empty
         try:
             return work()
-        except Exception:  # whatever it is, the verdict stands without a picture
+        except Exception:  # the verdict stands without a description
             log.exception("the %s of a wrong output is left empty", name)
             self._failed.add(name)
             return empty
