@@ -13,7 +13,7 @@ from rich.text import Text
 from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
-    from evaluator.judge.problem_check.check import ProblemCheck
+    from evaluator.judge.problem_check.check_result import ProblemCheck
     from evaluator.problem.check_cache import KeptCheck
     from evaluator.problem.declaration import Floor
     from evaluator.problem.execute import ProblemError
@@ -113,7 +113,8 @@ def check_record(checked: "Checked | Broken") -> dict[str, Any]:
 
 
 def _details(checked: "Checked | Broken") -> RenderableType:
-    from evaluator.judge.problem_check.check import CHECKS, DRAWS
+    from evaluator.judge.problem_check.check import DRAWS
+    from evaluator.judge.problem_check.check_result import CHECKS
     from evaluator.judge.problem_check.trivial_answers import ANSWERS
 
     rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evaluator.build.cache import default_root
 from evaluator.problem.execute import ProblemError
-from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, KernelBenchError, unpacked
+from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, unpacked
 
 SHIPPED = Path(__file__).resolve().parents[2] / "reference"
 """The problems that come with the program."""
@@ -34,8 +34,6 @@ def _folders(given: Path) -> list[Path]:
             given = unpacked(given, default_root())
         except OSError as error:
             raise ProblemError(given, None, f"can't be unpacked: {error.strerror}") from error
-        except KernelBenchError as error:
-            raise ProblemError(given, None, str(error).removeprefix(f"{given}: ")) from error
     if not given.is_dir() or any(given.glob("*.py")):
         return [given]
     levels = [(int(match[1]), path) for path in given.iterdir() if path.is_dir() and (match := LEVEL.fullmatch(path.name))]

@@ -17,7 +17,10 @@ class ProblemError(Exception):
 
 
 def execute(path: Path, code: CodeType, name: str) -> ModuleType:
-    """A fresh module; it stays in sys.modules, where dataclasses and pickle look it up, until the next one of its name."""
+    """Run a file's code in a fresh module. Raises ProblemError.
+
+    The module stays in sys.modules, where dataclasses and pickle look it up, until the next one of its name.
+    """
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module
@@ -32,6 +35,7 @@ def execute(path: Path, code: CodeType, name: str) -> ModuleType:
 
 
 def raised_in_file(path: Path, what: str, error: BaseException) -> ProblemError:
+    """The error to raise for one of the file's own code, with the file's innermost line in its traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     first = (str(error).strip().splitlines() or [""])[0]
     return ProblemError(path, lines[-1] if lines else None, f"{what} raises nothing, but raised {type(error).__name__}: {first}")

@@ -15,15 +15,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evaluator.problem.execute import ProblemError
+
 ROW_SUFFIXES = (".parquet", ".jsonl")
 LEVEL = re.compile(r"level(\d{1,9})")
 """Name of a folder of one level's problems."""
 FOLDER = "problems"
 _UNFIT = re.compile(r"[^A-Za-z0-9_]+")
-
-
-class KernelBenchError(ValueError):
-    """A file does not hold KernelBench's rows; the message names the file, and where in it."""
 
 
 class DatasetRow(BaseModel):
@@ -46,7 +44,7 @@ class DatasetRow(BaseModel):
 def unpacked(file: Path, cache_root: Path) -> Path:
     """A folder with a folder for each level in `file`, a Parquet or JSONL file of rows, and in those a file for each problem.
 
-    It is made once for a file's content. Raises KernelBenchError, also where pyarrow is needed and not installed, and OSError.
+    It is made once for a file's content. Raises ProblemError, also where pyarrow is needed and not installed, and OSError.
     """
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     target = cache_root / FOLDER / digest[:32]
@@ -55,14 +53,14 @@ def unpacked(file: Path, cache_root: Path) -> Path:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:
-        for where, row in _rows(file):
+        for number, row in _rows(file):
             path = made / f"level{row.level}" / f"{row.stem}.py"
             path.parent.mkdir(exist_ok=True)
             if path.exists():
-                raise KernelBenchError(f"{where}: a second problem {row.problem_id} of level {row.level}")
+                raise ProblemError(file, number, f"a second problem {row.problem_id} of level {row.level}")
             path.write_text(row.code, encoding="utf-8")
         if not any(made.iterdir()):
-            raise KernelBenchError(f"{file}: no rows")
+            raise ProblemError(file, None, "no rows")
         os.replace(made, target)  # noqa: PTH105 - Path.replace() reads as if it changed text
     except OSError:
         if not target.is_dir():  # another process was first
@@ -72,26 +70,26 @@ def unpacked(file: Path, cache_root: Path) -> Path:
     return target
 
 
-def _rows(file: Path) -> Iterator[tuple[str, DatasetRow]]:
-    """Rows, each with its place in the file."""
+def _rows(file: Path) -> Iterator[tuple[int, DatasetRow]]:
+    """Rows, each with its number in the file."""
     for number, value in _table(file) if file.suffix.lower() == ".parquet" else _lines(file):
-        where = f"{file}:{number}"
         try:
-            yield where, DatasetRow.model_validate(value)
+            yield number, DatasetRow.model_validate(value)
         except ValidationError as error:
             first = error.errors()[0]
-            raise KernelBenchError(f"{where}: {'.'.join(map(str, first['loc'])) or 'the row'}: {first['msg']}") from error
+            raise ProblemError(file, number, f"{'.'.join(map(str, first['loc'])) or 'the row'}: {first['msg']}") from error
 
 
 def _table(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        raise KernelBenchError(f"{file}: Parquet needs pyarrow: pip install -c constraints.txt -e '.[parquet]', or use JSONL") from error
+        rule = "Parquet needs pyarrow: pip install -c constraints.txt -e '.[parquet]', or use JSONL"
+        raise ProblemError(file, None, rule) from error
     try:
         yield from enumerate(parquet.read_table(file).to_pylist(), 1)
     except ArrowException as error:
-        raise KernelBenchError(f"{file}: {str(error).splitlines()[0]}") from error
+        raise ProblemError(file, None, str(error).splitlines()[0]) from error
 
 
 def _lines(file: Path) -> Iterator[tuple[int, Any]]:
@@ -100,4 +98,4 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
             if line.strip():
                 yield number, json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise KernelBenchError(f"{file}: not JSON, a row a line, in UTF-8: {error}") from error
+        raise ProblemError(file, None, f"not JSON, a row a line, in UTF-8: {error}") from error

@@ -57,10 +57,8 @@ def find(
 
 
 class _Finder:
-    def __init__(
-        self, every_block: bool = False, problem: str | None = None, author: str | None = None, catalogue: Catalogue | None = None
-    ) -> None:
-        self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue or Catalogue(())
+    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue) -> None:
+        self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
         self.manifests: dict[Path, Manifest | None] = {}
         self.files = 0
         self.bundles = False

@@ -174,5 +174,10 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
+def described(tensor: torch.Tensor) -> str:
+    """Type and shape of a tensor, as in `float32 (37, 771)`."""
+    return f"{structure.dtype_name(tensor.dtype)} {_sizes(tuple(tensor.shape))}"
+
+
 def _sizes(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))})"

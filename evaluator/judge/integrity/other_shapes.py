@@ -12,7 +12,7 @@ import torch
 
 from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.check import Judgement
-from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.output_structure import described, tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
 from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
@@ -24,7 +24,6 @@ from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.structure import dtype_name
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
         seed = fresh_seed()
         arguments, model = shape.case.init_inputs(seed), shape.case.model(seed, memory.device)
         example = shape.case.inputs(fresh_seed(), memory.device)
-        told["inputs"] = tuple(_described(tensor) for _, tensor in tensors_of(list(example)))[:MAX_SIZES]
+        told["inputs"] = tuple(described(tensor) for _, tensor in tensors_of(list(example)))[:MAX_SIZES]
         del example
         construct(worker, shape, model, arguments, seed)
         found = _first_round(worker, shape, model, memory, deadline_s)
@@ -81,7 +80,3 @@ def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, mem
         rounds.close()
         return Judgement(evidence.category, evidence.message)
     raise AssertionError("there is always a first round")
-
-
-def _described(tensor: torch.Tensor) -> str:
-    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"

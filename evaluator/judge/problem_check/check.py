@@ -16,10 +16,11 @@ import torch
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.compare import Comparison, OutputPiece
 from evaluator.judge.correctness.input_distributions import changed
-from evaluator.judge.correctness.output_structure import tensors_of
+from evaluator.judge.correctness.output_structure import described, tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import plan_rounds
 from evaluator.judge.correctness.tolerance import is_exact
+from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
 from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_of, required_work
 from evaluator.judge.roofline.peaks import best_s
@@ -27,7 +28,6 @@ from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import FloorEvidence
-from evaluator.worker.structure import dtype_name
 
 DRAWS = 15
 """A problem is refused for a trivial answer that passes all of so many draws. They are more than a submission has to pass, so that a number
@@ -36,58 +36,6 @@ CALLS = 10
 """Calls of the reference that are timed."""
 
 OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
-
-CHECKS = {
-    "file": "Mend the line that is named.",
-    "runs": "Mend get_inputs(), get_init_inputs() or Model, so that forward() runs.",
-    "output": "Return tensors whose shapes follow from the inputs' shapes alone.",
-    "inputs": "Draw in get_inputs() with the generators of torch, numpy or random, set no seed, and change no input in forward().",
-    "finite": "Draw inputs for which the answer has neither NaN nor infinity.",
-    "deterministic": "Draw in get_inputs(), and pass what was drawn as an input.",
-    "floor": "Declare less in `floor`: only what no answer can do without.",
-    "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
-    "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
-}
-"""What a check looks at, in this order, and what to do where it fails."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One reason to refuse a problem."""
-
-    check: str
-    """One of CHECKS."""
-    answer: str
-    """The trivial answer that passed, as in `zeros`; empty for other checks."""
-    message: str
-
-
-@dataclass(frozen=True)
-class ProblemCheck:
-    """The result of checking one case of one problem."""
-
-    problem: str
-    case: str
-    device: str
-    findings: tuple[Finding, ...]
-    floor_ms: float | None = None
-    """The minimum time of a call on the device; None on the CPU."""
-    reference_ms: float | None = None
-    """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
-    inputs: tuple[str, ...] = ()
-    """Type and shape of each tensor among the arguments, as in `float32 (37, 771)`."""
-    outputs: tuple[str, ...] = ()
-    """The same of the answer."""
-    distributions: tuple[str, ...] = ()
-    """The distributions that inputs were drawn from."""
-    passed: tuple[str, ...] = ()
-    """The checks that found nothing."""
-    precision: str | None = None
-    """The type that inputs and parameters were cast to; None for the file's own."""
-
-    @property
-    def admitted(self) -> bool:
-        return not self.findings
 
 
 @dataclass(frozen=True)
@@ -169,8 +117,8 @@ class _Check:
             result,
             floor_ms=self._times_ms[0],
             reference_ms=self._times_ms[1],
-            inputs=tuple(_described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
-            outputs=tuple(_described(tensor) for tensor in draw.outputs) if draw else (),
+            inputs=tuple(described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
+            outputs=tuple(described(tensor) for tensor in draw.outputs) if draw else (),
             distributions=self._distributions,
             passed=tuple(list(CHECKS)[: min(failed, default=len(CHECKS))]),
         )
@@ -296,10 +244,6 @@ class _Offer:
     pair: tuple[str, int]
     part: Part
     comparison: Comparison
-
-
-def _described(tensor: torch.Tensor) -> str:
-    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"
 
 
 def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:

@@ -10,7 +10,8 @@ from contextlib import suppress
 import torch
 
 from evaluator.build.cache import default_root
-from evaluator.judge.problem_check.check import ProblemCheck, check_case
+from evaluator.judge.problem_check.check import check_case
+from evaluator.judge.problem_check.check_result import ProblemCheck
 from evaluator.machine.devices import Device
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck

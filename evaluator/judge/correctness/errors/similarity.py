@@ -11,8 +11,6 @@ CONSTANT_SPREAD = 1e-2
 ROUNDED_SHARE = 0.999
 OWN_ROUNDED_SHARE = 0.5
 """Where this share of the right values are numbers of the narrower type themselves, wrong ones that are mean nothing."""
-ENORMOUS = 1e6
-"""Times its own magnitude."""
 NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 """The type with fewer bits first: most of its numbers are also numbers of the other."""
 
