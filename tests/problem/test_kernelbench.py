@@ -12,7 +12,7 @@ from pyarrow import parquet
 from evaluator.judge.problem_check.check import check_case
 from evaluator.problem.catalogue import discover
 from evaluator.problem.execute import ProblemError
-from evaluator.problem.kernelbench import KernelBenchError, unpacked
+from evaluator.problem.kernelbench import unpacked
 from evaluator.problem.load import load
 from evaluator.submission.attribution import Catalogue
 
@@ -149,7 +149,7 @@ def test_files_that_hold_no_rows_are_refused_and_leave_nothing(content: str, mes
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     path.write_text("PAR1")
-    with pytest.raises(KernelBenchError, match=r"rows\.parquet"):
+    with pytest.raises(ProblemError, match=r"rows\.parquet"):
         unpacked(path, tmp_path / "cache")
 
 

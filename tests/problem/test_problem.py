@@ -61,16 +61,12 @@ def test_a_declared_case_sets_constants_and_dtype(tmp_path: Path) -> None:
     assert (loaded.default_case("cpu"), loaded.default_case("cuda")) == ("small", "full")
     small, full = loaded.instance("small"), loaded.instance("full")
     x, indices, more = small.inputs(1, "cpu")
-    assert (x.shape, x.dtype, indices.dtype, more["pair"][0].dtype, more["pair"][1]) == (
-        (2, 5),
-        torch.float16,
-        torch.int64,
-        torch.float16,
-        0.5,
-    )
+    assert (x.shape, x.dtype, indices.dtype) == ((2, 5), torch.float16, torch.int64)
+    assert (more["pair"][0].dtype, more["pair"][1]) == (torch.float16, 0.5)
     assert {parameter.dtype for parameter in small.model(1).parameters()} == {torch.float16}
     assert full.inputs(1, "cpu")[0].shape == (6, 5)
     assert (small.dtype, small.tolerance, small.rows_independent, small.constants) == (torch.float16, 2.0, True, {"batch_size": 2})
+    assert (small.module.batch_size, full.module.batch_size) == (2, 6)
 
 
 def test_a_tolerance_can_be_for_some_types_alone(tmp_path: Path) -> None:
@@ -79,12 +75,6 @@ def test_a_tolerance_can_be_for_some_types_alone(tmp_path: Path) -> None:
     assert factors == {None: 3.0, "float32": 5.0, "bfloat16": 1.0}
     undeclared = problem(tmp_path, PLAIN + 'ASSAY = {"tolerance": {"float32": 5}}\n')
     assert undeclared.instance("full").tolerance == 5.0
-
-
-@pytest.mark.parametrize("tolerance", ["0", "{'float16': 0}", "{'float12': 2}", "'much'"])
-def test_a_tolerance_that_is_none_is_refused(tmp_path: Path, tolerance: str) -> None:
-    with pytest.raises(ProblemError, match="ASSAY: tolerance"):
-        problem(tmp_path, PLAIN + f"ASSAY = {{'tolerance': {tolerance}}}\n")
 
 
 def test_draws_follow_their_seed_alone(tmp_path: Path) -> None:
@@ -131,16 +121,10 @@ def test_a_gpu_draws_its_own_inputs_and_keeps_its_generator(tmp_path: Path) -> N
     assert torch.equal(on_gpu.cpu(), on_cpu)
 
 
-def test_the_model_is_in_evaluation_mode(tmp_path: Path) -> None:
+def test_dropout_is_off(tmp_path: Path) -> None:
     case = problem(tmp_path).instance("full")
     inputs, model = case.inputs(1, "cpu"), case.model(1)
     assert torch.equal(model(*inputs), model(*inputs))
-
-
-def test_cases_do_not_share_a_module(tmp_path: Path) -> None:
-    loaded = problem(tmp_path, DECLARED)
-    small, full = loaded.instance("small"), loaded.instance("full")
-    assert (small.module.batch_size, full.module.batch_size) == (2, 6)
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,11 @@ def test_what_an_answer_may_share_or_repeat_need_not_be_written(tmp_path: Path, 
     assert work(case_of(tmp_path, forward)).written_bytes == written_bytes
 
 
-def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path) -> None:
-    forward = "return x.t().contiguous(), x * 2"
-    assert work(case_of(tmp_path, forward, "{'floor': {'writes': []}}")).written_bytes == 0
-    assert work(case_of(tmp_path, "return x[:3] * 2, x * 2", "{'floor': {'writes': [1]}}")).written_bytes == X
+@pytest.mark.parametrize(
+    ("forward", "writes", "written_bytes"), [("return x.t().contiguous(), x * 2", [], 0), ("return x[:3] * 2, x * 2", [1], X)]
+)
+def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path, forward: str, writes: list[int], written_bytes: int) -> None:
+    assert work(case_of(tmp_path, forward, f"{{'floor': {{'writes': {writes}}}}}")).written_bytes == written_bytes
 
 
 @pytest.mark.parametrize(
@@ -133,20 +134,20 @@ def test_a_declaration_that_does_not_fit_is_told(tmp_path: Path, floor: str, sai
         work(case_of(tmp_path, assay=f"{{'floor': {floor}}}"))
 
 
-SPEED = DevicePeaks(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
+PEAKS = DevicePeaks(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
 
 
-def floor_of(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
-    return minimum_time_of(RequiredWork(read_bytes, written_bytes, operations, declared=True), SPEED)
+def minimum_time(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
+    return minimum_time_of(RequiredWork(read_bytes, written_bytes, operations, declared=True), PEAKS)
 
 
 def test_the_floor_by_hand() -> None:
     # (5 MB - 1 MB) + (13 MB - 1 MB) at 4 TB/s are 4 µs; 8 GFLOP at 800 TFLOP/s are 10 µs.
-    moving = floor_of(5_000_000, 13_000_000, 0)
+    moving = minimum_time(5_000_000, 13_000_000, 0)
     assert (moving.moved_bytes, moving.margin) == (16_000_000, MARGIN)
     assert moving.floor_ms == pytest.approx(4e-3 / 1.3)
-    assert floor_of(5_000_000, 13_000_000, 8e9).floor_ms == pytest.approx(10e-3 / 1.3)
-    assert floor_of(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
+    assert minimum_time(5_000_000, 13_000_000, 8e9).floor_ms == pytest.approx(10e-3 / 1.3)
+    assert minimum_time(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
 
 
 CALIBRATION = Calibration(
@@ -168,7 +169,7 @@ def test_a_calibrations_uncertainty_widens_the_margin() -> None:
     speed = calibrated_peaks(CALIBRATION, CPU)
     assert speed is not None
     assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
-    certain, wider = (minimum_time_of(RequiredWork(0, 0, 8e9, declared=True), each) for each in (SPEED, speed))
+    certain, wider = (minimum_time_of(RequiredWork(0, 0, 8e9, declared=True), each) for each in (PEAKS, speed))
     assert wider.margin == pytest.approx(1.02 * MARGIN)
     assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
 
@@ -184,17 +185,17 @@ def test_of_two_measurements_the_faster_counts_ceiling_by_ceiling() -> None:
 
 
 def test_what_the_cache_may_hold_costs_nothing() -> None:
-    assert floor_of(1_000_000, 1_000_000, 0).floor_ms == 0
-    assert floor_of(1_000_001, 400, 0).moved_bytes == 1
+    assert minimum_time(1_000_000, 1_000_000, 0).floor_ms == 0
+    assert minimum_time(1_000_001, 400, 0).moved_bytes == 1
 
 
 def test_a_reference_faster_than_its_floor_is_refused() -> None:
-    floor = floor_of(5_000_000, 13_000_000, 0)
+    floor = minimum_time(5_000_000, 13_000_000, 0)
     assert floor_finding(floor, floor.floor_ms) is None
     finding = floor_finding(floor, 0.9 * floor.floor_ms)
     assert finding is not None and finding.check == "floor"
     assert finding.message.startswith("the reference takes 0.002769 ms, less than the floor of 0.003077 ms")
-    low = floor_of(5_000_000, 1_000_000, 0)
+    low = minimum_time(5_000_000, 1_000_000, 0)
     assert low.floor_ms < 2e-3 and floor_finding(low, 1e-6) is None
 
 
