@@ -10,10 +10,10 @@ import torch
 
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.check import judge_values
-from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import form_of, tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import plan_rounds, synchronize
+from evaluator.judge.correctness.rounds import synchronize
 from evaluator.judge.device.device_lock import starting
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE

@@ -6,13 +6,12 @@ free memory with a pattern in between: where the second answer differs, it is no
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from evaluator.judge.correctness.check import Judgement, judge_values
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
+from evaluator.judge.correctness.input_distributions import RoundPlan, changed, plan_rounds
 from evaluator.judge.correctness.output_structure import (
     ClaimedTensor,
     MismatchError,
@@ -24,7 +23,6 @@ from evaluator.judge.correctness.output_structure import (
 )
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed, same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
@@ -32,34 +30,10 @@ from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
 
-MIN_ROUNDS = 5
 KERNELS_S = 5.0
 """Deadline of the call that records the kernels of a wrong answer."""
 MAX_SIZES = 64
 """How many different sizes of the inputs' dimensions are kept."""
-
-
-@dataclass(frozen=True)
-class RoundPlan:
-    """One round: where its inputs come from, and whether the same are given twice."""
-
-    distribution: str
-    twice: bool
-
-
-TYING = ("ties", "shifted", "special")
-"""Distributions in which elements become equal. PyTorch does not say which of two equal ones an argmax names."""
-
-
-def plan_rounds(case: ProblemCase, arguments: Sequence[Any], expected: Any) -> list[RoundPlan]:
-    """The rounds for a problem with inputs and answer like these: first and last its own distribution, between them the others."""
-    floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(arguments)))
-    left_out = {"own", *case.problem.declaration.without}
-    if any(is_exact(tensor.dtype) for _, tensor in tensors_of(expected)):
-        left_out.update(TYING)
-    others = [name for name in DISTRIBUTIONS if floating and name not in left_out]
-    padding = ["own"] * max(0, MIN_ROUNDS - 2 - len(others))
-    return [RoundPlan("own", True), *(RoundPlan(name, False) for name in (*padding, *others)), RoundPlan("own", True)]
 
 
 class Rounds:

@@ -10,11 +10,11 @@ from typing import Any
 
 from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.check import Judgement, judge_values
-from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim, tensors_of
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounds import plan_rounds, synchronize
+from evaluator.judge.correctness.rounds import synchronize
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.workers.client import NeedsDeviceError, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, fresh_seed

@@ -15,10 +15,9 @@ import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.compare import Comparison, OutputPiece
-from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import described, tensors_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import plan_rounds
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part

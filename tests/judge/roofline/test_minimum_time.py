@@ -1,14 +1,12 @@
 """How fast a call can be at all: the work that a problem declares, and the floor on a device of a given speed."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.problem_check.check import floor_finding
 from evaluator.judge.roofline.minimum_time import (
     MARGIN,
@@ -23,7 +21,6 @@ from evaluator.judge.roofline.minimum_time import (
 )
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
-from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import discover
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
@@ -265,16 +262,6 @@ SMALL_WORK: dict[str, tuple[int, int, float]] = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_work_of_the_shipped_problems(name: str) -> None:
     assert work(load(PROBLEMS[name]).instance("small")) == RequiredWork(*SMALL_WORK[name], declared=True)
-
-
-@pytest.fixture(scope="module")
-def gpu() -> Any:
-    """A GPU that nobody else is judging on."""
-    device, _ = choose("cuda")
-    lock = DeviceLock(device.unique_id)
-    lock.acquire()
-    yield torch.device(device.spec)
-    lock.close()
 
 
 @pytest.mark.gpu

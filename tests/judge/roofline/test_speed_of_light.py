@@ -8,10 +8,8 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.roofline.speed_of_light import CallDemand, Peak, demand_of, find_speed_of_light, speed_of_light_of
-from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import discover
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
@@ -128,20 +126,13 @@ def test_a_result_on_the_processor_has_its_shares(judge: Judge) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_no_shipped_reference_is_beyond_the_speed_of_light_on_a_gpu(name: str) -> None:
-    device, _ = choose("cuda")
-    gpu = torch.device(device.spec)
-    lock = DeviceLock(device.unique_id)
-    lock.acquire()
-    try:
-        case = load(PROBLEMS[name]).instance("full")
-        model = case.model(1, gpu)
-        oracle = Oracle(model, False)
-        found = find_speed_of_light(case, model, oracle, gpu)
-        arguments = case.inputs(1, gpu)
-        reference_ms = best_s(lambda: oracle.expected(arguments), gpu, 5) * 1e3
-    finally:
-        lock.close()
+def test_no_shipped_reference_is_beyond_the_speed_of_light_on_a_gpu(gpu: torch.device, name: str) -> None:
+    case = load(PROBLEMS[name]).instance("full")
+    model = case.model(1, gpu)
+    oracle = Oracle(model, False)
+    found = find_speed_of_light(case, model, oracle, gpu)
+    arguments = case.inputs(1, gpu)
+    reference_ms = best_s(lambda: oracle.expected(arguments), gpu, 5) * 1e3
     assert found is not None
     print(f"{name}: {found.share(reference_ms):.1%} of {found.light_ms:.4g} ms, {found.bound} {found.arithmetic}")
     # The inputs are warm in L2 here, and what only reads or only writes may be faster than a copy.
