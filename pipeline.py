@@ -44,10 +44,10 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
     from evaluator.build.native import NativeBuildError
     from evaluator.engine.engine import EngineError
     from evaluator.machine.devices import DeviceError
-    from evaluator.problem.problem import ProblemError
+    from evaluator.problem.execute import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from evaluator.sanitizer.tools import SanitizerMissingError
-    from evaluator.submission.submission import InputError
+    from evaluator.submission.source import InputError
 
     # Names of files and messages of submissions may hold what the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
@@ -81,8 +81,8 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     from command.run import Session
     from db.store import Store
     from evaluator.engine.problem_loader import ProblemReader
-    from evaluator.problem.problem import discover
-    from evaluator.submission.submission import find
+    from evaluator.problem.catalogue import discover
+    from evaluator.submission.discover import find
 
     check_options(options)
     known = discover(options.reference)

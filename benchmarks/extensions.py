@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaluator.build import BuildRequest
-from evaluator.submission.submission import find
+from evaluator.submission.discover import find
 from evaluator.worker.extension import Extensions
 
 FOLDER = Path(__file__).parents[1] / "submissions"

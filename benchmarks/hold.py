@@ -32,7 +32,9 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
-from evaluator.problem.problem import SHIPPED, ProblemCase, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import Zygote, best_level
 from evaluator.worker.structure import tensors_of
 

@@ -39,8 +39,9 @@ from benchmarks.stock_protocol import CALLS, Subject
 from benchmarks.variants import origins, variants, write
 from evaluator.build import Toolchain
 from evaluator.machine import devices
-from evaluator.problem.problem import discover, load
-from evaluator.submission.submission import find
+from evaluator.problem.catalogue import discover
+from evaluator.problem.load import load
+from evaluator.submission.discover import find
 
 PARTS = ("seeds", "variants", "devices", "cpu")
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"

@@ -25,7 +25,7 @@ from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing.setup import room_bytes
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import load
+from evaluator.problem.load import load
 
 TRUTH_CALLS = 30
 BESIDE_KERNELS = ("FillFunctor", "spin_kernel")

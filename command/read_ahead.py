@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from evaluator.submission.submission import Submission
+from evaluator.submission.model import Submission
 
 READ_AHEAD = 1000
 READ_AHEAD_S = 0.5

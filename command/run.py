@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from evaluator.engine.problem_loader import ProblemReader
     from evaluator.job import Job
     from evaluator.results.result import Result
-    from evaluator.submission.submission import Found, Submission
+    from evaluator.submission.discover import Found
+    from evaluator.submission.model import Submission
 
 
 @dataclass

@@ -6,6 +6,7 @@ was written is kept as it is; what is the same as a row that is there already is
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,13 +16,15 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from db.error import StoreError
+from db.kernelbench_results import ForeignVerdict, verdicts
 from db.schema.models import ForeignRow
 from db.storage.rows import storable_text
 from db.store import Store
-from evaluator.problem.kernelbench import KERNEL_FILE, ForeignVerdict, KernelBenchError, verdicts
-from evaluator.submission.submission import shown
+from evaluator.results.submission_name import submission_name
 
 KERNELBENCH = "kernelbench"
+KERNEL_FILE = re.compile(r"level_(\d{1,9})_problem_(\d{1,9})_sample_(\d{1,9})(?:_kernel\.py)?")
+"""What its runs call a submission."""
 _LOOKUP = 500
 
 
@@ -52,8 +55,6 @@ def import_kernelbench(store: Store, file: Path, level: int | None = None, autho
         said = verdicts(file)
         level = _level_beside(file.parent) if level is None else level
         rows = [_row(file, level, author, verdict) for verdict in said]
-    except KernelBenchError as error:
-        raise StoreError(str(error)) from error
     except OSError as error:
         raise StoreError(f"{file} can't be read: {error.strerror}.") from error
     fresh = {row["digest"]: row for row in rows}
@@ -84,7 +85,7 @@ def _level_beside(folder: Path) -> int:
     levels = {int(level) for level, _, _ in _kernels(folder)}
     if len(levels) != 1:
         told = f"of levels {', '.join(map(str, sorted(levels)))}" if levels else "missing"
-        raise KernelBenchError(f"{folder}: kernels beside the file are {told}; say which level it is of with --level")
+        raise StoreError(f"{folder}: kernels beside the file are {told}; say which level it is of with --level")
     return levels.pop()
 
 
@@ -99,7 +100,7 @@ def _row(file: Path, level: int, author: str | None, said: ForeignVerdict) -> di
     kernel = file.parent.absolute() / f"level_{level}_problem_{said.problem_id}_sample_{said.sample_id}_kernel.py"
     row = {
         "harness": KERNELBENCH,
-        "submission": storable_text(shown(kernel)),
+        "submission": storable_text(submission_name(kernel)),
         "author": storable_text(author or file.parent.absolute().name),
         "level": level,
         "problem_number": said.problem_id,

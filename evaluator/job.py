@@ -11,7 +11,7 @@ from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
-from evaluator.submission.submission import Submission
+from evaluator.submission.model import Submission
 
 
 @dataclass(frozen=True)

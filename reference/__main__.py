@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from evaluator.machine.devices import DeviceError
-    from evaluator.problem.problem import ProblemError
+    from evaluator.problem.execute import ProblemError
     from evaluator.results.text import plain_line
     from reference._creation import CreationError
 
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from evaluator.problem.problem import SHIPPED
+    from evaluator.problem.catalogue import SHIPPED
     from reference._creation import create
 
     path = create(options.name, options.reference or SHIPPED)
@@ -94,7 +94,9 @@ def _new(options: argparse.Namespace) -> int:
 
 def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
     """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
-    from evaluator.problem.problem import ProblemError, discover, load
+    from evaluator.problem.catalogue import discover
+    from evaluator.problem.execute import ProblemError
+    from evaluator.problem.load import load
     from evaluator.submission.attribution import Catalogue
     from reference._report import Broken
 
@@ -125,18 +127,18 @@ def _list(options: argparse.Namespace) -> int:
 
 def _listed(problem: "Problem", devices: Sequence[str]) -> "Listed":
     from evaluator.build.cache import default_root
-    from evaluator.problem.check_cache import Admissions, Subject
+    from evaluator.problem.check_cache import CheckCache, CheckedCase
     from evaluator.problem.declaration import PRECISIONS
     from reference._report import Listed
 
     precisions = dict.fromkeys((problem.declaration.dtype, *PRECISIONS.values()))
-    subjects = [Subject(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
-    return Listed(problem, _input_bytes(problem), Admissions(default_root()).among(subjects))
+    subjects = [CheckedCase(problem.sha256, case, device, each) for case in problem.case_names for device in devices for each in precisions]
+    return Listed(problem, _input_bytes(problem), CheckCache(default_root()).among(subjects))
 
 
 def _input_bytes(problem: "Problem") -> int | None:
     from evaluator.problem.declaration import DEFAULT_CASE
-    from evaluator.problem.problem import ProblemError
+    from evaluator.problem.execute import ProblemError
     from evaluator.worker.structure import tensors_of
 
     try:

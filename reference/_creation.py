@@ -4,7 +4,7 @@ import keyword
 import re
 from pathlib import Path
 
-from evaluator.problem.problem import discover
+from evaluator.problem.catalogue import discover
 
 TEMPLATE = Path(__file__).parent / "_template.py"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")

@@ -13,10 +13,11 @@ from rich.text import Text
 from evaluator.results.text import cell, plain_line, rendered
 
 if TYPE_CHECKING:
-    from evaluator.judge.problem_check.check import ProblemCheck
-    from evaluator.problem.check_cache import Kept
+    from evaluator.judge.problem_check.check_result import ProblemCheck
+    from evaluator.problem.check_cache import KeptCheck
     from evaluator.problem.declaration import Floor
-    from evaluator.problem.problem import Problem, ProblemError
+    from evaluator.problem.execute import ProblemError
+    from evaluator.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Listed:
     problem: "Problem"
     input_bytes: int | None
     """Of one call in the `full` case; None where the inputs can't be drawn without memory."""
-    admissions: "Sequence[Kept]"
+    admissions: "Sequence[KeptCheck]"
     """What checks of it came to, of any case and on any device."""
 
 
@@ -112,7 +113,8 @@ def check_record(checked: "Checked | Broken") -> dict[str, Any]:
 
 
 def _details(checked: "Checked | Broken") -> RenderableType:
-    from evaluator.judge.problem_check.check import CHECKS, DRAWS
+    from evaluator.judge.problem_check.check import DRAWS
+    from evaluator.judge.problem_check.check_result import CHECKS
     from evaluator.judge.problem_check.trivial_answers import ANSWERS
 
     rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -154,7 +156,7 @@ def _verdict(admitted: bool) -> Text:
     return Text("admitted", style="green") if admitted else Text("refused", style="red")
 
 
-def _state(admissions: "Sequence[Kept]") -> Text:
+def _state(admissions: "Sequence[KeptCheck]") -> Text:
     """What checks came to, in short."""
     if not admissions:
         return Text("unchecked", style="dim")
@@ -168,7 +170,7 @@ def _state(admissions: "Sequence[Kept]") -> Text:
     return text
 
 
-def _subject(kept: "Kept") -> str:
+def _subject(kept: "KeptCheck") -> str:
     subject = kept.subject
     return " ".join([subject.case, *([subject.precision] if subject.precision else []), "on", subject.device_name])
 

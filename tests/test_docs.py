@@ -19,10 +19,10 @@ from command import exits
 from command.options import parser
 from db.schema.models import Base
 from db.store import Store
-from evaluator.judge.correctness.compare import FLOOR
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.tolerance import BASE_TOLERANCE
 from evaluator.problem.declaration import Declaration
-from evaluator.problem.problem import load
+from evaluator.problem.load import load
 from evaluator.results.category import CATEGORIES, Status
 from evaluator.submission.manifest import load_manifest
 from evaluator.submission.source import examine
@@ -135,7 +135,7 @@ def test_every_distribution_is_documented() -> None:
 
 def test_the_table_of_tolerances_is_that_of_the_program() -> None:
     rows = re.findall(r"^\| (\w+) \| ([\d.e-]+) \|", document("architecture.md"), re.MULTILINE)
-    assert {getattr(torch, name): float(floor) for name, floor in rows} == FLOOR
+    assert {getattr(torch, name): float(floor) for name, floor in rows} == BASE_TOLERANCE
 
 
 def test_every_message_to_a_worker_is_documented() -> None:

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from evaluator.judge.correctness.row_sampling import mapped
-from evaluator.problem.problem import ProblemCase, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.worker.structure import tensors_of
 
 PROBLEMS = discover()
@@ -61,7 +63,6 @@ FULL_SHAPES: dict[str, tuple[Shapes, Shapes]] = {
 }
 DEPENDENT = {"batch_norm_training", "cross_entropy", "matmul", "matvec", "mse_loss", "quantised_matmul", "rms_norm_backward", "transpose"}
 """Problems in which a row of an answer hangs on other rows of the inputs."""
-ROUNDING = {torch.float16: 2e-3, torch.bfloat16: 2e-2}
 CATEGORIES = {
     *("elementwise", "activation", "normalization", "softmax", "reduction", "scan", "loss", "pooling", "convolution", "matmul", "batched"),
     *("small", "fused", "attention", "embedding", "sort", "quantised", "transformer", "optimizer", "position", "backward", "memory"),
@@ -108,34 +109,17 @@ def test_the_full_case_has_these_shapes_and_fills_a_large_gpu_without_flooding_i
 
 
 @each_problem
-def test_the_small_case_runs_in_its_dtype_and_in_float64(name: str) -> None:
+def test_answers_are_of_the_cases_dtype_and_neither_fixed_nor_constant_nor_an_input(name: str) -> None:
+    """That they are finite and right is checked where problems are admitted (tests/judge/problem_check)."""
     case = case_of(name)
-    inputs = case.inputs(1, "cpu")
-    narrow, wide = outputs(case.model(1), inputs), outputs(case.model(1).double(), widened(inputs))
-    for value, right in zip(narrow, wide, strict=True):
-        assert value.dtype is (case.dtype or torch.float32) if value.is_floating_point() else torch.int64
-        assert torch.isfinite(value).all()
-        assert relative_error(value, right) < ROUNDING.get(case.dtype or torch.float32, 1e-5)
-
-
-@each_problem
-def test_answers_differ_with_the_seed_and_are_no_constant(name: str) -> None:
-    case = case_of(name)
-    (first, second) = (case.inputs(seed, "cpu") for seed in (1, 2))
+    first, second = (case.inputs(seed, "cpu") for seed in (1, 2))
     model = case.model(1)
     assert all(not torch.equal(one, other) for one, other in zip(flat(first), flat(second), strict=True))
     for one, other in zip(outputs(model, first), outputs(model, second), strict=True):
+        assert one.dtype is (case.dtype or torch.float32) if one.is_floating_point() else torch.int64
         assert relative_error(one, other) > 0.05
         assert relative_error(torch.full_like(other, float(other.double().mean())), other) > 0.05 or other.numel() == 1
-
-
-@each_problem
-def test_no_input_is_the_answer(name: str) -> None:
-    case = case_of(name)
-    inputs = case.inputs(1, "cpu")
-    for answer in outputs(case.model(1), inputs):
-        for given in flat(inputs):
-            assert given.shape != answer.shape or relative_error(given, answer) > 0.05
+        assert all(given.shape != one.shape or relative_error(given, one) > 0.05 for given in flat(first))
 
 
 @each_problem

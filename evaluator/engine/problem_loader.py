@@ -17,7 +17,9 @@ from typing import Self
 
 from evaluator.engine.warm_parents import start_judges_parent
 from evaluator.problem.declaration import PrecisionName
-from evaluator.problem.problem import Problem, ProblemError, ProblemFacts, load
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
+from evaluator.problem.problem import Problem, ProblemFacts
 
 END_WITHIN_S = 5.0
 

@@ -6,7 +6,8 @@ from evaluator.diagnosis import Verdict
 from evaluator.job import Job, result_of
 from evaluator.judge.context import JudgeContext, ReportStage
 from evaluator.judge.stages import Stages
-from evaluator.problem.problem import ProblemError, load
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result, now

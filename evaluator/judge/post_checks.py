@@ -14,17 +14,17 @@ import time
 import torch
 
 from evaluator.judge.context import Task
+from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
-from evaluator.judge.correctness.rounds import Judgement
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.problem_check.check_lookup import effortless_answers
-from evaluator.judge.roofline.minimum_time import find_floor
-from evaluator.judge.roofline.speed_of_light import find_light
+from evaluator.judge.roofline.minimum_time import find_minimum_time
+from evaluator.judge.roofline.speed_of_light import find_speed_of_light
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.problem.problem import ProblemError
+from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence
 
@@ -51,11 +51,11 @@ class PostChecks:
             return
         asked = (self._task.case, self._reference.model, self._reference.oracle, self._worker_set.device, self._task.context.calibration)
         try:
-            self._evidence_builder.note(light=find_light(*asked))
-        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict depends on it
+            self._evidence_builder.note(light=find_speed_of_light(*asked))
+        except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:  # no verdict hangs on it
             log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
         try:
-            self._evidence_builder.note(floor=find_floor(*asked, timing.runtime_ms))
+            self._evidence_builder.note(floor=find_minimum_time(*asked, timing.runtime_ms))
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
 

@@ -24,7 +24,8 @@ from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.declaration import SMALL_CASE
-from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Exit, Program, SandboxUnavailable

@@ -22,7 +22,8 @@ from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame
-from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable

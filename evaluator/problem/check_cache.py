@@ -1,6 +1,6 @@
-"""What checks of problems have come to, kept in the cache folder: a small JSON file for each problem's text, case, device and precision.
+"""Results of checks of problems, kept in the cache folder: a small JSON file for each problem's text, case, device and precision.
 
-Whoever lists problems reads them. A file that can't be read counts as none, and what can't be written is checked again.
+Listing problems reads them. A file that can't be read counts as missing; a result that can't be written is checked again.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ FOLDER = "admissions"
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedCase:
     """What was checked."""
 
     problem_sha256: str
@@ -33,10 +33,10 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a check came to."""
+class KeptCheck:
+    """The result of a check."""
 
-    subject: Subject
+    subject: CheckedCase
     admitted: bool
     trivial: tuple[str, ...]
     """Names of the trivial answers that passed."""
@@ -44,13 +44,13 @@ class Kept:
     """Why it was refused."""
 
 
-class Admissions:
-    """Those below one cache folder."""
+class CheckCache:
+    """The results below one cache folder."""
 
     def __init__(self, cache_root: Path) -> None:
         self._folder = cache_root / FOLDER
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: KeptCheck) -> None:
         """Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
@@ -58,15 +58,15 @@ class Admissions:
             json.dump(asdict(kept), file)
         Path(temporary).rename(self._folder / kept.subject.key)
 
-    def of(self, subject: Subject) -> Kept | None:
-        """What the last check of it came to; None where there was none."""
+    def of(self, subject: CheckedCase) -> KeptCheck | None:
+        """The result of its last check; None where there was none."""
         try:
             found = json.loads((self._folder / subject.key).read_text(encoding="utf-8"))
             trivial, reasons = (tuple(map(str, found[name])) for name in ("trivial", "reasons"))
-            return Kept(subject, bool(found["admitted"]), trivial, reasons)
+            return KeptCheck(subject, bool(found["admitted"]), trivial, reasons)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def among(self, subjects: Sequence[Subject]) -> list[Kept]:
-        """What is known of these."""
+    def among(self, subjects: Sequence[CheckedCase]) -> list[KeptCheck]:
+        """The results of these that are known."""
         return [kept for subject in subjects if (kept := self.of(subject)) is not None]

@@ -1,4 +1,4 @@
-"""What a problem's file declares of itself, beyond the KernelBench form: one plain dict named ASSAY at its top level.
+"""What a problem's file declares beyond the KernelBench form: one plain dict named ASSAY at its top level.
 
     ASSAY = {
         "description": "Softmax over long rows",
@@ -37,7 +37,7 @@ PRECISIONS: dict[str, PrecisionName] = {
     "float32": "float32",
     "float64": "float64",
 }
-"""What people call the types that a problem can be judged in."""
+"""Usual names of the types that a problem can be judged in."""
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
@@ -109,19 +109,20 @@ def _operations(value: object) -> object:
 
 
 class Floor(BaseModel):
-    """What no answer can do without, however clever: what the floor of a call's time is computed from (evaluator.judge.roofline.minimum_time)."""
+    """The bytes and operations that no answer can do without: `evaluator.judge.roofline.minimum_time` follows from them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reads: Annotated[
         Literal["all"] | tuple[int | str, ...], _selection((int, str), "positions of forward()'s arguments and names of parameters")
     ] = ()
-    """Arguments (positions, from 0) and parameters (names, as in `norm.weight`) every byte of which has to be read; `all`: all of both."""
+    """Arguments (positions, from 0) and parameters (names, as in `norm.weight`) that have to be read to the last byte; `all`: all of
+    both."""
     writes: Annotated[Literal["all"] | tuple[int, ...], _selection((int,), "positions of the answer's tensors")] = "all"
-    """Tensors of the answer every element of which has to be written; not those that may be a view of an input."""
+    """Tensors of the answer that have to be written to the last element; not those that may be a view of an input."""
     operations: Annotated[str, BeforeValidator(_operations)] = "0"
     """Additions and multiplications that the best known algorithm needs, over the case's constants, as in `2 * rows * inner * columns`.
-    They are held against the rate of 16-bit matrix products: to be left out where 8-bit ones could give the answer."""
+    They are compared with the rate of 16-bit matrix products. Leave them out where 8-bit products could give the answer."""
 
 
 class Declaration(BaseModel):
@@ -140,13 +141,14 @@ class Declaration(BaseModel):
     """Name → module-level constants to set after the file has been executed. What the file computes from them while it is executed,
     default arguments too, is not computed again."""
     generalisation: dict[CaseName, dict[str, Any]] = Field(default_factory=dict)
-    """More such sets of constants, which a submission may be wrong in that is made for one of the cases: they tell whether it is."""
+    """More such sets of constants, to test whether a submission is right beyond the cases that it is judged on."""
     dtype: PrecisionName | None = None
     """Type that floating-point inputs and parameters are cast to; None leaves them as they are."""
     dtypes: Annotated[tuple[PrecisionName, ...], BeforeValidator(_once)] = ()
     """Types that the problem may be judged in on request; empty: any."""
     tolerance: Annotated[float | dict[PrecisionName, float], BeforeValidator(_factors)] = 1.0
-    """Factor on the bound that errors are held against; or type that the problem is judged in → factor, 1 in types that are not named."""
+    """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or type that the problem is judged in → factor, 1 in other
+    types."""
     without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
     """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
     mode: Literal["eval", "train"] = "eval"
@@ -176,7 +178,7 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
     """The declaration in an executed module with that namespace and syntax tree. Raises DeclarationError."""
     if DECLARATION_NAME not in namespace:
         return Declaration()
-    lines = _Lines(tree)
+    lines = _DeclarationLines(tree)
     value = namespace[DECLARATION_NAME]
     if type(value) is not dict:
         raise DeclarationError(f"{DECLARATION_NAME} is a plain dict, not {type(value).__name__}", lines.of())
@@ -211,7 +213,7 @@ def numbers_in(namespace: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in namespace.items() if type(value) in (int, float) and not name.startswith("__")}
 
 
-def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, Any], lines: "_Lines") -> None:
+def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:
     if floor is None:
         return
     numbers, where = numbers_in(namespace), lines.of("floor", "operations")
@@ -226,7 +228,7 @@ def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, An
         raise DeclarationError(f"operations of case {case!r} are {operations:g}, less than none", where)
 
 
-def _check_constant(key: str, case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_Lines") -> None:
+def _check_constant(key: str, case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:
     constants = [each for each, held in namespace.items() if isinstance(held, Plain) and not each.startswith("__")]
     where = lines.of(key, case, name)
     if name not in constants:
@@ -242,7 +244,7 @@ def _nearest(name: str, names: Collection[str]) -> str:
     return f"nearest: {', '.join(near)}" if near else f"there are: {', '.join(sorted(names)) or 'none'}"
 
 
-class _Lines:
+class _DeclarationLines:
     """Lines of the declaration's parts in the file."""
 
     def __init__(self, tree: ast.Module) -> None:

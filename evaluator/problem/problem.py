@@ -1,97 +1,31 @@
-"""Reference problems: trusted Python files in the KernelBench form, each with one or more cases.
+"""A reference problem, and its cases: the constants of each, its inputs and its model.
 
-A problem's file defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()` over module-level constants; what else it may
-declare is in `evaluator.problem.declaration`. Importing this module does not import torch; using a problem does.
+Importing this module does not import torch; using a problem does.
 """
 
 import ast
-import hashlib
-import random
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, DeclarationError, PrecisionName, declare
+from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
+from evaluator.problem.execute import ProblemError, execute, raised_in_file
+from evaluator.problem.seeding import seeded
 from evaluator.results.result import OWN_PRECISION
-from evaluator.submission.source import decode, parse
 
 if TYPE_CHECKING:
     import torch
 
     from evaluator.worker.procedure import Procedure
 
-SHIPPED = Path(__file__).resolve().parents[2] / "reference"
-"""The problems that come with the program."""
-
-_REQUIRED = ("Model", "get_inputs", "get_init_inputs")
-# The generators of torch, numpy and random are the process's: two draws at a time would mix their seeds.
-_GENERATORS = RLock()
-
-
-class ProblemError(Exception):
-    """A problem's file breaks a rule; its text is one line with file, line and rule."""
-
-    def __init__(self, path: Path, line: int | None, rule: str) -> None:
-        super().__init__(f"{path}{f':{line}' if line else ''}: {rule}")
-        self.path, self.line, self.rule = path, line, rule
-
-
-def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
-    """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
-
-    A name is a file's stem; files that begin with `_` or a dot are left out. Besides folders of problem files, `dirs` may have folders of
-    such folders named `level1`, `level2`, …, and files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises ProblemError where a
-    folder can't be listed or holds no problem, or where two of `dirs` have the same name.
-    """
-    given: dict[str, Path] = {}
-    for folder in [level for each in dict.fromkeys(each.resolve() for each in dirs) for level in _folders(each)]:
-        for name, path in _listed(folder).items():
-            if name in given:
-                raise ProblemError(path, None, f"a problem named {name!r} is in {given[name].parent} too; names are unique")
-            given[name] = path
-    return dict(sorted({**_listed(SHIPPED), **given}.items()))
-
-
-def _folders(given: Path) -> list[Path]:
-    """The folders of problem files that are meant by what was given."""
-    from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, KernelBenchError, unpacked
-
-    if given.is_file() and given.suffix.lower() in ROW_SUFFIXES:
-        from evaluator.build.cache import default_root
-
-        try:
-            given = unpacked(given, default_root())
-        except OSError as error:
-            raise ProblemError(given, None, f"can't be unpacked: {error.strerror}") from error
-        except KernelBenchError as error:
-            raise ProblemError(given, None, str(error).removeprefix(f"{given}: ")) from error
-    if not given.is_dir() or any(given.glob("*.py")):
-        return [given]
-    levels = [(int(match[1]), path) for path in given.iterdir() if path.is_dir() and (match := LEVEL.fullmatch(path.name))]
-    return [path for _, path in sorted(levels)] or [given]
-
-
-def _listed(folder: Path) -> dict[str, Path]:
-    try:
-        files = sorted(path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] not in "._")
-    except OSError as error:
-        raise ProblemError(folder, None, f"can't be listed: {error.strerror}") from error
-    if not files:
-        raise ProblemError(folder, None, "holds no problem (*.py)")
-    return {path.stem: path for path in files}
-
 
 @dataclass(frozen=True)
 class ProblemFacts:
-    """What there is to be known of a problem without PyTorch, which its file imports."""
+    """What can be known of a problem without PyTorch, which its file imports."""
 
     name: str
     path: Path
@@ -110,7 +44,7 @@ class ProblemFacts:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem, loaded and found sound."""
+    """One problem, loaded and checked."""
 
     name: str
     path: Path
@@ -145,7 +79,7 @@ class Problem:
 
     @property
     def facts(self) -> ProblemFacts:
-        """What of it can be told to a process without PyTorch."""
+        """Its facts, for a process without PyTorch."""
         return ProblemFacts(self.name, self.path, self.source, self.sha256, self.case_names, self.precision)
 
     def default_case(self, device_kind: str) -> str:
@@ -159,14 +93,14 @@ class Problem:
             near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
             raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
         constants = shapes[case]
-        module = _execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
+        module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
         return ProblemCase(self, case, dict(constants), module)
 
     def executed(self, tree: ast.Module, name: str) -> ModuleType:
         """A module of the file as `tree` has it, which keeps its lines. Raises ProblemError."""
-        return _execute(self.path, compile(tree, str(self.path), "exec", dont_inherit=True), f"_assay_problem_{self.name}_{name}")
+        return execute(self.path, compile(tree, str(self.path), "exec", dont_inherit=True), f"_assay_problem_{self.name}_{name}")
 
 
 @dataclass(frozen=True)
@@ -181,7 +115,7 @@ class ProblemCase:
 
     @property
     def tolerance(self) -> float:
-        """Factor on the bound that errors are held against."""
+        """The problem's factor on the tolerance."""
         return self.problem.declaration.factor
 
     @property
@@ -209,7 +143,7 @@ class ProblemCase:
 
     def init_inputs(self, seed: int) -> list[Any]:
         """Arguments of Model and ModelNew, on the CPU. Raises ProblemError."""
-        with _seeded(seed, "cpu"):
+        with seeded(seed, "cpu"):
             return self._arguments("get_init_inputs", "cpu")
 
     def inputs(self, seed: int, device: "torch.device | str") -> list[Any]:
@@ -221,7 +155,7 @@ class ProblemCase:
         import torch
 
         answers = self._answers if self._declared.backward else None
-        with _seeded(seed, device):
+        with seeded(seed, device):
             arguments = self._arguments("get_inputs", device)
             if answers is None:
                 return arguments
@@ -238,7 +172,7 @@ class ProblemCase:
         target = torch.device(device)
         arguments = self.init_inputs(seed)
         # Drawn on the CPU, so that a seed means the same parameters everywhere; a meta device has none to draw.
-        with _seeded(seed, "meta" if target.type == "meta" else "cpu"):
+        with seeded(seed, "meta" if target.type == "meta" else "cpu"):
             model: torch.nn.Module = self._call("Model", *arguments)
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
         return _following(placed, self._procedure_of(placed))
@@ -268,7 +202,7 @@ class ProblemCase:
         from evaluator.worker.procedure import tensors
 
         for device in ("meta", "cpu"):  # what has no form without memory is computed once
-            with _seeded(0, device):
+            with seeded(0, device):
                 model, arguments = self.model(0, device), self._arguments("get_inputs", device)
             try:
                 with torch.no_grad():
@@ -276,7 +210,7 @@ class ProblemCase:
             # Whatever the file's own code raises is reported as the file's, with its line.
             except Exception as error:
                 if device == "cpu":
-                    raise _raised(self.problem.path, "forward()", error) from error
+                    raise raised_in_file(self.problem.path, "forward()", error) from error
                 continue
             break
         return [(each.shape, each.dtype) for each in tensors(output) if each.is_floating_point()]
@@ -308,67 +242,11 @@ class ProblemCase:
             raise
         # Whatever the file's own code raises is reported as the file's, with its line.
         except Exception as error:
-            raise _raised(self.problem.path, f"{function}()", error) from error
+            raise raised_in_file(self.problem.path, f"{function}()", error) from error
 
     def _line(self, function: str) -> int | None:
         code = getattr(getattr(self.module, function), "__code__", None)
         return code.co_firstlineno if isinstance(code, CodeType) else None
-
-
-def load(path: Path) -> Problem:
-    """Read, execute and check a problem's file, which is trusted. Raises ProblemError."""
-    try:
-        data = path.read_bytes()
-        source = decode(data)
-    except OSError as error:
-        raise ProblemError(path, None, f"can't be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ProblemError(path, None, f"can't be read: {error}") from error
-    try:
-        tree = parse(source)
-        code = compile(source, str(path), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        raise ProblemError(path, error.lineno, f"the file parses: {error.msg}") from error
-    module = _execute(path, code, f"_assay_problem_{path.stem}")
-    _check_form(path, module, tree)
-    try:
-        declaration = declare(vars(module), tree)
-    except DeclarationError as error:
-        raise ProblemError(path, error.line, error.rule) from error
-    return Problem(path.stem, path, source, hashlib.sha256(data).hexdigest(), declaration, code)
-
-
-def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:
-    import torch
-
-    lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    for name in _REQUIRED:
-        found = getattr(module, name, None)
-        if name == "Model" and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-            raise ProblemError(path, lines.get(name, 1), "the file defines class Model(nn.Module)")
-        if not callable(found):
-            raise ProblemError(path, lines.get(name, 1), f"the file defines a function {name}()")
-
-
-def _execute(path: Path, code: CodeType, name: str) -> ModuleType:
-    """A fresh module; it stays in sys.modules, where dataclasses and pickle look it up, until the next one of its name."""
-    module = ModuleType(name)
-    module.__file__ = str(path)
-    sys.modules[name] = module
-    try:
-        with _seeded(0, "cpu"):
-            exec(code, vars(module))
-    # Whatever the file raises while it is imported, sys.exit() included, is the file's fault and not the program's end.
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise _raised(path, "importing the file", error) from error
-    return module
-
-
-def _raised(path: Path, what: str, error: BaseException) -> ProblemError:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    first = (str(error).strip().splitlines() or [""])[0]
-    return ProblemError(path, lines[-1] if lines else None, f"{what} raises nothing, but raised {type(error).__name__}: {first}")
 
 
 def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Module":
@@ -389,37 +267,3 @@ class _Followed:
     def __call__(self, model: "torch.nn.Module", *values: Any) -> Any:
         forward = MethodType(type(model).forward, model)
         return self.procedure.call(forward, dict(model.named_parameters()), self.procedure.spared(values))
-
-
-@contextmanager
-def _seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
-    """Draw from `seed`, on `device` by default, and put every generator that was touched back."""
-    import numpy
-    import torch
-
-    target = torch.device(device)
-    with _GENERATORS:
-        generators = _generators(target, torch.default_generator)
-        torch_states = [generator.get_state() for generator in generators]
-        python_state, numpy_state = random.getstate(), numpy.random.get_state()
-        try:
-            for generator in generators:
-                generator.manual_seed(seed)
-            random.seed(seed)
-            numpy.random.seed(seed % (1 << 32))
-            with target:
-                yield
-        finally:
-            for generator, state in zip(generators, torch_states, strict=True):
-                generator.set_state(state)
-            random.setstate(python_state)
-            numpy.random.set_state(numpy_state)
-
-
-def _generators(device: "torch.device", default: "torch.Generator") -> Sequence["torch.Generator"]:
-    import torch
-
-    if device.type != "cuda":
-        return [default]
-    current = torch.cuda.current_device()  # starts CUDA, without which there are no generators
-    return [default, torch.cuda.default_generators[current if device.index is None else device.index]]

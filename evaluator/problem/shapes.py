@@ -1,8 +1,8 @@
-"""Other shapes of a problem, for telling whether a submission is right beyond those that it is judged on.
+"""Other shapes of a problem, to test whether a submission is right beyond those that it is judged on.
 
-A problem may declare them. Of one that does not, the whole numbers at the top level of its file are tried: those that decide a dimension of
-the inputs become odd, or three quarters, or the batch another, as far as the reference still runs. So a KernelBench file, which declares
-nothing, has them too; what it computes from such a number at the top level is computed from the new one.
+A problem may declare them. For a problem that does not, such as a KernelBench file, they are made from the whole numbers at the top level
+of its file. Numbers that decide a dimension of the inputs become odd, or three quarters, or the batch size changes, as far as the reference
+still runs. What the file computes from such a number is computed from the new one.
 """
 
 import ast
@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
-from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.worker.procedure import tensors
 
 MAX_SIZES = 16
-"""Of the numbers of one file."""
+"""How many numbers of a file are tried."""
 
 Shapes = list[tuple[int, ...]]
 
@@ -28,7 +29,7 @@ class Shape:
 
     name: str
     constants: dict[str, Any]
-    """What the file's numbers are in it."""
+    """The file's numbers in these shapes."""
     case: ProblemCase
     declared: bool
 
@@ -78,7 +79,7 @@ class _Maker:
 
     def shapes(self) -> Iterator[Shape]:
         if self._own_shapes is None:
-            return  # what has no form without memory is not tried on more of it
+            return  # a reference that does not run on the meta device is not tried
         leading = [size for size in self._values if self._decides_batch(size)]
         wishes: tuple[tuple[str, Callable[[int], int], list[_Size]], ...] = (
             ("odd", odd, list(self._values)),

@@ -26,7 +26,7 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 """A problem's or an author's name."""
 
 
-class Entry(BaseModel):
+class ManifestEntry(BaseModel):
     """What is said of one file."""
 
     model_config = ConfigDict(frozen=True)
@@ -40,8 +40,8 @@ class Entry(BaseModel):
 class _Document(BaseModel):
     problem: Name | None = None
     author: Name | None = None
-    response: tuple[Entry, ...] = ()
-    submission: tuple[Entry, ...] = ()
+    response: tuple[ManifestEntry, ...] = ()
+    submission: tuple[ManifestEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Manifest:
 
     problem: str | None
     author: str | None
-    entries: dict[str, Entry]
+    entries: dict[str, ManifestEntry]
 
     def names(self, file: str) -> tuple[str | None, str | None]:
         """Problem and author of the file of that name."""
@@ -76,7 +76,7 @@ def load_manifest(folder: Path) -> Manifest | None:
         raise InputError(f"{path}, line {_line(text, first['loc'])}: {where}: {first['msg']}") from error
     except ValueError as error:  # of TOML, which names the line, and of text that is none
         raise InputError(f"{path}: {error}") from error
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ManifestEntry] = {}
     for kind, listed in (("response", document.response), ("submission", document.submission)):
         for index, entry in enumerate(listed):
             if entry.file in entries:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import many
 from evaluator.results.category import Category
-from evaluator.submission.submission import find
+from evaluator.submission.discover import find
 
 
 @pytest.mark.parametrize("form", ["folder", "bundle"])

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import service
 from evaluator.results.category import Category
-from evaluator.submission.submission import of_text
+from evaluator.submission.extract import of_text
 
 
 def test_the_load_is_distinct_and_each_kind_is_read_as_it_is_meant() -> None:

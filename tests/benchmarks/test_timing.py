@@ -11,7 +11,7 @@ import pytest
 from benchmarks.ladder import ladder
 from benchmarks.timing import Climbed, main
 from benchmarks.truth import BESIDE_KERNELS, CALL, Truth, kernel_spans_ms, read_ncu
-from evaluator.problem.problem import load
+from evaluator.problem.load import load
 
 
 def event(name: str, device: str, start_us: float, end_us: float) -> Any:

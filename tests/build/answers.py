@@ -14,7 +14,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from evaluator.build import Builder, BuildRequest, Cache, Toolchain
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.worker.extension import BuildReply, Extensions
 
 

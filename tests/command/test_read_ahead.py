@@ -7,7 +7,7 @@ import pytest
 
 from command import read_ahead as module
 from command.read_ahead import BATCH, BATCH_CHARS, READ_AHEAD, READ_AHEAD_CHARS, batches, emptied, read_ahead
-from evaluator.submission.submission import Submission
+from evaluator.submission.model import Submission
 
 
 def some(count: int, chars: int = 10, drawn: list[int] | None = None) -> Iterator[Submission]:

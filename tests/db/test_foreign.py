@@ -12,7 +12,7 @@ from db.foreign import foreign_history, import_kernelbench
 from db.output.report import dump
 from db.store import Store
 from tests.db.samples import result
-from tests.problem.test_kernelbench import SAID
+from tests.db.test_kernelbench_results import SAID
 
 KERNEL = "level_1_problem_23_sample_0_kernel.py"
 

@@ -20,7 +20,7 @@ from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.job import Job
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.problem.problem import SHIPPED
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 from tests.engine.contract import (  # noqa: F401 - tests of every engine

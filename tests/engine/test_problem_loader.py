@@ -7,7 +7,9 @@ import psutil
 import pytest
 
 from evaluator.engine.problem_loader import ProblemReader
-from evaluator.problem.problem import ProblemError, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
 
 SOUND = """\
 import torch

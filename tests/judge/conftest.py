@@ -18,7 +18,7 @@ from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import Device, choose, cpu
-from evaluator.problem.problem import SHIPPED
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.result import Result
 from evaluator.sandbox import Zygote, best_level
 

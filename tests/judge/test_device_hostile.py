@@ -9,7 +9,9 @@ import torch
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.stages import Stages
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import SHIPPED, ProblemCase, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.worker.structure import tensors_of
 from tests.judge.conftest import Judge, make_job

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.rounds import MIN_ROUNDS
+from evaluator.judge.correctness.input_distributions import MIN_ROUNDS
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.results.category import Category, Status

@@ -19,7 +19,8 @@ from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, ToolRun, is_wanted, with_lines
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import LaunchRecord, SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Limits, Zygote

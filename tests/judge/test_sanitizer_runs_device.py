@@ -17,7 +17,8 @@ from evaluator.judge import sanitizer_runs
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.machine.devices import choose
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Zygote
 from evaluator.sandbox.level_choice import try_level

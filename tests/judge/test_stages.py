@@ -5,7 +5,8 @@ import torch
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.stages import Stages
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.results.category import Category
 from evaluator.results.evidence import StarvingEvidence
 from tests.judge.conftest import make_job

@@ -12,7 +12,8 @@ from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.sandbox.confined import Confined
 from evaluator.sandbox.program import Exit
 from tests.judge.conftest import make_job

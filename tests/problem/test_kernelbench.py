@@ -1,4 +1,4 @@
-"""KernelBench as it is published: a checkout's levels, the rows of its data set, its own results. The files here are made for the tests."""
+"""KernelBench's problems: a checkout's levels, and the rows of its data set. The files here are made for the tests."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,10 @@ import torch
 from pyarrow import parquet
 
 from evaluator.judge.problem_check.check import check_case
-from evaluator.problem.kernelbench import ForeignVerdict, KernelBenchError, unpacked, verdicts
-from evaluator.problem.problem import ProblemError, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.kernelbench import unpacked
+from evaluator.problem.load import load
 from evaluator.submission.attribution import Catalogue
 
 CODE = '''
@@ -147,7 +149,7 @@ def test_files_that_hold_no_rows_are_refused_and_leave_nothing(content: str, mes
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     path.write_text("PAR1")
-    with pytest.raises(KernelBenchError, match=r"rows\.parquet"):
+    with pytest.raises(ProblemError, match=r"rows\.parquet"):
         unpacked(path, tmp_path / "cache")
 
 
@@ -156,40 +158,6 @@ def test_names_of_rows_lead_nowhere_else(tmp_path: Path) -> None:
     write_jsonl(path, [{"code": CODE, "level": 1, "name": "../../../evil", "problem_id": 5}])
     (made,) = unpacked(path, tmp_path / "cache").rglob("*.py")
     assert made.name == "5__evil.py" and made.parent.name == "level1"
-
-
-SAID = {
-    "23": [
-        {
-            "sample_id": 0,
-            "compiled": True,
-            "correctness": True,
-            "metadata": {"hardware": "H100"},
-            "runtime": 1.5,
-            "runtime_stats": {"std": 0.1},
-        },
-        {"sample_id": 1, "compiled": True, "correctness": False, "metadata": {}, "runtime": -1.0, "runtime_stats": {}},
-    ],
-    "7": {"sample_id": 0, "compiled": False, "correctness": False, "metadata": {"other_error": "x"}},
-}
-
-
-def test_its_own_results_are_read_in_both_forms(tmp_path: Path) -> None:
-    path = tmp_path / "eval_results.json"
-    path.write_text(json.dumps(SAID))
-    first, second, third = verdicts(path)
-    details = {"metadata": {"hardware": "H100"}, "runtime_stats": {"std": 0.1}}
-    assert first == ForeignVerdict(23, 0, True, True, 1.5, details)
-    assert (second.sample_id, second.correct, second.runtime_ms) == (1, False, None)
-    assert (third.problem_id, third.compiled, third.correct) == (7, False, False)
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"a": []}', '{"1": [{"sample_id": 0}]}', '{"1": 5}'])
-def test_other_files_are_no_results(content: str, tmp_path: Path) -> None:
-    path = tmp_path / "eval_results.json"
-    path.write_text(content)
-    with pytest.raises(KernelBenchError, match=r"eval_results\.json"):
-        verdicts(path)
 
 
 REDUCED = """

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.problem.shapes import Shape, another_batch, odd, other_shapes, three_quarters
 from tests.problem.test_kernelbench import CODE
 

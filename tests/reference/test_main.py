@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.problem.problem import discover
+from evaluator.problem.catalogue import discover
 from reference.__main__ import main
 
 ROOT = Path(__file__).parents[2]

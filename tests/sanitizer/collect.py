@@ -13,7 +13,8 @@ from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.sanitizer_runs import TOOL_S, LineBuilds, SanitizerRuns, ToolRun
 from evaluator.machine.devices import choose
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 from evaluator.sandbox import Zygote, best_level
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Tool, Wish, find

@@ -34,27 +34,25 @@ def test_a_header_stands_within_the_first_twenty_lines() -> None:
     assert attribute("/x/y.py", "\n" * 19 + "# problem: softmax\n").problem == "softmax"
     assert attribute("/x/y.py", "\n" * 20 + "# problem: softmax\n").problem is None
     assert attribute("/x/y.py", "", "text\n  #problem:softmax").problem == "softmax"
+    prose = "# Problem: softmax over rows\nThe problem: softmax\n"
+    assert attribute("/x/y.md", prose).problem is None
 
 
-def test_prose_is_no_header() -> None:
-    assert attribute("/x/y.md", "# Problem: softmax over rows\nThe problem: softmax\n").problem is None
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("/softmax/y.py", "# problem: leaky_rleu\n", "'leaky_rleu'; nearest: leaky_relu"),  # a given name counts though no problem has it
+        ("/x/soft_max_v2.py", "", "nearest: softmax"),
+        ("/x/qqqq.py", "", "leaky_relu"),
+    ],
+)
+def test_an_unknown_problem_is_told_with_the_nearest_names(path: str, text: str, said: str) -> None:
+    found = attribute(path, text)
+    assert found.problem is None and found.rejection is not None
+    assert found.rejection.category is Category.UNKNOWN_PROBLEM and said in found.rejection.message
 
 
-def test_a_name_that_is_given_counts_even_if_no_problem_has_it() -> None:
-    found = attribute("/softmax/y.py", "# problem: leaky_rleu\n")
-    assert found.problem is None
-    assert found.rejection is not None
-    assert found.rejection.category is Category.UNKNOWN_PROBLEM
-    assert "'leaky_rleu'; nearest: leaky_relu" in found.rejection.message
-
-
-def test_without_any_claim_the_nearest_names_come_from_the_path() -> None:
-    found = attribute("/x/soft_max_v2.py")
-    assert found.rejection is not None
-    assert "nearest: softmax" in found.rejection.message
-    nothing_like_it = attribute("/x/qqqq.py").rejection
-    assert nothing_like_it is not None
-    assert "leaky_relu" in nothing_like_it.message
+def test_without_problems_every_submission_is_rejected() -> None:
     assert attribute("/x/y.py", known=()).rejection is not None
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.results.category import Category
-from evaluator.submission.response import Response, read_response
+from evaluator.submission.response import Candidate, Response, read_response
 
 CODE = "import torch\n\nclass ModelNew(torch.nn.Module):\n    pass\n"
 OTHER = "class ModelNew:\n    other = True\n"
@@ -17,11 +17,15 @@ def codes(response: Response) -> list[str]:
     return [candidate.block.code for candidate in response.candidates]
 
 
-def final_code(text: str) -> str:
-    response = read_response(text)
+def final(response: Response) -> Candidate:
     assert response.final is not None, response.rejection
-    assert response.final.rejection is None, response.final.rejection
-    return response.final.block.code
+    return response.final
+
+
+def final_code(text: str) -> str:
+    found = final(read_response(text))
+    assert found.rejection is None, found.rejection
+    return found.block.code
 
 
 @pytest.mark.parametrize("tag", ["python", "py", "Python", "", "cuda", "python title=x", "{.python}"])
@@ -30,17 +34,28 @@ def test_a_fence_under_any_tag_that_holds_the_class_is_the_answer(tag: str, fenc
     assert final_code("Here it is:\n\n" + fenced(CODE, tag, fence) + "\nEnjoy.\n") == CODE
 
 
-def test_lines_of_the_file_are_counted() -> None:
-    response = read_response("a\n\nb\n" + fenced(CODE))
-    assert response.final is not None
-    assert response.final.block.first_line == 5
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a\n\nb\n" + fenced(CODE), 5), ("````markdown\nText\n" + fenced(CODE) + "````\n", 4), ("thoughts\n</think>\n" + CODE, 2)],
+)
+def test_lines_of_the_file_are_counted(text: str, line: int) -> None:
+    block = final(read_response(text)).block
+    assert (block.code.strip(), block.first_line) == (CODE.strip(), line)
 
 
-def test_a_fence_in_a_list_and_a_quote_loses_its_indentation() -> None:
-    in_list = "1. The code:\n\n" + "".join(f"   {line}\n" for line in fenced(CODE).splitlines())
-    in_quote = "".join(f"> {line}\n" for line in fenced(CODE).splitlines())
-    assert final_code(in_list) == CODE
-    assert final_code(in_quote) == CODE
+IN_LIST = "1. The code:\n\n" + "".join(f"   {line}\n" for line in fenced(CODE).splitlines())
+IN_QUOTE = "".join(f"> {line}\n" for line in fenced(CODE).splitlines())
+HTML = "<answer>\n" + fenced(CODE) + "</answer>\n"
+OPEN_IN_REASONING = "```python\nimport tor\n</think>\n" + fenced(CODE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [IN_LIST, IN_QUOTE, HTML, OPEN_IN_REASONING, "so:</think>" + fenced(CODE), "```python\n" + CODE, CODE],
+    ids=lambda text: text[:20],
+)
+def test_code_is_found_in_any_markdown_and_alone(text: str) -> None:
+    assert final_code(text) == CODE
 
 
 def test_indented_code_counts_where_it_is_whole() -> None:
@@ -51,26 +66,11 @@ def test_indented_code_counts_where_it_is_whole() -> None:
     assert len(read_response(prose + fenced(CODE)).candidates) == 1
 
 
-def test_a_fence_that_is_never_closed_goes_to_the_end() -> None:
-    assert final_code("```python\n" + CODE) == CODE
-
-
-def test_a_whole_answer_in_a_markdown_fence() -> None:
-    response = read_response("````markdown\nText\n" + fenced(CODE) + "````\n")
-    assert response.final is not None
-    assert (response.final.block.code, response.final.block.first_line) == (CODE, 4)
-
-
-def test_html_before_a_fence_does_not_hide_it() -> None:
-    assert final_code("<answer>\n" + fenced(CODE) + "</answer>\n") == CODE
-
-
 def test_the_last_block_of_the_answer_is_final_and_all_are_listed() -> None:
     response = read_response(fenced(OTHER) + "\nOr better:\n\n" + fenced(CODE) + "\nRun it:\n\n" + fenced("print(1)\n"))
     assert codes(response) == [OTHER, CODE]
     assert [candidate.number for candidate in response.candidates] == [1, 2]
-    assert response.final is not None
-    assert (response.final.number, response.final.note) == (2, "")
+    assert (final(response).number, final(response).note) == (2, "")
 
 
 @pytest.mark.parametrize("tag", ["think", "thinking", "reasoning"])
@@ -87,49 +87,31 @@ def test_the_last_of_several_closing_tags_counts() -> None:
     assert [each.block.reasoning for each in response.candidates] == [True, True, False]
 
 
-def test_an_open_fence_in_the_reasoning_does_not_swallow_the_answer() -> None:
-    assert final_code("```python\nimport tor\n</think>\n" + fenced(CODE)) == CODE
-    assert final_code("so:</think>" + fenced(CODE)) == CODE
-
-
 def test_a_closing_tag_inside_code_is_part_of_the_code() -> None:
     code = CODE + '# not the end: </think>\nTEXT = "</think>"\n'
     response = read_response("prose\n" + fenced(code))
     assert codes(response) == [code]
-    assert response.final is not None
-    assert not response.final.block.reasoning
+    assert not final(response).block.reasoning
 
 
 def test_without_an_answer_the_last_block_of_the_reasoning_is_taken_and_noted() -> None:
     for text in (fenced(OTHER) + fenced(CODE) + "</think>\nThat is all.\n", "<think>\n" + fenced(CODE)):
-        response = read_response(text)
-        assert response.final is not None
-        assert response.final.block.code == CODE
-        assert "reasoning" in response.final.note
+        found = final(read_response(text))
+        assert found.block.code == CODE and "reasoning" in found.note
 
 
-def test_a_block_broken_off_within_the_class_is_final_and_a_syntax_error_with_its_line() -> None:
-    response = read_response(fenced(CODE) + "\nBetter:\n```python\nclass ModelNew:\n    def forward(self, x:\n")
-    assert response.final is not None
-    assert response.final.number == 2
-    assert response.final.rejection is not None
-    assert response.final.rejection.category is Category.SYNTAX_ERROR
-    assert "line 11" in response.final.rejection.message
-
-
-def test_an_answer_broken_off_before_the_class_is_a_syntax_error_even_after_reasoning_with_a_draft() -> None:
-    response = read_response(fenced(OTHER) + '</think>\n```python\nsource = """\n__global__ void f(')
-    assert response.final is not None
-    assert response.final.number == 2
-    assert response.final.rejection is not None
-    assert response.final.rejection.category is Category.SYNTAX_ERROR
-
-
-def test_a_response_that_is_plain_python_is_code() -> None:
-    assert final_code(CODE) == CODE
-    response = read_response("thoughts\n</think>\n" + CODE)
-    assert response.final is not None
-    assert (response.final.block.code.strip(), response.final.block.first_line) == (CODE.strip(), 2)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (fenced(CODE) + "\nBetter:\n```python\nclass ModelNew:\n    def forward(self, x:\n", "line 11"),
+        (fenced(OTHER) + '</think>\n```python\nsource = """\n__global__ void f(', ""),
+    ],
+    ids=["within the class", "before the class, after a draft in the reasoning"],
+)
+def test_a_block_that_is_broken_off_is_final_and_a_syntax_error(text: str, said: str) -> None:
+    found = final(read_response(text))
+    assert found.number == 2 and found.rejection is not None
+    assert found.rejection.category is Category.SYNTAX_ERROR and said in found.rejection.message
 
 
 @pytest.mark.parametrize(
@@ -146,10 +128,8 @@ def test_a_response_that_is_plain_python_is_code() -> None:
 )
 def test_responses_without_a_submission_say_why(text: str, category: Category) -> None:
     response = read_response(text)
-    assert response.final is None
-    assert response.candidates == ()
-    assert response.rejection is not None
-    assert response.rejection.category is category
+    assert (response.final, response.candidates) == (None, ())
+    assert response.rejection is not None and response.rejection.category is category
 
 
 def test_many_tags_and_blocks_take_no_quadratic_time() -> None:

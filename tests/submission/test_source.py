@@ -8,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.results.category import Category
-from evaluator.submission.source import MAX_CODE_BYTES, decode, defines_model_new, examine, parse
+from evaluator.submission.source import MAX_CODE_BYTES, Rejection, decode, defines_model_new, examine, parse
 
 CLASS = "class ModelNew:\n    pass\n"
+
+
+def rejected(code: str, first_line: int = 1) -> Rejection:
+    rejection = examine(code, first_line)
+    assert rejection is not None
+    return rejection
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -70,9 +76,7 @@ def test_what_binds_model_new_at_module_level(code: str) -> None:
     ],
 )
 def test_what_does_not(code: str) -> None:
-    rejection = examine(code)
-    assert rejection is not None
-    assert rejection.category is Category.MISSING_MODEL_NEW
+    assert rejected(code).category is Category.MISSING_MODEL_NEW
 
 
 HOSTILE = {
@@ -96,8 +100,7 @@ def test_hostile_code_is_a_syntax_error_and_nothing_worse(code: str) -> None:
 
 
 def test_the_message_names_the_line_of_the_file() -> None:
-    rejection = examine("x = 1\ny = (\n", first_line=40)
-    assert rejection is not None
+    rejection = rejected("x = 1\ny = (\n", first_line=40)
     assert rejection.category is Category.SYNTAX_ERROR
     assert rejection.message.startswith("line 41: ")
 
@@ -111,6 +114,4 @@ def test_warnings_of_the_parser_are_not_shown() -> None:
 def test_code_has_a_limit() -> None:
     room = MAX_CODE_BYTES - len(CLASS)
     assert examine(CLASS + "#" * room) is None
-    rejection = examine(CLASS + "#" * (room + 1))
-    assert rejection is not None
-    assert rejection.category is Category.TOO_LARGE
+    assert rejected(CLASS + "#" * (room + 1)).category is Category.TOO_LARGE

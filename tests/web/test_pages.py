@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from db.foreign import import_kernelbench
 from db.store import Store
 from evaluator.results.category import Category
-from evaluator.submission.submission import shown
+from evaluator.results.submission_name import submission_name
 from tests.db.samples import full_evidence, result
 from tests.web.conftest import PROBLEM_SOURCE, fill, put
 from tests.web.seen import Seen
@@ -368,7 +368,7 @@ def test_what_other_harnesses_said_is_marked_as_theirs(client: TestClient, store
     told = {"2": [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]}
     (folder / "eval_results.json").write_text(json.dumps(told))
     assert import_kernelbench(store, folder / "eval_results.json", author="someone") == (1, 1)
-    name = shown(folder / "level_1_problem_2_sample_0_kernel.py")
+    name = submission_name(folder / "level_1_problem_2_sample_0_kernel.py")
     path = f"/submission?{urlencode({'name': name})}"
     found = seen(client, path)
     assert "It has not been evaluated here." in found.text and "never ranked or counted" in found.text

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from db.store import Store
     from evaluator.build.native import NativeBuildError
     from evaluator.machine.devices import DeviceError
-    from evaluator.problem.problem import ProblemError
+    from evaluator.problem.execute import ProblemError
     from evaluator.sandbox import SandboxUnavailable
     from web.service.options import parser
 

@@ -15,7 +15,8 @@ from evaluator.engine.problem_loader import ProblemReader
 from evaluator.judge.timing.protocols import UnknownProtocolError, choose
 from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
-from evaluator.problem.problem import ProblemError, ProblemFacts
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemFacts
 from evaluator.submission.attribution import Catalogue
 from evaluator.submission.source import clean
 from web.service.http.errors import RefusedError

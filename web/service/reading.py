@@ -10,7 +10,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from evaluator.engine.warm_parents import start_judges_parent
-from evaluator.submission.submission import Submission, of_text
+from evaluator.submission.extract import of_text
+from evaluator.submission.model import Submission
 
 READ_WITHIN_S = 120.0
 END_WITHIN_S = 5.0

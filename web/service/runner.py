@@ -21,7 +21,8 @@ from db.storage.record import Entry
 from db.store import Store
 from evaluator.engine.local import LocalEngine
 from evaluator.job import Job, make_job, rejected
-from evaluator.problem.problem import ProblemError, ProblemFacts
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
 from evaluator.sandbox import SandboxUnavailable

@@ -17,7 +17,7 @@ from evaluator.build.cache import default_root
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import of_this_machine
 from evaluator.machine.devices import choose_all
-from evaluator.problem.problem import discover
+from evaluator.problem.catalogue import discover
 from web.service.http.app import create_app
 from web.service.http.state import Bounds, Service
 from web.service.metrics import Metrics

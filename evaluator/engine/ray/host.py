@@ -25,7 +25,7 @@ from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.job import Job
 from evaluator.machine import devices
 from evaluator.machine.devices import Device, DeviceError, cpu_count
-from evaluator.problem.problem import SHIPPED
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level, SandboxUnavailable
 from evaluator.sanitizer.tools import SanitizerMissingError, Wish, find

@@ -1,14 +1,6 @@
-"""Is an output as close to the float64 oracle as honest arithmetic in its dtype is?
+"""One output compared with the float64 oracle: its largest error, and whether that is within what `tolerance` allows.
 
-The error of an element is |value - oracle| / (|oracle| + scale), where scale is the root mean square of the oracle's tensor, or of the
-row where rows are independent. So the bound follows the output's own magnitude, and a tensor of zeros is wrong by about one half
-however small the right answer is. The bound on the largest error is the larger of a floor for the dtype and a factor times the error
-that the reference itself makes in that dtype; in half precision it ends where the next narrower type would have room.
-
-Integers and booleans are right where they equal the oracle's, exactly. Where one hangs on rounding (a number just below a whole one, two
-that all but tie) the reference in the submission's dtype gives itself away by another answer than the oracle's: there either is right.
-Another submission, rounding in another order, slips at other elements of the kind: as many as a small multiple of the reference's may be
-off, by no more than the reference's are. Where the reference never slips, nobody may; where it slips often, only its own slips are excused.
+Errors are found chunk by chunk: by PyTorch's operators, or for large outputs on a GPU by the judge's own kernels (`compare_cuda`).
 """
 
 import math
@@ -19,74 +11,34 @@ import torch
 
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.errors.describe import ErrorDescription
+from evaluator.judge.correctness.tolerance import (
+    allowed_error,
+    allowed_exact_error,
+    has_row_scale,
+    is_exact,
+    is_informative,
+    is_informative_exact,
+    is_precision_loss,
+)
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, WrongElement
 
-FLOOR = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
-"""Tolerance that every answer in a dtype is granted: about 340 ulp of a float32 (a sequential sum of 400,000 terms errs by 1e-5 and more),
-2 of a float16 or bfloat16, whose rounding of intermediates dominates. Half precision posing as float32 errs by 2e-4 and more."""
-REFERENCE_FACTOR = 8.0
-"""How much worse than the reference in the same dtype an answer may be."""
-WIDEST = {torch.float16: 5.0, torch.bfloat16: 4.0}
-"""Floors beyond which the reference's error does not widen the bound by as much. In half precision the largest of millions of errors, each
-of a few roundings, is some 1.5 floors: the reference was not lucky then, and eight times that is what rounding to eight bits costs. Where
-the reference errs by 0.7 floors, attention whose scores are rounded errs by up to 17 and is honest (20 are allowed, by its tolerance of 4);
-rounding to the next narrower type errs by 21 and more."""
-LEAST_REFERENCE_FACTOR = 2.0
-"""How much worse than the reference an answer may be however far off that is: the largest error of as many others."""
-PRECISION_LOSS_BOUND = 1e-2
-"""An answer that is wrong by no more than this, or than REFERENCE_FACTOR times what the reference is, has lost precision; one that is wrong
-by more is simply wrong."""
-UNINFORMATIVE_FACTOR = 2.5
-"""A reference that errs by more than this many floors has no right answer to give: nobody is judged on it."""
-SLIP_FACTOR = 4
-"""How many exact elements may be off, for each in which the reference in the same dtype disagrees with the oracle."""
-UNINFORMATIVE_SHARE = 1e-3
-"""A reference that disagrees with the oracle in more exact elements than this share has no right answer to give either."""
 MAX_EXAMPLES = 3
 """Wrong elements that are noted, besides the worst."""
 CHUNK_ELEMENTS = 1 << 25
 """Elements compared at a time: 256 MiB in float64."""
 LEAST_FUSED_ELEMENTS = 1 << 20
 """Below this the operators of PyTorch take a millisecond, and compiling kernels for a dtype some hundreds of them."""
-MIN_ROW_ELEMENTS = 16
-"""Below this a row is too short for a root mean square of its own."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class OutputPiece:
     """Part of one output: the rows from `start`, of candidate, reference (same dtype) and oracle (float64), all of one shape."""
 
     start: int
     candidate: torch.Tensor
     reference: torch.Tensor
     oracle: torch.Tensor
-
-
-def floor_of(dtype: torch.dtype) -> float:
-    """The tolerance that every answer in this dtype is granted."""
-    if dtype.is_complex:
-        dtype = dtype.to_real()
-    return FLOOR[dtype] if dtype in FLOOR else 2 * torch.finfo(dtype).eps
-
-
-def bound_of(dtype: torch.dtype, reference_error: float) -> float:
-    """What the largest error of an answer in this dtype may be, where the reference's is `reference_error`."""
-    floor = floor_of(dtype)
-    bound = REFERENCE_FACTOR * reference_error
-    if dtype in WIDEST:
-        bound = min(bound, max(WIDEST[dtype] * floor, LEAST_REFERENCE_FACTOR * reference_error))
-    return max(floor, bound)
-
-
-def is_exact(dtype: torch.dtype) -> bool:
-    """Whether outputs of this dtype are compared exactly."""
-    return not (dtype.is_floating_point or dtype.is_complex)
-
-
-def has_row_scale(shape: torch.Size, rows_independent: bool) -> bool:
-    """Whether an output of this shape is judged on each row's own scale."""
-    return rows_independent and len(shape) > 1 and shape[1:].numel() >= MIN_ROW_ELEMENTS
 
 
 class Comparison:
@@ -96,7 +48,7 @@ class Comparison:
     """
 
     def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rows_independent: bool, factor: float) -> None:
-        """`factor` is the problem's own, on the bound."""
+        """`factor` is the problem's own, on the tolerance."""
         self._name, self._dtype, self._factor = name, dtype, factor
         self._shape = torch.Size([*shape, 2]) if dtype.is_complex else shape
         self._by_row = has_row_scale(shape, rows_independent)
@@ -106,7 +58,7 @@ class Comparison:
         self._slips = self._reference_slips = 0
         """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
         self._excused = False
-        self._portrait = ErrorDescription(self._shape, dtype)
+        self._description = ErrorDescription(self._shape, dtype)
         self._examples: list[WrongElement] = []
         self._worst: tuple[float, WrongElement] | None = None
 
@@ -114,25 +66,24 @@ class Comparison:
     def informative(self) -> bool:
         """Whether the reference itself is accurate enough here for its answer to say anything about another's."""
         if is_exact(self._dtype):
-            return self._reference_slips <= UNINFORMATIVE_SHARE * self._shape.numel()
-        return self._reference_error <= UNINFORMATIVE_FACTOR * floor_of(self._dtype) and self._reference_mismatch == 0
+            return is_informative_exact(self._reference_slips, self._shape.numel())
+        return is_informative(self._dtype, self._reference_error) and self._reference_mismatch == 0
 
     @property
     def tolerance(self) -> float:
-        """The bound on the largest error, once all pieces have been measured."""
+        """What the largest error may be, once all pieces have been measured."""
         if self._excused:
             return self._max_error
         if is_exact(self._dtype):
-            excused = SLIP_FACTOR * self._reference_slips if self.informative else 0
-            return self._reference_error if self._slips <= excused else 0.0
-        return self._factor * bound_of(self._dtype, self._reference_error)
+            return allowed_exact_error(self._slips, self._reference_slips, self._reference_error, self._shape.numel())
+        return self._factor * allowed_error(self._dtype, self._reference_error)
 
     @property
     def passed(self) -> bool:
         return self._max_error <= self.tolerance
 
     def excuse(self) -> None:
-        """Let pass what hangs on less than the inputs' precision."""
+        """Let the output pass: its differences hang on less than the inputs' precision."""
         self._excused = True
 
     @property
@@ -140,10 +91,10 @@ class Comparison:
         """Why it did not pass."""
         if self._nonfinite_mismatch:
             return Category.NAN_OR_INF
-        lost = max(PRECISION_LOSS_BOUND, self._factor * REFERENCE_FACTOR * self._reference_error)
-        return Category.PRECISION_LOSS if not is_exact(self._dtype) and self._max_error <= lost else Category.WRONG_VALUES
+        lost = not is_exact(self._dtype) and is_precision_loss(self._max_error, self._reference_error, self._factor)
+        return Category.PRECISION_LOSS if lost else Category.WRONG_VALUES
 
-    def measure(self, piece: Piece) -> None:
+    def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""
         if self._measure_fused(piece):
             return
@@ -160,7 +111,7 @@ class Comparison:
             self._squared_error += _energy(candidate - oracle)
             self._squared_oracle += _energy(oracle)
 
-    def _measure_fused(self, piece: Piece) -> bool:
+    def _measure_fused(self, piece: OutputPiece) -> bool:
         """Add a large piece on a GPU at the speed of its memory; False, with nothing added, where that can't be done."""
         if is_exact(self._dtype) or not piece.oracle.is_cuda or piece.oracle.numel() < LEAST_FUSED_ELEMENTS:
             return False
@@ -176,13 +127,13 @@ class Comparison:
         self._squared_oracle += measured.squared_oracle
         return True
 
-    def locate(self, piece: Piece) -> None:
+    def locate(self, piece: OutputPiece) -> None:
         """Count the wrong elements of a piece, and note how they lie, what they are like, the first of them and the worst."""
         for start, candidate, reference, oracle, scale in self._chunks(piece):
             error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
             wrong = error > self.tolerance
             self._wrong += int(wrong.sum())
-            self._portrait.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
+            self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):
                 continue
             for position in wrong.nonzero().flatten()[: MAX_EXAMPLES - len(self._examples)].tolist():
@@ -212,11 +163,11 @@ class Comparison:
             first_index=first.index if first else None,
             first_value=first.value if first else None,
             first_expected=first.expected if first else None,
-            pattern=self._portrait.pattern(),
+            pattern=self._description.pattern(),
             nonfinite_mismatch=self._nonfinite_mismatch,
-            likeness=self._portrait.likeness(),
+            likeness=self._description.likeness(),
             examples=tuple({element.index: element for element in (*self._examples, *([worst] if worst else []))}.values()),
-            error_map=self._portrait.error_map(),
+            error_map=self._description.error_map(),
         )
 
     def _candidate_errors(
@@ -236,11 +187,11 @@ class Comparison:
         same = (value == oracle) | (value.isnan() & oracle.isnan())
         return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
 
-    def _parts(self, piece: Piece) -> list[torch.Tensor]:
+    def _parts(self, piece: OutputPiece) -> list[torch.Tensor]:
         """Candidate, reference and oracle as rows of real numbers."""
         return [_rows(tensor, self._by_row) for tensor in (piece.candidate, piece.reference, piece.oracle)]
 
-    def _chunks(self, piece: Piece) -> Iterator[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
+    def _chunks(self, piece: OutputPiece) -> Iterator[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
         """Chunks as rows, in float64 (int64 where compared exactly): position of the first element, candidate, reference, oracle, scale."""
         parts = self._parts(piece)
         kind = torch.int64 if is_exact(self._dtype) else torch.float64

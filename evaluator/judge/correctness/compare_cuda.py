@@ -1,8 +1,8 @@
-"""The figures of a comparison on a GPU, at the speed of its memory: `compare.cu`, compiled when it is first needed.
+"""The figures of a comparison on a GPU, at the speed of its memory, by the kernels of `compare.cu`.
 
-PyTorch's own operators take some fifteen passes over float64 copies for what is one reading of candidate, reference and oracle. The kernels
-are compiled by NVRTC for the device and the dtypes at hand, once a process, some 0.2 s each: a judge serves many submissions, and what is
-on no disk can't be tampered with. Where there is no NVRTC, `measure` says so by None, and the caller goes PyTorch's way.
+PyTorch's operators need some fifteen passes over float64 copies; these kernels read candidate, reference and oracle once. NVRTC compiles
+them for the device and the dtypes at hand, once a process, in some 0.2 s each. Nothing is stored on disk, where it could be tampered with.
+Without NVRTC `measure` returns None, and the caller uses PyTorch's operators.
 """
 
 import ctypes
@@ -19,11 +19,12 @@ from evaluator.worker.memory import checked
 
 SOURCE = Path(__file__).with_name("compare.cu")
 NAMES = {torch.float16: "half_bits", torch.bfloat16: "bfloat_bits", torch.float32: "float", torch.float64: "double"}
-"""What the source calls the dtypes that it reads."""
+"""The source's names of the dtypes that it reads."""
 KERNELS = ("measure_segments", "measure_scales", "measure_errors", "sum_blocks")
 THREADS = 256
-"""Threads of a block, and the next, elements that a block takes at a time: as in the source."""
+"""Threads of a block, as in the source."""
 TILE = 4096
+"""Elements that a block takes at a time, as in the source."""
 SEGMENT_ELEMENTS = 4096
 """Elements of a row that the threads of a warp add up: 128 each."""
 MOST_SEGMENTS = 1 << 14
@@ -31,7 +32,7 @@ MOST_SEGMENTS = 1 << 14
 SHORT_ROW = 256
 """Elements below which a row has eight threads, not a whole warp."""
 BLOCKS_PER_PROCESSOR = 4
-"""As many of the largest kernel's as a multiprocessor runs at a time."""
+"""How many blocks of the largest kernel a multiprocessor runs at a time."""
 FIGURES = 6
 """64-bit words of a block's figures."""
 
@@ -40,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Measured:
-    """What one piece adds to a comparison."""
+    """The figures that one piece adds to a comparison."""
 
     largest_error: float
     """Of the candidate; infinite where a NaN or an infinity is out of place."""
@@ -55,8 +56,8 @@ class Measured:
     infinite_reference_errors: int
 
 
-class Plan(ctypes.Structure):
-    """What a kernel is told; `struct Plan` of the source says what each is."""
+class KernelArguments(ctypes.Structure):
+    """The arguments of a kernel; `struct Plan` in the source explains each."""
 
     _fields_ = (
         ("candidate", ctypes.c_void_p),
@@ -76,8 +77,8 @@ class Plan(ctypes.Structure):
     )
 
 
-class Work:
-    """One piece, ready to be measured: the plan, the memory that it needs on the tensors' device, and the launches that it takes."""
+class Measurement:
+    """One piece, ready to be measured: the arguments, memory on the tensors' device, and the launches."""
 
     def __init__(self, tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor], rows: int, processors: int) -> None:
         """Contiguous candidate, reference and oracle of the same number of elements, in `rows` rows; multiprocessors of the device."""
@@ -99,13 +100,13 @@ class Work:
         self._tensors = tensors  # whose memory must not go to another while kernels read it
         energies, scales, blocks, result = torch.split(self._words, sizes)
         self._result = result
-        self.plan = Plan(
+        self.plan = KernelArguments(
             *(tensor.data_ptr() for tensor in (*tensors, energies, scales, blocks, result)),
             *(elements, rows, row_elements, segments, segment_elements, block_count, lanes),
         )
 
     def measured(self) -> Measured:
-        """What the launches have found; waits for them."""
+        """The figures that the launches have found; waits for them."""
         largest, largest_reference, squared_error, squared_oracle, mismatches, infinite = self._result.tolist()
         return Measured(largest, largest_reference, squared_error, squared_oracle, int(mismatches), int(infinite))
 
@@ -113,8 +114,8 @@ class Work:
 def measure(candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, rows: int) -> Measured | None:
     """The figures of real tensors of one shape, whose `rows` rows have a scale each.
 
-    None where PyTorch has to find them: off the GPU, for dtypes that the kernels don't read, and where those can't be compiled (which is
-    logged). Raises RuntimeError where a launch fails, torch.OutOfMemoryError.
+    None where PyTorch has to find them: off the GPU, for dtypes that the kernels don't read, and where the kernels can't be compiled, which
+    is logged. Raises RuntimeError where a launch fails, torch.OutOfMemoryError.
     """
     tensors = (candidate, reference, oracle)
     if not _readable(tensors):
@@ -125,13 +126,13 @@ def measure(candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tens
         if kernels is None:
             return None
         prepared = tuple(tensor.resolve_neg().contiguous() for tensor in tensors)
-        work = Work((prepared[0], prepared[1], prepared[2]), rows, torch.cuda.get_device_properties(device).multi_processor_count)
+        work = Measurement((prepared[0], prepared[1], prepared[2]), rows, torch.cuda.get_device_properties(device).multi_processor_count)
         kernels.launch(work, torch.cuda.current_stream(device).cuda_stream)
         return work.measured()
 
 
 def prepare(candidate: torch.Tensor) -> None:
-    """Compile the kernels for an answer's dtype, if there are any for it, so that they are there when a large one is measured."""
+    """Compile the kernels for an answer's dtype, if there are any for it, before they are needed."""
     dtype = candidate.dtype.to_real() if candidate.is_complex() else candidate.dtype
     if candidate.is_cuda and dtype in NAMES:
         with torch.cuda.device(candidate.device):
@@ -161,7 +162,7 @@ class Kernels:
         self._module = checked(driver.cuModuleLoadData(binary))
         self._functions = {name: checked(driver.cuModuleGetFunction(self._module, name.encode())) for name in KERNELS}
 
-    def launch(self, work: Work, stream: int) -> None:
+    def launch(self, work: Measurement, stream: int) -> None:
         """Enqueue all that `work` takes. Raises RuntimeError."""
         from cuda.bindings import driver
 
@@ -187,7 +188,7 @@ def compiled(device: torch.device, value: torch.dtype, oracle: torch.dtype) -> K
 
 @functools.cache
 def _unavailable(why: str) -> None:
-    _log.warning("comparisons on the GPU go PyTorch's way, which is slower: %s", why)
+    _log.warning("comparisons on the GPU use PyTorch's operators, which are slower: %s", why)
 
 
 def compile_for(architecture: str, value: torch.dtype, oracle: torch.dtype) -> bytes:

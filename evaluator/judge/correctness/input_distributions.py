@@ -1,7 +1,7 @@
-"""Distributions that inputs are drawn from besides the problem's own, so that "right on what get_inputs() draws" is not enough.
+"""The distributions that inputs are drawn from: the problem's own and others, and which of them the rounds of a problem use.
 
-Each changes the floating-point tensors of a draw and leaves integers alone: a kernel that forgets the softmax's maximum is found by
-`shifted`, a leaky ReLU that is the identity by `signs`, an accumulator in half precision by `wide`.
+Each of the others changes the floating-point tensors of a draw and leaves integers alone: a kernel that forgets the softmax's maximum is
+found by `shifted`, a leaky ReLU that is the identity by `signs`, an accumulator in half precision by `wide`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from evaluator.judge.correctness.tolerance import is_exact
+from evaluator.problem.problem import ProblemCase
+from evaluator.worker.structure import tensors_of
+
+MIN_ROUNDS = 5
 
 Change = Callable[[torch.Tensor, torch.Generator], None]
 """Changes a floating-point tensor in place."""
@@ -76,7 +82,7 @@ DISTRIBUTIONS = {
 
 
 def changed(arguments: Sequence[Any], name: str, seed: int) -> list[Any]:
-    """Arguments as `name` has them; their tensors are changed in place where they can be, so the caller gives its own."""
+    """Arguments changed to distribution `name`, their tensors in place where possible."""
     change = DISTRIBUTIONS[name].change
     return [_apply(value, change, seed + position) for position, value in enumerate(arguments)]
 
@@ -91,3 +97,26 @@ def _apply(value: Any, change: Change, seed: int) -> Any:
     if type(value) is dict:
         return {key: _apply(item, change, seed + 1000 * (position + 1)) for position, (key, item) in enumerate(value.items())}
     return value
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """One round: where its inputs come from, and whether the same are given twice."""
+
+    distribution: str
+    twice: bool
+
+
+TYING = ("ties", "shifted", "special")
+"""Distributions in which elements become equal. PyTorch does not say which of two equal ones an argmax names."""
+
+
+def plan_rounds(case: ProblemCase, arguments: Sequence[Any], expected: Any) -> list[RoundPlan]:
+    """The rounds for a problem with inputs and answer like these: first and last its own distribution, between them the others."""
+    floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(arguments)))
+    left_out = {"own", *case.problem.declaration.without}
+    if any(is_exact(tensor.dtype) for _, tensor in tensors_of(expected)):
+        left_out.update(TYING)
+    others = [name for name in DISTRIBUTIONS if floating and name not in left_out]
+    padding = ["own"] * max(0, MIN_ROUNDS - 2 - len(others))
+    return [RoundPlan("own", True), *(RoundPlan(name, False) for name in (*padding, *others)), RoundPlan("own", True)]

@@ -1,6 +1,6 @@
-"""Integers that hang on less than the inputs' own precision, such as the index of one of two equal values: either is right.
+"""Integers that depend on less than the inputs' precision, such as the index of one of two equal values: both are right.
 
-The reference is run on inputs moved by less than the rounding to their dtype. What its answer is for one of these, another's may be.
+The reference is run on inputs that are moved by less than the rounding to their dtype. Any of its answers to these is accepted.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from evaluator.judge.correctness.reference import Oracle
 from evaluator.worker.structure import tensors_of
 
 NUDGES = 20
-"""Of two equal values each run has either first: that both orders are not seen in so many has a probability of 2e-6."""
+"""Runs. In each, either of two equal values comes first: both orders are seen in so many runs but for a probability of 2e-6."""
 MOST_LINES = 0.01
-"""Share of lines with another answer than the reference's, one at least, beyond which that is no matter of ties."""
+"""The largest share of lines, one at least, in which ties may make the answer differ from the reference's."""
 
 
 def is_excused(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, seed: int) -> bool:
-    """Whether the exact output `number` is, line by line of its last dimension, the reference's answer to inputs like these, and in few
-    lines another than to these. Raises ReferenceFailedError.
+    """Whether each line (last dimension) of the exact output `number` is the reference's answer to inputs moved a little, and only a few
+    lines differ from its answer to the inputs themselves. Raises ReferenceFailedError.
     """
     reference = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
     given, expected = _lines(candidate[number]), _lines(reference[number])
@@ -42,5 +42,5 @@ def is_excused(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[tor
 
 
 def _lines(tensor: torch.Tensor) -> torch.Tensor:
-    """As a matrix: a line is what may have changed places; of a vector, every element by itself."""
+    """As a matrix of lines in which elements may change places; a vector has one element a line."""
     return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() > 1 else tensor.reshape(-1, 1)

@@ -1,7 +1,6 @@
-"""CUDA in the judge's process, made ready before the device is held: its context, and the kernels that judging takes.
+"""Warm-up of CUDA in the judge's process before it takes the device lock: the context, and the kernels that judging needs.
 
-CUDA loads a kernel when it is first launched. In a judge that has just started, that would be while a submission has the device, and others
-wait for it.
+CUDA loads a kernel at its first launch. Without the warm-up a new judge would do so while it holds the lock and others wait.
 """
 
 import logging
@@ -10,15 +9,16 @@ from contextlib import nullcontext
 import torch
 
 from evaluator.judge.correctness import compare_cuda
-from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.check import judge_values
+from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import judge_values, plan_rounds
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE
-from evaluator.problem.problem import Problem, ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.worker.structure import tensors_of
 
 log = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
     try:
         _judge_itself(problem.instance(SMALL_CASE), device)
     except torch.OutOfMemoryError:
-        return  # whoever has the device has its memory too
-    except (ProblemError, ReferenceFailedError, RuntimeError) as error:  # the rounds will tell, if there is something to be told
+        return  # another process holds the memory
+    except (ProblemError, ReferenceFailedError, RuntimeError) as error:  # the rounds will report it
         log.info("%s could not be warmed up: %s", problem.name, error)
     warmed.add(problem.sha256)
 

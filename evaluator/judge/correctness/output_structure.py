@@ -1,4 +1,4 @@
-"""What a worker says it returned, held against what the reference returns: structure, shapes, dtypes, device."""
+"""The structure, shapes, dtypes and device of a worker's answer, compared with those of the reference's."""
 
 import math
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ class ClaimedTensor:
     dtype_name: str
     device: str
     order: tuple[int, ...] | None = None
-    """Its dimensions in the order in which they lie in memory, where that is another: it is quickly copied to memory laid out alike. Where
-    this is not true it is copied rightly all the same."""
+    """Its dimensions in their order in memory, where that is not the usual one: a copy to memory with the same order is fast. A false order
+    makes the copy slower, not wrong."""
 
     def laid_out(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor of this shape, its dimensions in this one's order."""
@@ -40,7 +40,7 @@ class ClaimedTensor:
 
 
 class MismatchError(Exception):
-    """The answer is not of the form that the reference's is."""
+    """The answer has another form than the reference's."""
 
     def __init__(self, category: Category, message: str) -> None:
         super().__init__(message)
@@ -87,7 +87,7 @@ def _are_integers(value: Any) -> bool:
 
 
 def form_of(value: Any) -> Any:
-    """What a nested value looks like: its tensors without memory, contiguous, and everything else as it is."""
+    """A nested value with its tensors on the meta device, contiguous, and everything else as it is."""
     if isinstance(value, torch.Tensor):
         return torch.empty_like(value, device="meta", memory_format=torch.contiguous_format)
     if isinstance(value, dict):
@@ -99,7 +99,7 @@ def form_of(value: Any) -> Any:
 
 
 def has_plain_values(form: Any) -> bool:
-    """Whether there is anything in a nested value that matters and is no tensor."""
+    """Whether a nested value holds anything but tensors and None."""
     if isinstance(form, dict | tuple | list):
         return any(has_plain_values(item) for item in (form.values() if isinstance(form, dict) else form))
     return form is not None and not isinstance(form, torch.Tensor)
@@ -160,6 +160,11 @@ def _kind(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     return "None" if value is None else f"a {type(value).__name__}"
+
+
+def described(tensor: torch.Tensor) -> str:
+    """Type and shape of a tensor, as in `float32 (37, 771)`."""
+    return f"{structure.dtype_name(tensor.dtype)} {_sizes(tuple(tensor.shape))}"
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

@@ -1,6 +1,6 @@
-"""The reference: in its own dtype for what is expected, in float64 for what is right.
+"""The reference, run in its own dtype for the expected answer, and in float64 (the oracle) for the right one.
 
-Where the problem declares its rows independent both run in chunks of rows, so that no more than a chunk of either exists at a time.
+Where the problem declares its rows independent, both run in chunks of rows, so that only one chunk of each exists at a time.
 """
 
 import copy
@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, Piece, has_row_scale
+from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, OutputPiece
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
+from evaluator.judge.correctness.tolerance import has_row_scale
 from evaluator.worker.structure import tensors_of
 
 WIDE = (torch.float64, torch.float32)
@@ -28,7 +29,7 @@ class BaselineFailedError(Exception):
 
 
 class Oracle:
-    """A reference model on the judge's device, and its twin in a wide type."""
+    """A reference model on the judge's device, and its copy in a wider type."""
 
     def __init__(self, model: torch.nn.Module, rows_independent: bool) -> None:
         self._model = model
@@ -51,11 +52,12 @@ class Oracle:
         candidate: Sequence[torch.Tensor],
         reference: Sequence[torch.Tensor] | None = None,
         nudge: torch.Generator | None = None,
-    ) -> Iterator[tuple[int, Piece]]:
-        """Pieces of every output, each with the number of its output; with `nudge`, for inputs moved by less than their dtype's rounding.
+    ) -> Iterator[tuple[int, OutputPiece]]:
+        """Pieces of every output, each with the number of its output.
 
-        `candidate` and `reference` are the outputs' tensors in order; the reference's are found anew where they are not given. An output
-        that is judged on its rows' own scale comes in chunks of rows; any other comes whole. Raises ReferenceFailedError.
+        `candidate` and `reference` are the outputs' tensors in order; without `reference` the model is run. An output that is judged on its
+        rows' own scale comes in chunks of rows, any other whole. `nudge` moves inputs by less than their dtype's rounding. Raises
+        ReferenceFailedError.
         """
         late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         for rows, chunk in self._chunks(inputs, candidate):
@@ -63,18 +65,18 @@ class Oracle:
             for number, (oracle, expected) in enumerate(zip(self._run(chunk, nudge), known, strict=True)):
                 if has_row_scale(candidate[number].shape, self._rows_independent):
                     start = rows.start if rows else 0
-                    yield number, Piece(start, _part(candidate[number], rows), expected, oracle)
+                    yield number, OutputPiece(start, _part(candidate[number], rows), expected, oracle)
                 else:
                     late.setdefault(number, []).append((expected, oracle))
         for number, parts in late.items():
             expected, oracle = parts[0] if len(parts) == 1 else (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-            yield number, Piece(0, candidate[number], expected, oracle)
+            yield number, OutputPiece(0, candidate[number], expected, oracle)
 
     def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         return [tensor for _, tensor in tensors_of(self.expected(inputs))]
 
     def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[slice | None, list[Any]]]:
-        """Chunks of rows of the inputs, after which they are; or everything."""
+        """Chunks of rows of the inputs, each after its slice; or everything after None."""
         count = common_rows(inputs, outputs) if self._rows_independent else None
         if count is None:
             yield None, list(inputs)
@@ -92,7 +94,7 @@ class Oracle:
                 with torch.no_grad():
                     outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype, nudge) for value in inputs]))]
             except torch.OutOfMemoryError:
-                raise  # a RuntimeError, but no lack of an operator: what a submission leaves of the memory must not choose the oracle
+                raise  # a RuntimeError, but no missing operator: the memory that a submission leaves must not choose the oracle's type
             except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
                 failure = error
                 continue
@@ -103,7 +105,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference of one evaluation: its model on the judge's device, the arguments of its construction, and what is right by it."""
+    """The reference of one evaluation: its model on the judge's device, the arguments of its construction, and the oracle."""
 
     model: torch.nn.Module
     arguments: list[Any]

@@ -1,4 +1,4 @@
-"""Rows of a problem whose rows are independent: some of them are a smaller instance of it, with inputs and an answer of its own."""
+"""Samples of rows. Where a problem's rows are independent, some of them are a smaller instance of the problem."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import has_row_scale, is_exact
+from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
 from evaluator.worker.structure import tensors_of
 
 SAMPLE_ELEMENTS = 1 << 26
-"""Of a tensor with more elements than this, rows with as many are drawn."""
+"""Of a tensor with more elements than this, rows with so many elements are drawn."""
 BLOCKS = 8
-"""In so many blocks of neighbours."""
+"""Number of blocks of neighbouring rows that they are drawn in."""
 
 _random = secrets.SystemRandom()
 
@@ -64,7 +64,7 @@ class Sample:
 class Sampler:
     """Draws rows to compare.
 
-    All rows are, where there are few, or where an output is judged on the scale of all of them, or by how many of its elements differ.
+    All rows are compared where there are few, where an output is judged on the scale of the whole tensor, and where it is exact.
     """
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows_independent: bool) -> None:
@@ -78,5 +78,5 @@ class Sampler:
             self._blocks = [range(start, min(start + step, rows)) for start in range(0, rows, step)]
 
     def draw(self) -> Sample | None:
-        """Rows that nobody knows before; None for all of them."""
+        """Rows that can't be foreseen; None for all of them."""
         return Sample(tuple(_random.sample(self._blocks, BLOCKS))) if len(self._blocks) > BLOCKS else None

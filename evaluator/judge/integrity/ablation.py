@@ -1,7 +1,7 @@
-"""Whether a submission's own kernels have a part in its answer: one more answer is asked for, of a worker that leaves them out.
+"""The ablation check: a worker that skips the submission's own kernels is asked for one more answer.
 
-An answer that is still right counts against the submission; anything else counts for it, so nothing that this worker says about itself
-is asked for, or believed.
+If that answer is still right, the kernels have no part in it. Anything else counts for the submission, so nothing has to be believed that
+this worker says about itself.
 """
 
 import secrets
@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from evaluator.diagnosis import diagnose
-from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.check import Judgement, judge_values
+from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
+from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounds import Judgement, allocate_outputs, ask_to_reveal, judge_values, plan_rounds, snapshot
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.build_broker import NeedsDeviceError
@@ -26,7 +27,7 @@ from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
 PATTERNS = range(0x38, 0x48)
-"""Bytes for free memory: repeated, they are a finite number of middling size in every floating-point type."""
+"""Bytes that fill free memory. Repeated, they are a finite number of medium size in every floating-point type."""
 
 
 class AblationFailedError(Exception):
@@ -34,7 +35,7 @@ class AblationFailedError(Exception):
 
 
 def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[], Judgement]) -> AblationEvidence:
-    """What comes of asking `worker`, which `prepare` has load the submission and construct its model, for its `answer`.
+    """Let `worker` load the submission and construct its model (`prepare`), and ask for its `answer`.
 
     Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
@@ -56,12 +57,11 @@ def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[
 
 
 def answer_without(worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float) -> Judgement:
-    """The first wrong answer, or the last, of a worker whose model has been constructed: to inputs of the problem's own distribution, and
-    of one that differs, for which a kernel that leaves the own ones as they are may be needed.
+    """The first wrong answer, or the last, of a worker whose model has been constructed.
 
-    It has answered once before: there a submission may try out other ways to answer, which leave right values in memory that its kernel
-    was to write. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
-    """
+    It is asked for inputs of the problem's own distribution, and of another one: a kernel may matter only there. Before that it answers
+    once unjudged, since a first call may try out several ways to answer, which leave right values in memory. Raises WorkerError,
+    ProtocolError, ProblemError, ReferenceFailedError."""
     first = case.inputs(fresh_seed(), memory.device)
     form = form_of(oracle.expected(first))
     inputs, outputs = InputSet(memory, first), allocate_outputs(memory, form)
@@ -95,7 +95,7 @@ def _asked(
     memory: SharedMemory,
     deadline_s: float,
 ) -> Judgement:
-    """The answer to these arguments, which the worker has been given; its free memory is filled first."""
+    """Fill the worker's free memory, and judge its answer to these arguments, which it has been given."""
     worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
     synchronize(memory.device)
     claimed, count = read_claim(worker.request("call", deadline_s, set=0))

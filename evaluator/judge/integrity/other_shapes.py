@@ -1,7 +1,7 @@
 """Whether a submission is right in other shapes than those that it is judged on.
 
-It may be made for just those: that is no fault of its, and no verdict hangs on it unless that was asked for. A fresh worker loads it and
-is constructed anew for each of the other shapes, until one of them ends it.
+A submission may support only its own shapes: that changes no verdict unless it was asked for. A fresh worker loads the submission and
+constructs its model for each of the other shapes, until one of them ends the worker.
 """
 
 import logging
@@ -11,37 +11,39 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import diagnose
+from evaluator.judge.correctness.check import Judgement
+from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import MAX_SIZES, Judgement, Rounds
+from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
 from evaluator.judge.workers.shared_memory import SharedMemory
-from evaluator.problem.problem import ProblemError
+from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
-from evaluator.worker.structure import dtype_name, tensors_of
+from evaluator.worker.structure import tensors_of
 
 log = logging.getLogger(__name__)
 
 Construct = Callable[[WorkerClient, Shape, torch.nn.Module, list[Any], int], None]
-"""Has a worker construct its model for a shape, with the reference, its arguments and the seed of both."""
+"""Makes a worker construct its model for a shape, with the reference, its arguments and the seed of both."""
 
 
 def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory: SharedMemory, deadline_s: float) -> ShapeEvidence:
-    """What comes of asking a worker, which has loaded the submission, in another shape: one round of the problem's own distribution.
+    """Run one round of the problem's own distribution in another shape, with a worker that has loaded the submission.
 
-    `right` is None where the reference itself, or the judge's memory, is at fault. For the memory the worker may have been ended.
+    `right` is None where the reference or a lack of memory is to blame. For lack of memory the worker may have been ended.
     """
     told: dict[str, Any] = {"case": shape.name, "constants": shape.constants, "declared": shape.declared}
     try:
         seed = fresh_seed()
         arguments, model = shape.case.init_inputs(seed), shape.case.model(seed, memory.device)
         example = shape.case.inputs(fresh_seed(), memory.device)
-        told["inputs"] = tuple(_described(tensor) for _, tensor in tensors_of(list(example)))[:MAX_SIZES]
+        told["inputs"] = tuple(described(tensor) for _, tensor in tensors_of(list(example)))[:MAX_SIZES]
         del example
         construct(worker, shape, model, arguments, seed)
         found = _first_round(worker, shape, model, memory, deadline_s)
@@ -62,12 +64,12 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
 
 
 def not_loaded(worker: WorkerClient, shape: Shape) -> ShapeEvidence:
-    """What comes of a worker that failed before it could be asked, where it had been loaded rightly before."""
+    """The evidence of a worker that failed to load a submission which an earlier worker had loaded."""
     return ShapeEvidence(case=shape.name, constants=shape.constants, declared=shape.declared, **_end_of(worker, worker.protocol_error))
 
 
 def _end_of(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
-    """What its end says. That others have all memory of the device is no fault of its."""
+    """The evidence of a worker that has ended. It is not blamed where other processes hold the device's memory."""
     end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
     short = worker.exception is not None and tells_of_shortage(worker.exception.message) and not worker.lock.held
     right = None if short or end.category is Category.INFRASTRUCTURE_ERROR else False
@@ -80,7 +82,3 @@ def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, mem
         rounds.close()
         return Judgement(evidence.category, evidence.message)
     raise AssertionError("there is always a first round")
-
-
-def _described(tensor: torch.Tensor) -> str:
-    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"

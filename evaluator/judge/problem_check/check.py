@@ -1,9 +1,9 @@
-"""Is a problem fit to judge by? Answers that cost nothing are held against it, by the comparison that submissions are held to.
+"""Whether a problem is fit to judge by: trivial answers are compared with it as a submission's are.
 
-They answer the draws that a submission answers: the problem's own, and in between those of every distribution that it allows.
-A problem is refused where a trivial answer passes for any of its outputs, where its inputs or its answers do not change with the seed,
-where its reference is not a function of its inputs alone (random, not finite, or changing what it was given), and where it declares a floor
-that does not fit, or that the reference itself is faster than.
+They answer the draws that a submission answers: the problem's own, and between them those of every distribution that it allows.
+A problem is refused where a trivial answer passes for any of its outputs, where its inputs or answers do not change with the seed, or where
+its reference is not a function of its inputs alone (random, not finite, or changing its inputs). It is also refused where it declares a
+floor that does not fit, or that the reference itself beats.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,77 +14,28 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
-from evaluator.judge.correctness.compare import Comparison, Piece, is_exact
-from evaluator.judge.correctness.input_distributions import changed
+from evaluator.judge.correctness.compare import Comparison, OutputPiece
+from evaluator.judge.correctness.input_distributions import changed, plan_rounds
+from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.rounds import plan_rounds
+from evaluator.judge.correctness.tolerance import is_exact
+from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
-from evaluator.judge.roofline.minimum_time import floor_evidence, measured_speed, work_of
+from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_of, required_work
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
-from evaluator.problem.problem import ProblemCase, ProblemError
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import FloorEvidence
-from evaluator.worker.structure import dtype_name, tensors_of
+from evaluator.worker.structure import tensors_of
 
 DRAWS = 15
-"""Draws that a trivial answer has to pass, every one, before the problem is refused for it: more than a submission has to, so that
-a number which happens to survive rounding does not condemn its problem."""
+"""A problem is refused for a trivial answer that passes all of so many draws. They are more than a submission has to pass, so that a number
+which happens to survive rounding does not condemn its problem."""
 CALLS = 10
 """Calls of the reference that are timed."""
 
 OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
-
-CHECKS = {
-    "file": "Mend the line that is named.",
-    "runs": "Mend get_inputs(), get_init_inputs() or Model, so that forward() runs.",
-    "output": "Return tensors whose shapes follow from the inputs' shapes alone.",
-    "inputs": "Draw in get_inputs() with the generators of torch, numpy or random, set no seed, and change no input in forward().",
-    "finite": "Draw inputs for which the answer has neither NaN nor infinity.",
-    "deterministic": "Draw in get_inputs(), and pass what was drawn as an input.",
-    "floor": "Declare less in `floor`: only what no answer can do without.",
-    "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
-    "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
-}
-"""What an admission looks at, in this order, and what to do where it fails."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One reason to refuse a problem."""
-
-    check: str
-    """One of CHECKS."""
-    answer: str
-    """The trivial answer that passed, as in `zeros`; empty for other checks."""
-    message: str
-
-
-@dataclass(frozen=True)
-class ProblemCheck:
-    """What came of checking one case of one problem."""
-
-    problem: str
-    case: str
-    device: str
-    findings: tuple[Finding, ...]
-    floor_ms: float | None = None
-    """The least time that a call can take on the device; None on the CPU."""
-    reference_ms: float | None = None
-    """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
-    inputs: tuple[str, ...] = ()
-    """Type and shape of each tensor among the arguments, as in `float32 (37, 771)`."""
-    outputs: tuple[str, ...] = ()
-    """The same of the answer."""
-    distributions: tuple[str, ...] = ()
-    """What inputs were drawn from."""
-    passed: tuple[str, ...] = ()
-    """The checks that found nothing."""
-    precision: str | None = None
-    """The type that inputs and parameters were cast to; None for the file's own."""
-
-    @property
-    def admitted(self) -> bool:
-        return not self.findings
 
 
 @dataclass(frozen=True)
@@ -122,12 +73,12 @@ def check_case(case: ProblemCase, device: torch.device) -> ProblemCheck:
         if isinstance(error.__cause__, OUT_OF_MEMORY):
             raise error.__cause__ from error
         findings = (Finding("runs", "", str(error)),)
-    admission = ProblemCheck(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
-    return admission if check is None else check.described(admission)
+    result = ProblemCheck(case.problem.name, case.name, str(device), findings, precision=case.dtype_name)
+    return result if check is None else check.described(result)
 
 
 def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
-    """Why the problem is refused whose reference takes so long, where that is less than the floor says is possible."""
+    """Why the problem is refused, where its reference takes less time than its floor says is possible."""
     if floor.floor_ms < LEAST_FLOOR_MS or reference_ms >= floor.floor_ms:
         return None
     message = f"the reference takes {reference_ms:.4g} ms, less than the floor of {floor.floor_ms:.4g} ms: not all that it counts is needed"
@@ -158,16 +109,16 @@ class _Check:
             self._check_own_answer(self._draw(fresh_seed(), name))
         yield from self._trivial(first, names)
 
-    def described(self, admission: ProblemCheck) -> ProblemCheck:
-        """The admission with what has been seen meanwhile."""
-        failed = [list(CHECKS).index(finding.check) for finding in admission.findings]
+    def described(self, result: ProblemCheck) -> ProblemCheck:
+        """The result, with what has been seen so far."""
+        failed = [list(CHECKS).index(finding.check) for finding in result.findings]
         draw = self._first
         return replace(
-            admission,
+            result,
             floor_ms=self._times_ms[0],
             reference_ms=self._times_ms[1],
-            inputs=tuple(_described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
-            outputs=tuple(_described(tensor) for tensor in draw.outputs) if draw else (),
+            inputs=tuple(described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
+            outputs=tuple(described(tensor) for tensor in draw.outputs) if draw else (),
             distributions=self._distributions,
             passed=tuple(list(CHECKS)[: min(failed, default=len(CHECKS))]),
         )
@@ -212,7 +163,7 @@ class _Check:
             raise _Refused("deterministic", "the reference's answers to the same inputs differ in shape")
         for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
             # The first stands for the oracle, whose own run would be a third answer.
-            comparison.measure(Piece(0, second, first, _wide(first)))
+            comparison.measure(OutputPiece(0, second, first, _wide(first)))
             if not comparison.passed:
                 error = comparison.figures().max_error
                 raise _Refused("deterministic", f"the reference's answers to the same inputs differ in {_named(name)} by {error:.3g}")
@@ -220,13 +171,13 @@ class _Check:
     def _floor(self, draw: _Draw) -> Iterator[Finding]:
         """A finding where the reference is faster than the floor. Raises _Refused where the floor that is declared does not fit."""
         try:
-            work = work_of(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
+            work = required_work(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
         except ProblemError as error:
             raise _Refused("floor", error.rule) from error
         if self._device.type != "cuda":
             return
         reference_ms = best_s(lambda: self._oracle.expected(draw.inputs), self._device, CALLS) * 1e3
-        floor = floor_evidence(work, measured_speed(self._device))
+        floor = minimum_time_of(work, measured_peaks(self._device))
         self._times_ms = (floor.floor_ms, reference_ms)
         finding = floor_finding(floor, reference_ms)
         if finding is not None:
@@ -293,10 +244,6 @@ class _Offer:
     pair: tuple[str, int]
     part: Part
     comparison: Comparison
-
-
-def _described(tensor: torch.Tensor) -> str:
-    return f"{dtype_name(tensor.dtype)} ({', '.join(map(str, tensor.shape))})"
 
 
 def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:

@@ -1,7 +1,7 @@
-"""Whether a problem accepts an answer that takes no work, so that a right one says nothing of a submission.
+"""Whether a problem accepts an answer that takes no work; then a right answer says nothing about a submission.
 
-The shipped problems have been checked. Of any other, the check that `python -m reference check` made for the same text, case, device and
-precision is looked up in the cache folder; on a GPU it is made where there is none, once, under the device's lock.
+The shipped problems have been checked. For any other problem the judge looks up the check that `python -m reference check` made for the
+same text, case, device and precision. Where there is none, it makes the check on a GPU, once, under the device's lock.
 """
 
 import logging
@@ -10,24 +10,26 @@ from contextlib import suppress
 import torch
 
 from evaluator.build.cache import default_root
-from evaluator.judge.problem_check.check import ProblemCheck, check_case
+from evaluator.judge.problem_check.check import check_case
+from evaluator.judge.problem_check.check_result import ProblemCheck
 from evaluator.machine.devices import Device
-from evaluator.problem.check_cache import Admissions, Kept, Subject
-from evaluator.problem.problem import SHIPPED, Problem, ProblemCase
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
+from evaluator.problem.problem import Problem, ProblemCase
 
 EFFORTLESS = ("zeros", "ones", "mean", "copy of an input", "previous output")
-"""Trivial answers that need no computation. Others, such as half precision, are short cuts that a tolerance is too wide for."""
+"""Trivial answers that need no computation. The others, such as half precision, are short cuts within too wide a tolerance."""
 
 log = logging.getLogger(__name__)
 
 
-def keep(problem: Problem, device: Device, admission: ProblemCheck) -> Kept:
-    """What a check came to, kept in the cache folder as far as that can be written."""
-    subject = Subject(problem.sha256, admission.case, device.name, admission.precision)
-    trivial = tuple(dict.fromkeys(finding.answer for finding in admission.findings if finding.answer))
-    kept = Kept(subject, admission.admitted, trivial, tuple(finding.message for finding in admission.findings))
+def keep(problem: Problem, device: Device, result: ProblemCheck) -> KeptCheck:
+    """Keep the result of a check in the cache folder, where that can be written."""
+    subject = CheckedCase(problem.sha256, result.case, device.name, result.precision)
+    trivial = tuple(dict.fromkeys(finding.answer for finding in result.findings if finding.answer))
+    kept = KeptCheck(subject, result.admitted, trivial, tuple(finding.message for finding in result.findings))
     with suppress(OSError):
-        Admissions(default_root()).keep(kept)
+        CheckCache(default_root()).keep(kept)
     return kept
 
 
@@ -36,7 +38,7 @@ def effortless_answers(case: ProblemCase, device: Device) -> tuple[str, ...]:
     problem = case.problem
     if problem.path.parent == SHIPPED:
         return ()
-    kept = Admissions(default_root()).of(Subject(problem.sha256, case.name, device.name, case.dtype_name))
+    kept = CheckCache(default_root()).of(CheckedCase(problem.sha256, case.name, device.name, case.dtype_name))
     if kept is None and device.kind == "cuda":
         try:
             kept = keep(problem, device, check_case(case, torch.device(device.torch_device)))

@@ -1,6 +1,6 @@
-"""Answers that a submission can give without the work, as a problem has to refuse them.
+"""Answers that take no work, which a problem has to refuse.
 
-Each is made row by row from what the comparison holds at a time, so that no second copy of a large output need exist.
+Each is made from one piece of the output at a time, so that no second copy of a large output is needed.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import Piece, is_exact
+from evaluator.judge.correctness.compare import OutputPiece
+from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.worker.structure import tensors_of
 
 NARROWER = {
@@ -18,7 +19,7 @@ NARROWER = {
     torch.float16: torch.float8_e4m3fn,
     torch.bfloat16: torch.float8_e5m2,
 }
-"""What half precision is to each type."""
+"""The next narrower type of each."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Known:
     previous: torch.Tensor
 
 
-Part = Callable[[Piece], torch.Tensor]
+Part = Callable[[OutputPiece], torch.Tensor]
 """The answer's rows that belong to a piece of the right output."""
 
 
@@ -39,7 +40,7 @@ class TrivialAnswer:
     """An answer that a submission can give without the work."""
 
     meaning: str
-    """What it says of a problem that accepts it."""
+    """What is wrong with a problem that accepts it."""
     make: Callable[[Known], Part | None]
     """None where the answer does not apply to such an output."""
 
@@ -79,7 +80,7 @@ def _skipped_row(known: Known) -> Part | None:
         return None
     row = int(written[-1])
 
-    def part(piece: Piece) -> torch.Tensor:
+    def part(piece: OutputPiece) -> torch.Tensor:
         answer = piece.reference.clone()
         if piece.start <= row < piece.start + len(answer):
             answer[row - piece.start] = 0
@@ -95,7 +96,7 @@ def _element_off(known: Known) -> Part:
     scale = float((right.double() if exact else right.abs().double()).square().mean().sqrt())
     step = max(round(scale), 1) if exact else scale
 
-    def part(piece: Piece) -> torch.Tensor:
+    def part(piece: OutputPiece) -> torch.Tensor:
         answer = piece.reference.clone(memory_format=torch.contiguous_format)
         if piece.start + (len(answer) if answer.dim() else 1) == (right.size(0) if right.dim() else 1):
             last = answer.view(-1)[-1:]
@@ -135,5 +136,5 @@ ANSWERS = {
 """By name, in the order in which they are reported."""
 
 
-def _rows_of(tensor: torch.Tensor, piece: Piece) -> torch.Tensor:
+def _rows_of(tensor: torch.Tensor, piece: OutputPiece) -> torch.Tensor:
     return tensor[piece.start : piece.start + len(piece.reference)] if tensor.dim() else tensor

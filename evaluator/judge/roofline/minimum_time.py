@@ -1,14 +1,16 @@
-"""How fast a call can be at all: the floor that the device's measured bandwidth and arithmetic put under its time.
+"""The minimum time of a call: a lower bound from the device's measured bandwidth and arithmetic. A time below it is impossible.
 
-    floor = max(bytes / bandwidth, operations / rate) / MARGIN
+    minimum time = max(bytes / bandwidth, operations / rate) / MARGIN
 
-Bytes are those of the answer, which have to be written, and those inputs and parameters that the problem declares to be needed
-(evaluator.problem.declaration.Floor), each less what the L2 cache may hold: of what is read it may be there before the call, of what is written it
-may not have left when the call ends. An answer that can be given as a view, of an input or of fewer elements than it has, counts as little.
+The bytes are those of the answer, which have to be written, and of the inputs and parameters that the problem declares to be needed
+(`evaluator.problem.declaration.Floor`). From what is read and from what is written the size of the L2 cache is taken off: inputs may be in
+it before the call, and answers may not have left it when the call ends. An answer that can be a view, of an input or of fewer elements than
+it has, counts as little.
 
-The bandwidth is that of copying, the rate that of 16-bit matrix products, the most that a general device has: a product in float32 takes
-three of them at the least to be precise enough. Both are the device's calibration's (evaluator.results.calibration), whose uncertainty then widens
-the margin; without one, and before a time is called impossible, they are measured in this process, after the submission's has been killed.
+The bandwidth is that of copying. The rate is that of 16-bit matrix products, the highest that a general device has: a float32 product takes
+at least three of them to be precise enough. Both come from the device's calibration (`evaluator.results.calibration`), whose uncertainty
+widens the margin. Without a calibration, and before a time is called impossible, the judge measures both after the submission's worker has
+been killed.
 """
 
 import math
@@ -19,12 +21,13 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.roofline.peaks import SPEEDOMETER, cache_bytes
+from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.problem.declaration import Floor, numbers_in
+from evaluator.problem.execute import ProblemError
 from evaluator.problem.expression import value_of
-from evaluator.problem.problem import ProblemCase, ProblemError
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import tensors_of
@@ -36,8 +39,8 @@ RATED = ("bfloat16", "float16")
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a call can't do without."""
+class RequiredWork:
+    """The bytes and operations that no call can do without."""
 
     read_bytes: int
     written_bytes: int
@@ -47,20 +50,20 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Speed:
-    """What a device can do."""
+class DevicePeaks:
+    """The highest rates of a device, and its cache."""
 
     bytes_per_s: float
     operations_per_s: float
     l2_bytes: int
     uncertainty: float = 0.0
-    """Of the calibration, as a share; 0 where it was measured for this once."""
+    """Of the calibration, as a share; 0 where the rates were measured now."""
 
 
-def work_of(case: ProblemCase, model: torch.nn.Module, arguments: Sequence[Any], expected: Any) -> Work:
-    """The work in one call, from the declaration and from an answer `expected` of the reference `model` to `arguments`.
+def required_work(case: ProblemCase, model: torch.nn.Module, arguments: Sequence[Any], expected: Any) -> RequiredWork:
+    """The work in one call, by the problem's declaration and by the answer `expected` of the reference `model` to `arguments`.
 
-    Raises ProblemError where the declaration names an argument, a parameter or a tensor of the answer that there is not.
+    Raises ProblemError where the declaration names an argument, a parameter or a tensor of the answer that does not exist.
     """
     declared = case.problem.declaration.floor
     floor = declared or Floor()
@@ -73,7 +76,7 @@ def work_of(case: ProblemCase, model: torch.nn.Module, arguments: Sequence[Any],
         written = answer if floor.writes == "all" else [_at(answer, position, "output") for position in floor.writes]
     except LookupError as error:
         raise ProblemError(case.problem.path, None, f"floor: {error.args[0]}") from error
-    return Work(
+    return RequiredWork(
         read_bytes=sum(tensor.nbytes for tensor in read),
         written_bytes=_written_bytes([tensor for tensor in written if tensor.untyped_storage().data_ptr() not in owned]),
         operations=value_of(floor.operations, numbers_in(vars(case.module))),
@@ -98,7 +101,7 @@ def _at(values: Sequence[Any], position: int, what: str) -> Any:
 
 
 def _written_bytes(tensors: Sequence[torch.Tensor]) -> int:
-    """Bytes of these tensors, less what an answer can leave out that hands out views of memory which it has written once."""
+    """Bytes that have to be written for these tensors: memory that several of them view is written once."""
     storages: dict[int, tuple[int, int]] = {}
     for tensor in tensors:
         storage = tensor.untyped_storage()
@@ -108,7 +111,7 @@ def _written_bytes(tensors: Sequence[torch.Tensor]) -> int:
 
 
 def _distinct_elements(tensor: torch.Tensor) -> int:
-    """Elements of a tensor, a dimension in which the first slice equals the last counted as one: it may have been expanded."""
+    """Elements of a tensor. A dimension whose first slice equals its last counts as one, since it may have been expanded."""
     if tensor.numel() == 0:
         return 0
     ends = ((tensor.select(axis, 0), tensor.select(axis, -1)) for axis in range(tensor.dim()))
@@ -116,8 +119,8 @@ def _distinct_elements(tensor: torch.Tensor) -> int:
     return math.prod(1 if repeated else size for repeated, size in zip(repeats, tensor.shape, strict=True))
 
 
-def floor_evidence(work: Work, speed: Speed) -> FloorEvidence:
-    """The floor of this work on a device of this speed."""
+def minimum_time_of(work: RequiredWork, speed: DevicePeaks) -> FloorEvidence:
+    """The minimum time of this work on a device with these peaks."""
     moved_bytes = max(work.read_bytes - speed.l2_bytes, 0) + max(work.written_bytes - speed.l2_bytes, 0)
     seconds = max(moved_bytes / speed.bytes_per_s, work.operations / speed.operations_per_s)
     margin = MARGIN * (1 + speed.uncertainty)
@@ -135,7 +138,7 @@ def floor_evidence(work: Work, speed: Speed) -> FloorEvidence:
     )
 
 
-def find_floor(
+def find_minimum_time(
     case: ProblemCase,
     model: torch.nn.Module,
     oracle: Oracle,
@@ -143,49 +146,49 @@ def find_floor(
     calibration: Calibration | None = None,
     runtime_ms: float | None = None,
 ) -> FloorEvidence | None:
-    """The floor of this problem on this device; None on the CPU, whose times are the judge's own.
+    """The minimum time of this problem on this device; None on the CPU, whose times are the judge's own.
 
-    To be called under the device's lock, when no submission is running. The device is measured now where it has no calibration, and where
-    a time of `runtime_ms` would be below the floor that it gives: it may have been made on a worse day. Raises ProblemError where the
-    declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
+    Call it under the device's lock, when no submission is running. It measures the device now where there is no calibration, or where
+    `runtime_ms` is below the minimum that the calibration gives, which may have been made when the device was slower. Raises ProblemError
+    where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     if device.type != "cuda":
         return None
     arguments = case.inputs(fresh_seed(), device)
-    work = work_of(case, model, arguments, oracle.expected(arguments))
+    work = required_work(case, model, arguments, oracle.expected(arguments))
     del arguments  # their memory is room for the measurement
-    speed = calibrated_speed(calibration, device) if calibration else None
+    speed = calibrated_peaks(calibration, device) if calibration else None
     if speed is None:
-        return floor_evidence(work, measured_speed(device))
-    floor = floor_evidence(work, speed)
+        return minimum_time_of(work, measured_peaks(device))
+    floor = minimum_time_of(work, speed)
     if runtime_ms is None or runtime_ms >= floor.floor_ms:
         return floor
-    return floor_evidence(work, faster(speed, measured_speed(device)))
+    return minimum_time_of(work, higher_peaks(speed, measured_peaks(device)))
 
 
-def measured_speed(device: torch.device) -> Speed:
+def measured_peaks(device: torch.device) -> DevicePeaks:
     """Measure a CUDA device again; some 20 ms on a large one. Raises torch.OutOfMemoryError."""
-    copied = SPEEDOMETER.measure(COPY, device)
-    rates = [rate for name in RATED if (rate := SPEEDOMETER.measure(name, device)) is not None]
+    copied = PEAK_METER.measure(COPY, device)
+    rates = [rate for name in RATED if (rate := PEAK_METER.measure(name, device)) is not None]
     if copied is None or not rates:
         raise RuntimeError(f"{device} neither copies nor multiplies")
-    return Speed(bytes_per_s=copied, operations_per_s=max(rates), l2_bytes=cache_bytes(device))
+    return DevicePeaks(bytes_per_s=copied, operations_per_s=max(rates), l2_bytes=cache_bytes(device))
 
 
-def calibrated_speed(calibration: Calibration, device: torch.device) -> Speed | None:
-    """The same by a calibration; None where that lacks what it takes."""
+def calibrated_peaks(calibration: Calibration, device: torch.device) -> DevicePeaks | None:
+    """The peaks that a calibration has; None where one of them is missing."""
     copied = calibration.ceiling(COPY)
     rated = [ceiling for name in RATED if (ceiling := calibration.ceiling(name)) is not None]
     if copied is None or not rated:
         return None
     fastest = max(rated, key=lambda ceiling: ceiling.per_s)
     uncertainty = max(copied.uncertainty, fastest.uncertainty)
-    return Speed(copied.per_s, fastest.per_s, cache_bytes(device), uncertainty)
+    return DevicePeaks(copied.per_s, fastest.per_s, cache_bytes(device), uncertainty)
 
 
-def faster(first: Speed, second: Speed) -> Speed:
-    """Of each the higher one, with the larger uncertainty."""
-    return Speed(
+def higher_peaks(first: DevicePeaks, second: DevicePeaks) -> DevicePeaks:
+    """The higher of each rate, with the larger uncertainty."""
+    return DevicePeaks(
         bytes_per_s=max(first.bytes_per_s, second.bytes_per_s),
         operations_per_s=max(first.operations_per_s, second.operations_per_s),
         l2_bytes=second.l2_bytes,

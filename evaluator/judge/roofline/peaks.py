@@ -1,8 +1,7 @@
-"""What a device reaches at the most, by measuring: copies that no cache holds, and products of large square matrices of zeros.
+"""The highest rates of a device, measured: copies that no cache holds, and products of large square matrices of zeros.
 
-Zeros take the least power, so that the clock stays up: with other numbers a large GPU lowers it at its power limit, and a ceiling is what
-nothing goes beyond. The best of all measurements of a process counts, so that nobody who slows the device down lowers it
-for those who come later.
+Zeros take the least power, so the clock stays up: with other numbers a large GPU lowers it at its power limit. The best of all measurements
+of a process counts, so that a submission which slows the device down does not lower the peak for later ones.
 """
 
 import logging
@@ -20,20 +19,18 @@ COPIES = 10
 PRODUCTS = 4
 """In a row, of which the fastest counts, after one to warm up."""
 COPY_FACTOR = 8
-"""Sizes of the last cache that are copied: what stays in it is noise, in the submission's favour."""
+"""How many times the last cache's size is copied. What stays in the cache makes the peak a little too high."""
 LEAST_COPY_BYTES = 1 << 28
 PRODUCT_SIZE = 8192
 SLOW_PRODUCT_SIZE = 4096
-"""Of formats that tensor cores are slow with or don't know: still eight waves of tiles on the largest GPU."""
+"""For formats that are slow on tensor cores or not supported there: still eight waves of tiles on the largest GPU."""
 HOST_PRODUCT_SIZE = 1024
 
 SETTLED, SETTLING = 1.01, 10
-"""A clock has risen when a further measurement betters the best by no more than this factor, or after so many."""
+"""The clock is up when a further measurement is better by no more than this factor, or after so many measurements."""
 HOST_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 UNITS = {"K": 10, "M": 20}
-"""Of the sizes that the kernel tells, by powers of two."""
-
-Work = Callable[[], object]
+"""Units of the sizes that the kernel reports, as powers of two."""
 
 log = logging.getLogger(__name__)
 
@@ -61,13 +58,13 @@ def cache_bytes(device: torch.device) -> int:
     return max((int(size[:-1]) << UNITS[size[-1]] for size in sizes if size[:-1].isdigit() and size[-1] in UNITS), default=0)
 
 
-def best_s(work: Work, device: torch.device, times: int) -> float:
-    """The shortest that this work took, of so many times in a row after one to warm up, in seconds."""
+def best_s(work: Callable[[], object], device: torch.device, times: int) -> float:
+    """The shortest time of this work in seconds, of `times` in a row after one to warm up."""
     with torch.no_grad():
         return _best_on_device_s(work, device, times) if device.type == "cuda" else _best_on_host_s(work, times)
 
 
-def _best_on_device_s(work: Work, device: torch.device, times: int) -> float:
+def _best_on_device_s(work: Callable[[], object], device: torch.device, times: int) -> float:
     with torch.cuda.device(device):
         work()
         events = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]  # type: ignore[no-untyped-call]
@@ -79,7 +76,7 @@ def _best_on_device_s(work: Work, device: torch.device, times: int) -> float:
         return min(float(start.elapsed_time(end)) for start, end in pairwise(events)) / 1e3
 
 
-def _best_on_host_s(work: Work, times: int) -> float:
+def _best_on_host_s(work: Callable[[], object], times: int) -> float:
     work()
     moments = [time.perf_counter()]
     for _ in range(times):
@@ -109,8 +106,8 @@ def _product_rate(name: str, device: torch.device) -> float | None:
         return None
 
 
-def _product(name: str, size: int, device: torch.device) -> Work:
-    """What multiplies two square matrices of zeros."""
+def _product(name: str, size: int, device: torch.device) -> Callable[[], object]:
+    """A function that multiplies two square matrices of zeros."""
     if name == "float8":
         left, right = (torch.zeros(size, size, device=device).to(torch.float8_e4m3fn) for _ in range(2))
         one = torch.ones((), device=device)
@@ -135,7 +132,7 @@ def _tf32(wanted: bool) -> Iterator[None]:
 
 
 class PeakMeter:
-    """The fastest that a device has been seen to be by this process."""
+    """The highest rates that this process has measured."""
 
     def __init__(self) -> None:
         self._best: dict[tuple[torch.device, str], float | None] = {}
@@ -148,7 +145,7 @@ class PeakMeter:
         return best
 
     def recall(self, name: str, device: torch.device) -> float | None:
-        """What has been measured, or is now, until the clock of a GPU has risen. Raises torch.OutOfMemoryError."""
+        """The peak so far; measured now, until a GPU's clock is up, where there is none. Raises torch.OutOfMemoryError."""
         known = (device, name)
         if known not in self._best:
             before, best = 0.0, self.measure(name, device) or 0.0
@@ -159,5 +156,5 @@ class PeakMeter:
         return self._best[known]
 
 
-SPEEDOMETER = PeakMeter()
+PEAK_METER = PeakMeter()
 """This process's."""

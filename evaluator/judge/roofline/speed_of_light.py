@@ -1,14 +1,14 @@
-"""The speed of light: the time of a call that does what the problem asks for and no more, as fast as the device has been measured to.
+"""The speed of light: the time of a call that does exactly what the problem asks for, at the device's measured peaks.
 
-    light = max(bytes / bandwidth, operations / rate)
+    speed of light = max(bytes / bandwidth, operations / rate)
 
-Bytes are those of the inputs and parameters, read once, and of the answer, written once; operations are what PyTorch counts of matrix
-products, convolutions and attention (torch.utils.flop_counter) in the reference. A problem that declares its floor says both itself. The
-bandwidth is that of copying, the rate that of matrix products in the problem's own precision.
+The bytes are those of the inputs and parameters, read once, and of the answer, written once. The operations are those that PyTorch counts
+in the reference: matrix products, convolutions and attention (`torch.utils.flop_counter`). A problem that declares its floor gives both
+itself. The bandwidth is that of copying, the rate that of matrix products in the problem's own precision.
 
-It is a scale to read times by and decides nothing: a verdict needs the floor (evaluator.judge.roofline.minimum_time), which leaves out what a clever answer
-may do without, and has a margin. So a time may be beyond the speed of light, as where a part of the answer has not left the cache when the
-call ends, or where an algorithm does with fewer operations than the reference.
+It is a scale to read times by, and decides no verdict. Verdicts use the minimum time (`evaluator.judge.roofline.minimum_time`), which
+leaves out what a clever answer may skip, and has a margin. So a time may beat the speed of light, for example where part of the answer is
+still in the cache when the call ends, or where an algorithm needs fewer operations than the reference.
 """
 
 import logging
@@ -20,8 +20,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.roofline.minimum_time import work_of
-from evaluator.judge.roofline.peaks import SPEEDOMETER, cache_bytes, formats
+from evaluator.judge.roofline.minimum_time import required_work
+from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes, formats
 from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
@@ -29,28 +29,28 @@ from evaluator.results.evidence import LightEvidence
 from evaluator.worker.structure import dtype_name, tensors_of
 
 WAYS: dict[str, tuple[tuple[str, int], ...]] = {"float32": (("float32", 1), ("tf32", 3))}
-"""Precision → formats whose products can make one of it, and how many that takes; where it is not named, one of its own. Three products
-in TF32 give one that is as precise as float32's (Ootomo and Yokota, 2022, "Recovering single precision accuracy from Tensor Cores while
-surpassing the FP32 theoretical peak performance"; CUTLASS has it as 3xTF32)."""
+"""Precision → formats whose products can make one of it, and how many it takes; for other precisions one product of their own. Three
+products in TF32 give one that is as precise as float32's (Ootomo and Yokota, 2022, "Recovering single precision accuracy from Tensor Cores
+while surpassing the FP32 theoretical peak performance"; CUTLASS has it as 3xTF32)."""
 OWN = "float32"
-"""The precision of an answer without floating-point numbers, of inputs that have none either."""
+"""The precision where neither the answer nor the inputs have floating-point numbers."""
 
 log = logging.getLogger(__name__)
 
-Ceiling = Callable[[str], "Reached | None"]
+PeakLookup = Callable[[str], "Peak | None"]
 
 
 @dataclass(frozen=True)
-class Reached:
-    """A ceiling, by calibration or by measuring now."""
+class Peak:
+    """The highest rate of a device, by calibration or measured now."""
 
     per_s: float
     uncertainty: float | None = None
 
 
 @dataclass(frozen=True)
-class Demand:
-    """What a problem asks of a call."""
+class CallDemand:
+    """The bytes and operations that a problem asks of a call."""
 
     read_bytes: int
     written_bytes: int
@@ -59,35 +59,37 @@ class Demand:
     declared: bool
 
 
-def find_light(
+def find_speed_of_light(
     case: ProblemCase, model: torch.nn.Module, oracle: Oracle, device: torch.device, calibration: Calibration | None = None
 ) -> LightEvidence | None:
     """The speed of light of this problem on this device; None where it asks for nothing that takes time.
 
-    To be called under the device's lock, when no submission is running. What it takes and the calibration does not have is measured, once
-    in a process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
+    Call it under the device's lock, when no submission is running. Peaks that the calibration does not have are measured, once in a
+    process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     demand = demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
     # The flush leaves nothing of the inputs in a GPU's cache; into a processor's they have just been copied.
     spared = 0 if device.type == "cuda" else cache_bytes(device)
-    return light_evidence(demand, spared, _ceilings(calibration, device), calibration)
+    return speed_of_light_of(demand, spared, _peak_lookup(calibration, device), calibration)
 
 
-def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, arguments: Sequence[Any]) -> Demand:
+def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, arguments: Sequence[Any]) -> CallDemand:
     """What a call with these arguments asks for. Raises ProblemError, ReferenceFailedError, torch.OutOfMemoryError."""
     expected = oracle.expected(list(arguments))
-    work = work_of(case, model, arguments, expected)
+    work = required_work(case, model, arguments, expected)
     given = [tensor for _, tensor in tensors_of(list(arguments))]
     precision = _precision([*(tensor for _, tensor in tensors_of(expected)), *given])
     del expected  # its memory is room for the next answer
     if work.declared:
-        return Demand(work.read_bytes, work.written_bytes, work.operations, precision, declared=True)
+        return CallDemand(work.read_bytes, work.written_bytes, work.operations, precision, declared=True)
     read_bytes = sum(tensor.nbytes for tensor in (*given, *model.parameters()))
-    return Demand(read_bytes, work.written_bytes, _counted(oracle, arguments), precision, declared=False)
+    return CallDemand(read_bytes, work.written_bytes, _counted(oracle, arguments), precision, declared=False)
 
 
-def light_evidence(demand: Demand, spared_bytes: int, ceiling: Ceiling, calibration: Calibration | None = None) -> LightEvidence | None:
-    """The light of this demand under these ceilings, `spared_bytes` of what is read and as many of what is written not counted."""
+def speed_of_light_of(
+    demand: CallDemand, spared_bytes: int, ceiling: PeakLookup, calibration: Calibration | None = None
+) -> LightEvidence | None:
+    """The speed of light of this demand at these peaks; `spared_bytes` of what is read and of what is written are not counted."""
     moved_bytes = max(demand.read_bytes - spared_bytes, 0) + max(demand.written_bytes - spared_bytes, 0)
     copied = ceiling(COPY) if moved_bytes else None
     way, rate = _fastest(demand.precision, ceiling) if demand.operations else ("", None)
@@ -113,26 +115,26 @@ def light_evidence(demand: Demand, spared_bytes: int, ceiling: Ceiling, calibrat
     )
 
 
-def _fastest(precision: str, ceiling: Ceiling) -> tuple[str, Reached | None]:
+def _fastest(precision: str, ceiling: PeakLookup) -> tuple[str, Peak | None]:
     """The fastest way to products of this precision, and how many it makes in a second."""
-    found: tuple[str, Reached | None] = ("", None)
+    found: tuple[str, Peak | None] = ("", None)
     for name, products in WAYS.get(precision, ((precision, 1),)):
         reached = ceiling(name)
         if reached is None:
             continue
         per_s = reached.per_s / products
         if found[1] is None or per_s > found[1].per_s:
-            found = (name if products == 1 else f"{products} × {name}", Reached(per_s, reached.uncertainty))
+            found = (name if products == 1 else f"{products} × {name}", Peak(per_s, reached.uncertainty))
     return found
 
 
-def _ceilings(calibration: Calibration | None, device: torch.device) -> Ceiling:
-    def ceiling(name: str) -> Reached | None:
+def _peak_lookup(calibration: Calibration | None, device: torch.device) -> PeakLookup:
+    def ceiling(name: str) -> Peak | None:
         known = calibration.ceiling(name) if calibration else None
         if known is not None:
-            return Reached(known.per_s, known.uncertainty)
-        per_s = SPEEDOMETER.recall(name, device) if name == COPY or name in formats(device) else None
-        return None if per_s is None else Reached(per_s)
+            return Peak(known.per_s, known.uncertainty)
+        per_s = PEAK_METER.recall(name, device) if name == COPY or name in formats(device) else None
+        return None if per_s is None else Peak(per_s)
 
     return ceiling
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.rounds import copying, views_into
+from evaluator.judge.correctness.readback import copying, views_into
 from evaluator.judge.correctness.row_sampling import Sample
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.cross_check import least, single_slack_ms

@@ -7,9 +7,10 @@ import secrets
 import time
 from typing import Any
 
+from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
+from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.correctness.rounds import allocate_outputs, ask_to_reveal, copying, judge_values
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.gated_calls import Taken

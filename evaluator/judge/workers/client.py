@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from evaluator.diagnosis.rules.disqualified_rules import VIOLATION_SIGNAL
 from evaluator.diagnosis.jit_build_errors import failed_build
+from evaluator.diagnosis.rules.disqualified_rules import VIOLATION_SIGNAL
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.build_broker import BuildBroker, Builds

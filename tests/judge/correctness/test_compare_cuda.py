@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness import compare, compare_cuda
-from evaluator.judge.correctness.compare import Comparison, Piece
+from evaluator.judge.correctness.compare import Comparison, OutputPiece
 from evaluator.judge.correctness.compare_cuda import Measured
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -52,7 +52,7 @@ def by_torch(tensors: Tensors, by_row: bool) -> Measured:
     least, compare.LEAST_FUSED_ELEMENTS = compare.LEAST_FUSED_ELEMENTS, 1 << 62
     try:
         comparison = Comparison("", tensors[0].shape, tensors[0].dtype, by_row, 1.0)
-        comparison.measure(Piece(0, *tensors))
+        comparison.measure(OutputPiece(0, *tensors))
     finally:
         compare.LEAST_FUSED_ELEMENTS = least
     return Measured(
@@ -105,7 +105,7 @@ def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Em
 
     def measure(tensors: Tensors, rows: int) -> Measured:
         library = emulators(tensors[0].dtype, tensors[2].dtype)
-        work = compare_cuda.Work(tensors, rows, 1)
+        work = compare_cuda.Measurement(tensors, rows, 1)
         for name, blocks in work.launches:
             assert library.launch(name.encode(), blocks, ctypes.byref(work.plan)) == 0
         return work.measured()
@@ -116,7 +116,7 @@ def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Em
 @pytest.mark.build
 def test_source_and_host_agree_on_sizes(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> None:
     layout = (ctypes.c_uint64 * 4).in_dll(emulators(torch.float32, torch.float64), "LAYOUT")
-    assert list(layout) == [compare_cuda.THREADS, compare_cuda.TILE, ctypes.sizeof(compare_cuda.Plan), 8 * compare_cuda.FIGURES]
+    assert list(layout) == [compare_cuda.THREADS, compare_cuda.TILE, ctypes.sizeof(compare_cuda.KernelArguments), 8 * compare_cuda.FIGURES]
 
 
 @pytest.mark.build
@@ -263,9 +263,9 @@ def test_a_comparison_says_the_same_either_way(monkeypatch: pytest.MonkeyPatch, 
         monkeypatch.setattr(compare, "LEAST_FUSED_ELEMENTS", least)
         for answer in (oracle.to(dtype), candidate):
             comparison = Comparison("", answer.shape, dtype, True, 1.0)
-            comparison.measure(Piece(0, answer, reference, oracle))
+            comparison.measure(OutputPiece(0, answer, reference, oracle))
             if not comparison.passed:
-                comparison.locate(Piece(0, answer, reference, oracle))
+                comparison.locate(OutputPiece(0, answer, reference, oracle))
             found.append(comparison.figures())
     assert [(each.wrong, each.first_index, each.pattern) for each in found[:2]] == [(e.wrong, e.first_index, e.pattern) for e in found[2:]]
     for one, other in zip(found[:2], found[2:], strict=True):

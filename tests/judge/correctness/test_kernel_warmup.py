@@ -7,7 +7,8 @@ import torch
 
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 
 CPU = torch.device("cpu")
 ONLY_FULL = """

@@ -131,19 +131,14 @@ class OnlyFloat16(nn.Module):
         return x
 
 
-def test_a_reference_without_a_wider_form_has_failed() -> None:
-    oracle = Oracle(OnlyFloat16(), rows_independent=False)
-    inputs = [torch.randn(3, dtype=torch.float16)]
-    reference = [oracle.expected(inputs)]
-    with pytest.raises(ReferenceFailedError, match="half alone"):
-        list(oracle.pieces(inputs, reference, reference))
-
-
-def test_a_reference_that_raises_has_failed() -> None:
-    with pytest.raises(ReferenceFailedError, match="IndexError: out of the table of 1"):
-        Oracle(Broken(), rows_independent=False).expected([torch.zeros(1)])
-
-
 class Broken(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         raise IndexError(f"out of the table of {len(x)}")
+
+
+def test_a_reference_that_raises_or_has_no_wider_form_has_failed() -> None:
+    x = torch.randn(1, dtype=torch.float16)
+    with pytest.raises(ReferenceFailedError, match="half alone"):
+        list(Oracle(OnlyFloat16(), rows_independent=False).pieces([x], [x], [x]))
+    with pytest.raises(ReferenceFailedError, match="IndexError: out of the table of 1"):
+        Oracle(Broken(), rows_independent=False).expected([x])

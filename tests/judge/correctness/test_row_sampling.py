@@ -7,10 +7,11 @@ import torch
 from torch import nn
 
 from evaluator.judge.correctness import row_sampling as module
+from evaluator.judge.correctness.check import judge_values
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.rounds import judge_values
 from evaluator.judge.correctness.row_sampling import BLOCKS, Sample, Sampler, common_rows
-from evaluator.problem.problem import SHIPPED, load
+from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.load import load
 
 
 def test_rows_are_drawn_anew_in_blocks_and_any_row_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 from evaluator.diagnosis import diagnose
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.machine.devices import cpu
-from evaluator.problem.check_cache import Admissions, Kept, Subject
-from evaluator.problem.problem import load
+from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
+from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, ShapeEvidence
 from tests.judge.conftest import Judge
@@ -155,10 +155,10 @@ def test_a_problem_that_accepts_a_constant_ranks_nobody(judge: Judge, scale: Pat
     problem = load(scale)
     device = cpu()
     assert effortless_answers(problem.instance("full"), device) == ()  # unknown
-    subject = Subject(problem.sha256, "full", device.name, None)
-    Admissions(tmp_path).keep(Kept(subject, False, ("half precision",), ("x",)))
+    subject = CheckedCase(problem.sha256, "full", device.name, None)
+    CheckCache(tmp_path).keep(KeptCheck(subject, False, ("half precision",), ("x",)))
     assert effortless_answers(problem.instance("full"), device) == ()
-    Admissions(tmp_path).keep(Kept(subject, False, ("zeros", "half precision"), ("x", "y")))
+    CheckCache(tmp_path).keep(KeptCheck(subject, False, ("zeros", "half precision"), ("x", "y")))
     result = judge(code(), "23_Scale", problem_path=scale, shapes="strict")
     assert (result.status, result.category) == (Status.CORRECT, Category.DEGENERATE_PROBLEM)
     assert result.message.endswith("as its check has shown: zeros") and result.runtime_ms is not None

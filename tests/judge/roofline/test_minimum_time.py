@@ -1,30 +1,30 @@
 """How fast a call can be at all: the work that a problem declares, and the floor on a device of a given speed."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.problem_check.check import floor_finding
 from evaluator.judge.roofline.minimum_time import (
     MARGIN,
-    Speed,
-    Work,
-    calibrated_speed,
-    faster,
-    find_floor,
-    floor_evidence,
-    measured_speed,
-    work_of,
+    DevicePeaks,
+    RequiredWork,
+    calibrated_peaks,
+    find_minimum_time,
+    higher_peaks,
+    measured_peaks,
+    minimum_time_of,
+    required_work,
 )
 from evaluator.judge.roofline.peaks import best_s
 from evaluator.judge.workers.input_buffers import fresh_seed
-from evaluator.machine.devices import choose
-from evaluator.problem.problem import ProblemCase, ProblemError, discover, load
+from evaluator.problem.catalogue import discover
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.load import load
+from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import Calibration, Ceiling
 from evaluator.results.category import Category
 from evaluator.results.evidence import FloorEvidence
@@ -66,9 +66,9 @@ def case_of(folder: Path, forward: str = "return x * self.scale", assay: str = "
     return load(path).instance("full")
 
 
-def work(case: ProblemCase, device: torch.device = CPU) -> Work:
+def work(case: ProblemCase, device: torch.device = CPU) -> RequiredWork:
     arguments, model = case.inputs(1, device), case.model(1, device)
-    return work_of(case, model, arguments, Oracle(model, False).expected(arguments))
+    return required_work(case, model, arguments, Oracle(model, False).expected(arguments))
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def work(case: ProblemCase, device: torch.device = CPU) -> Work:
 )
 def test_what_is_read_is_what_is_declared(tmp_path: Path, reads: str, read_bytes: int) -> None:
     found = work(case_of(tmp_path, assay=f"{{'floor': {{'reads': {reads}, 'operations': '3 * rows'}}}}"))
-    assert found == Work(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
+    assert found == RequiredWork(read_bytes=read_bytes, written_bytes=X, operations=18.0, declared=True)
 
 
 def test_without_a_declaration_the_answer_is_counted(tmp_path: Path) -> None:
-    assert work(case_of(tmp_path)) == Work(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
+    assert work(case_of(tmp_path)) == RequiredWork(read_bytes=0, written_bytes=X, operations=0.0, declared=False)
 
 
 def test_the_cases_own_constants_count(tmp_path: Path) -> None:
     case = case_of(tmp_path, assay="{'cases': {'full': {'rows': 9}}, 'floor': {'reads': [0], 'operations': 'rows'}}")
-    assert work(case) == Work(read_bytes=X * 9 // 6, written_bytes=X * 9 // 6, operations=9.0, declared=True)
+    assert work(case) == RequiredWork(read_bytes=X * 9 // 6, written_bytes=X * 9 // 6, operations=9.0, declared=True)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,11 @@ def test_what_an_answer_may_share_or_repeat_need_not_be_written(tmp_path: Path, 
     assert work(case_of(tmp_path, forward)).written_bytes == written_bytes
 
 
-def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path) -> None:
-    forward = "return x.t().contiguous(), x * 2"
-    assert work(case_of(tmp_path, forward, "{'floor': {'writes': []}}")).written_bytes == 0
-    assert work(case_of(tmp_path, "return x[:3] * 2, x * 2", "{'floor': {'writes': [1]}}")).written_bytes == X
+@pytest.mark.parametrize(
+    ("forward", "writes", "written_bytes"), [("return x.t().contiguous(), x * 2", [], 0), ("return x[:3] * 2, x * 2", [1], X)]
+)
+def test_what_is_declared_not_to_be_written_is_not_counted(tmp_path: Path, forward: str, writes: list[int], written_bytes: int) -> None:
+    assert work(case_of(tmp_path, forward, f"{{'floor': {{'writes': {writes}}}}}")).written_bytes == written_bytes
 
 
 @pytest.mark.parametrize(
@@ -130,20 +131,20 @@ def test_a_declaration_that_does_not_fit_is_told(tmp_path: Path, floor: str, sai
         work(case_of(tmp_path, assay=f"{{'floor': {floor}}}"))
 
 
-SPEED = Speed(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
+PEAKS = DevicePeaks(bytes_per_s=4e12, operations_per_s=8e14, l2_bytes=1_000_000)
 
 
-def floor_of(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
-    return floor_evidence(Work(read_bytes, written_bytes, operations, declared=True), SPEED)
+def minimum_time(read_bytes: int, written_bytes: int, operations: float) -> FloorEvidence:
+    return minimum_time_of(RequiredWork(read_bytes, written_bytes, operations, declared=True), PEAKS)
 
 
 def test_the_floor_by_hand() -> None:
     # (5 MB - 1 MB) + (13 MB - 1 MB) at 4 TB/s are 4 µs; 8 GFLOP at 800 TFLOP/s are 10 µs.
-    moving = floor_of(5_000_000, 13_000_000, 0)
+    moving = minimum_time(5_000_000, 13_000_000, 0)
     assert (moving.moved_bytes, moving.margin) == (16_000_000, MARGIN)
     assert moving.floor_ms == pytest.approx(4e-3 / 1.3)
-    assert floor_of(5_000_000, 13_000_000, 8e9).floor_ms == pytest.approx(10e-3 / 1.3)
-    assert floor_of(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
+    assert minimum_time(5_000_000, 13_000_000, 8e9).floor_ms == pytest.approx(10e-3 / 1.3)
+    assert minimum_time(5_000_000, 13_000_000, 8e8).floor_ms == moving.floor_ms
 
 
 CALIBRATION = Calibration(
@@ -162,10 +163,10 @@ CALIBRATION = Calibration(
 
 
 def test_a_calibrations_uncertainty_widens_the_margin() -> None:
-    speed = calibrated_speed(CALIBRATION, CPU)
+    speed = calibrated_peaks(CALIBRATION, CPU)
     assert speed is not None
     assert (speed.bytes_per_s, speed.operations_per_s, speed.uncertainty) == (4e12, 8e14, 0.02)
-    certain, wider = (floor_evidence(Work(0, 0, 8e9, declared=True), each) for each in (SPEED, speed))
+    certain, wider = (minimum_time_of(RequiredWork(0, 0, 8e9, declared=True), each) for each in (PEAKS, speed))
     assert wider.margin == pytest.approx(1.02 * MARGIN)
     assert wider.floor_ms == pytest.approx(certain.floor_ms / 1.02)
 
@@ -173,32 +174,32 @@ def test_a_calibrations_uncertainty_widens_the_margin() -> None:
 def test_a_calibration_without_what_it_takes_is_none() -> None:
     for left in ("copy", "float32"):
         ceilings = tuple(ceiling for ceiling in CALIBRATION.ceilings if ceiling.name == left)
-        assert calibrated_speed(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
+        assert calibrated_peaks(CALIBRATION.model_copy(update={"ceilings": ceilings}), CPU) is None
 
 
 def test_of_two_measurements_the_faster_counts_ceiling_by_ceiling() -> None:
-    assert faster(Speed(4e12, 7e14, 5, 0.02), Speed(3e12, 8e14, 5)) == Speed(4e12, 8e14, 5, 0.02)
+    assert higher_peaks(DevicePeaks(4e12, 7e14, 5, 0.02), DevicePeaks(3e12, 8e14, 5)) == DevicePeaks(4e12, 8e14, 5, 0.02)
 
 
 def test_what_the_cache_may_hold_costs_nothing() -> None:
-    assert floor_of(1_000_000, 1_000_000, 0).floor_ms == 0
-    assert floor_of(1_000_001, 400, 0).moved_bytes == 1
+    assert minimum_time(1_000_000, 1_000_000, 0).floor_ms == 0
+    assert minimum_time(1_000_001, 400, 0).moved_bytes == 1
 
 
 def test_a_reference_faster_than_its_floor_is_refused() -> None:
-    floor = floor_of(5_000_000, 13_000_000, 0)
+    floor = minimum_time(5_000_000, 13_000_000, 0)
     assert floor_finding(floor, floor.floor_ms) is None
     finding = floor_finding(floor, 0.9 * floor.floor_ms)
     assert finding is not None and finding.check == "floor"
     assert finding.message.startswith("the reference takes 0.002769 ms, less than the floor of 0.003077 ms")
-    low = floor_of(5_000_000, 1_000_000, 0)
+    low = minimum_time(5_000_000, 1_000_000, 0)
     assert low.floor_ms < 2e-3 and floor_finding(low, 1e-6) is None
 
 
 def test_there_is_no_floor_on_the_cpu(tmp_path: Path, judge: Judge) -> None:
     case = case_of(tmp_path)
     model = case.model(1)
-    assert find_floor(case, model, Oracle(model, False), CPU) is None
+    assert find_minimum_time(case, model, Oracle(model, False), CPU) is None
     result = judge("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x, 1)\n")
     assert result.category is Category.NO_CUSTOM_KERNEL and result.evidence.floor is None
 
@@ -260,22 +261,12 @@ SMALL_WORK: dict[str, tuple[int, int, float]] = {
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_work_of_the_shipped_problems(name: str) -> None:
-    assert work(load(PROBLEMS[name]).instance("small")) == Work(*SMALL_WORK[name], declared=True)
-
-
-@pytest.fixture(scope="module")
-def gpu() -> Any:
-    """A GPU that nobody else is judging on."""
-    device, _ = choose("cuda")
-    lock = DeviceLock(device.unique_id)
-    lock.acquire()
-    yield torch.device(device.spec)
-    lock.close()
+    assert work(load(PROBLEMS[name]).instance("small")) == RequiredWork(*SMALL_WORK[name], declared=True)
 
 
 @pytest.mark.gpu
 def test_a_device_is_measured_within_sane_limits(gpu: torch.device) -> None:
-    speed, again = measured_speed(gpu), measured_speed(gpu)
+    speed, again = measured_peaks(gpu), measured_peaks(gpu)
     assert 1e11 < speed.bytes_per_s < 2e13 and 5e12 < speed.operations_per_s < 1e16
     assert 1 << 20 <= speed.l2_bytes <= 1 << 30
     assert speed.bytes_per_s <= again.bytes_per_s < 1.1 * speed.bytes_per_s
@@ -292,7 +283,7 @@ def test_a_time_below_a_calibrated_floor_is_held_against_a_measurement_too(gpu: 
     case = load(PROBLEMS["gelu_tanh"]).instance("full")
     model = case.model(1, gpu)
     slow = CALIBRATION.model_copy(update={"ceilings": tuple(each.model_copy(update={"per_s": 1e9}) for each in CALIBRATION.ceilings)})
-    slack, strict = (find_floor(case, model, Oracle(model, False), gpu, slow, runtime_ms) for runtime_ms in (1e6, 1.0))
+    slack, strict = (find_minimum_time(case, model, Oracle(model, False), gpu, slow, runtime_ms) for runtime_ms in (1e6, 1.0))
     assert slack is not None and strict is not None
     assert slack.bytes_per_s == 1e9 and strict.bytes_per_s > 1e11
     assert strict.floor_ms < 1.0 < slack.floor_ms
@@ -305,7 +296,7 @@ def test_no_shipped_reference_is_faster_than_its_floor_and_no_floor_is_idle(gpu:
     model = case.model(fresh_seed(), gpu)
     oracle = Oracle(model, False)
     arguments = case.inputs(fresh_seed(), gpu)
-    floor = find_floor(case, model, oracle, gpu)
+    floor = find_minimum_time(case, model, oracle, gpu)
     assert floor is not None and floor.declared
     reference_ms = best_s(lambda: oracle.expected(arguments), gpu, 5) * 1e3
     assert floor_finding(floor, reference_ms) is None, (floor.floor_ms, reference_ms)
@@ -316,7 +307,7 @@ def test_no_shipped_reference_is_faster_than_its_floor_and_no_floor_is_idle(gpu:
 def test_a_floor_that_counts_too_much_is_told_on_the_device(gpu: torch.device, tmp_path: Path) -> None:
     case = case_of(tmp_path, "return x[:1] * 2", "{'cases': {'full': {'rows': 20_000_000}}, 'floor': {'reads': [0]}}")
     model = case.model(1, gpu)
-    floor = find_floor(case, model, Oracle(model, False), gpu)
+    floor = find_minimum_time(case, model, Oracle(model, False), gpu)
     assert floor is not None
     arguments = case.inputs(1, gpu)
     finding = floor_finding(floor, best_s(lambda: Oracle(model, False).expected(arguments), gpu, 5) * 1e3)

@@ -16,7 +16,7 @@ from evaluator.judge.timing.protocols.protocol import Calls
 from evaluator.judge.timing.stopping import LEAST_CALLS
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import MOST_WARM_UP_CALLS, WARM_UP_CALLS
-from evaluator.problem.problem import SHIPPED
+from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.category import Category
 from evaluator.results.evidence import TimingSide
 from evaluator.results.result import Result

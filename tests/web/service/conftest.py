@@ -13,7 +13,7 @@ from db.queue.requests import Requests
 from db.storage.record import Entry
 from db.store import Store
 from evaluator.machine.devices import cpu
-from evaluator.problem.problem import discover
+from evaluator.problem.catalogue import discover
 from evaluator.results.category import Category
 from tests.db.conftest import postgresql, postgresql_url  # noqa: F401 - fixtures
 from tests.db.samples import result

@@ -1,4 +1,4 @@
-"""How the wrong elements of an output lie and what they are like: shown beside a verdict, and never a reason for one."""
+"""A description of an output's wrong elements: where they are and what they are like. It is shown beside a verdict and decides nothing."""
 
 import logging
 from collections.abc import Callable
@@ -17,35 +17,35 @@ T = TypeVar("T")
 
 
 class ErrorDescription:
-    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, be it for want of memory, stays empty."""
+    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, as for lack of memory, stays empty."""
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
-        self._layout, self._map, self._likeness = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype)
+        self._pattern, self._map, self._similarity = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype)
         self._failed: set[str] = set()
 
     def add(
         self, start: int, candidate: torch.Tensor, oracle: torch.Tensor, error: torch.Tensor, wrong: torch.Tensor, tolerance: float
     ) -> None:
         """The elements from position `start` on, all of shape (n,): values in float64 or int64, `error` in float64, `wrong` bool."""
-        self._part("pattern", lambda: self._layout.add(start, wrong), None)
+        self._part("pattern", lambda: self._pattern.add(start, wrong), None)
         self._part("error map", lambda: self._map.add(start, _ratio(error, wrong, tolerance)), None)
-        self._part("likeness", lambda: self._likeness.add(candidate, oracle, wrong), None)
+        self._part("likeness", lambda: self._similarity.add(candidate, oracle, wrong), None)
 
     def pattern(self) -> str:
-        return self._part("pattern", self._layout.describe, "")
+        return self._part("pattern", self._pattern.describe, "")
 
     def error_map(self) -> ErrorMap | None:
         return self._part("error map", self._map.record, None)
 
     def likeness(self) -> str:
-        return self._part("likeness", self._likeness.describe, "")
+        return self._part("likeness", self._similarity.describe, "")
 
     def _part(self, name: str, work: Callable[[], T], empty: T) -> T:
         if name in self._failed:
             return empty
         try:
             return work()
-        except Exception:  # whatever it is, the verdict stands without a picture
+        except Exception:  # the verdict stands without a description
             log.exception("the %s of a wrong output is left empty", name)
             self._failed.add(name)
             return empty

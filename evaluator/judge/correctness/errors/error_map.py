@@ -1,4 +1,4 @@
-"""A picture of where an output is wrong, small enough to be stored: the largest error of each of at most 64 × 64 patches."""
+"""A map of where an output is wrong, small enough to be stored: the largest error of each of at most 64 × 64 patches."""
 
 import math
 
@@ -9,7 +9,7 @@ from evaluator.results.evidence import ErrorMap
 SIDE = 64
 """Patches along each side, at most."""
 LEVELS = "123456789"
-"""Characters of wrong patches: `1` is up to half a decade above what is allowed, and each further one half a decade more."""
+"""Characters of wrong patches: `1` is up to half a decade above the tolerance, and each further one half a decade more."""
 RIGHT, NOT_FINITE = ".", "#"
 
 
@@ -26,7 +26,7 @@ class ErrorMapper:
         self._largest: torch.Tensor | None = None
 
     def add(self, start: int, ratio: torch.Tensor) -> None:
-        """`ratio`: shape (n,): error over what is allowed, of the elements from position `start` on; infinite where that is not finite."""
+        """`ratio`: shape (n,): error over tolerance, of the elements from position `start` on; infinite where that is not finite."""
         if self._largest is None:
             self._largest = torch.zeros(self._cells[0] * self._cells[1], dtype=ratio.dtype, device=ratio.device)
         wrong = (ratio > 1).nonzero().flatten()
@@ -35,7 +35,7 @@ class ErrorMapper:
         self._largest.scatter_reduce_(0, cell, ratio[wrong], "amax")
 
     def record(self) -> ErrorMap | None:
-        """The picture; None where nothing was wrong."""
+        """The map; None where nothing was wrong."""
         if self._largest is None or not bool(self._largest.any()):
             return None
         text = "".join(map(_character, self._largest.tolist()))

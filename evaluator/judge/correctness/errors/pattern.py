@@ -1,18 +1,18 @@
-"""How the wrong elements of an output lie: the shape of a mistake often names its cause."""
+"""The pattern of an output's wrong elements, such as whole rows or a tile: it often shows the cause."""
 
 import math
 
 import torch
 
 EVERYTHING_SHARE = 0.98
-"""Of an output, or of its lines, that counts as all of it: what was left at zero is right by chance where little else was due."""
+"""Share of an output, or of its lines, that counts as all of it: a few elements of a wrong output are right by chance."""
 ISOLATED_SHARE = 1e-3
 MAX_POSITIONS = 4096
-"""Positions that a stride is looked for in."""
+"""How many positions are searched for a stride."""
 MAX_LINES = 1 << 22
-"""Rows, or columns, up to which is kept which of them hold something wrong."""
+"""Up to so many rows or columns, the wrong ones are recorded."""
 MAX_STEPS = 4096
-"""Different distances between lines up to which a period is looked for."""
+"""Up to so many different distances between lines, a period is searched for."""
 
 
 class ErrorPattern:
@@ -70,7 +70,7 @@ class ErrorPattern:
         """The pattern where all, but for a few, of some columns of some rows are wrong, and nothing else; else empty."""
         if self._row_hits is None or self._column_hits is None:
             return ""
-        rows, columns = _Lines(self._row_hits), _Lines(self._column_hits)
+        rows, columns = _RowsOrColumns(self._row_hits), _RowsOrColumns(self._column_hits)
         if self._count < EVERYTHING_SHARE * rows.count * columns.count:
             return ""
         if columns.is_all:
@@ -80,14 +80,14 @@ class ErrorPattern:
         return f"a tile: columns {columns.describe()}; rows {rows.describe()}" if min(rows.count, columns.count) > 1 else ""
 
     def _where(self) -> str:
-        """What part of the rows or columns they are scattered over, where it is half of them at most."""
+        """The rows or columns that they are scattered over, where these are at most half."""
         if self._row_hits is None or self._column_hits is None:
             return ""
-        parts = [(name, _Lines(hits)) for name, hits in (("rows", self._row_hits), ("columns", self._column_hits))]
+        parts = [(name, _RowsOrColumns(hits)) for name, hits in (("rows", self._row_hits), ("columns", self._column_hits))]
         return "".join(f", in {lines.count} {name}: {lines.describe()}" for name, lines in parts if 2 * lines.count <= lines.total)
 
 
-class _Lines:
+class _RowsOrColumns:
     """Some of the rows or columns of a matrix."""
 
     def __init__(self, hits: torch.Tensor) -> None:

@@ -1,20 +1,18 @@
-"""What a wrong output is like: zeros, the right one times a number, the right one rounded to half precision."""
+"""What a wrong output resembles: zeros, the right one times a number, the right one rounded to half precision."""
 
 import math
 
 import torch
 
 LEAST_ELEMENTS = 64
-"""Fewer are like anything."""
+"""With fewer elements a resemblance means nothing."""
 CONSTANT_SPREAD = 1e-2
-"""Standard deviation over mean, up to which a ratio or a difference is the same everywhere."""
+"""A ratio or a difference counts as constant up to this standard deviation over its mean."""
 ROUNDED_SHARE = 0.999
 OWN_ROUNDED_SHARE = 0.5
-"""Where so many of the right values are numbers of the narrower type themselves, that says nothing of the wrong ones."""
-ENORMOUS = 1e6
-"""Times its own magnitude."""
+"""Where this share of the right values are numbers of the narrower type themselves, wrong ones that are mean nothing."""
 NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-"""The one with fewer bits first: most of its numbers are the other's too."""
+"""The type with fewer bits first: most of its numbers are also numbers of the other."""
 
 
 class Similarity:
@@ -52,7 +50,7 @@ class Similarity:
             self._own_rounded[name] += int((own.to(narrow).float() == own).sum())
 
     def describe(self) -> str:
-        """In words; empty where it is like nothing."""
+        """In words; empty where it resembles nothing."""
         if self._wrong and self._zeros == self._wrong:
             return "all of them are 0"
         if self._wrong >= LEAST_ELEMENTS and self._least == self._largest:
@@ -89,8 +87,8 @@ class _Moments:
         self._count = total
 
     def constant(self) -> float | None:
-        """The number that all are, within CONSTANT_SPREAD; None where they differ, or are 0, or 1 as a ratio of right values would be, or
-        too large to tell."""
+        """The number that all of them are, within CONSTANT_SPREAD; None where they differ, are too large to tell, are 0, or are 1, the
+        ratio of right values."""
         if self._count < LEAST_ELEMENTS or not math.isfinite(self._mean + self._squares) or abs(self._mean) < 1e-12:
             return None
         spread = math.sqrt(self._squares / self._count)

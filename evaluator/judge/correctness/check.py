@@ -1,0 +1,103 @@
+"""One answer compared with the reference's: its category, a message, and the error figures of each output."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
+from evaluator.judge.correctness.compare import Comparison
+from evaluator.judge.correctness.integer_ties import is_excused
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.row_sampling import Sample, mapped
+from evaluator.judge.correctness.tolerance import is_exact
+from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.problem.problem import ProblemCase
+from evaluator.results.category import Category
+from evaluator.results.evidence import ErrorFigures
+from evaluator.worker.structure import tensors_of
+
+CHUNK_ELEMENTS = 1 << 26
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on one answer."""
+
+    category: Category | None
+    message: str
+    figures: tuple[ErrorFigures, ...] = ()
+    informative: bool = True
+    """Whether the reference was accurate enough here to judge by."""
+
+
+def judge_values(
+    case: ProblemCase,
+    oracle: Oracle,
+    arguments: Sequence[Any],
+    candidate: list[torch.Tensor],
+    form: Any,
+    pattern: int | None = None,
+    sample: Sample | None = None,
+) -> Judgement:
+    """Compare an answer of this form with the oracle; with `sample`, `candidate` holds only these rows of it.
+
+    `pattern` is the byte that the worker's free memory was filled with. Raises ReferenceFailedError.
+    """
+    if sample is not None:
+        arguments = mapped(list(arguments), sample.of)
+    for position in range(len(candidate)):
+        candidate[position] = candidate[position].contiguous()  # in its place: there is no memory for both of each
+    comparisons = [
+        Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance)
+        for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)
+    ]
+    for number, piece in oracle.pieces(arguments, candidate):
+        comparisons[number].measure(piece)
+    for number, comparison in enumerate(comparisons):
+        exact = is_exact(candidate[number].dtype)
+        if exact and not comparison.passed and is_excused(oracle, arguments, candidate, number, fresh_seed()):
+            comparison.excuse()
+    failed = {number for number, comparison in enumerate(comparisons) if not comparison.passed}
+    if failed:
+        for number, piece in oracle.pieces(arguments, candidate):
+            if number in failed:
+                comparisons[number].locate(piece)
+    figures = tuple(comparison.figures() for comparison in comparisons)
+    informative = all(comparison.informative for comparison in comparisons)
+    if not failed:
+        return Judgement(None, "", figures, informative)
+    number = min(failed, key=lambda number: (WRONG_OUTPUTS.index(comparisons[number].category), number))
+    category, message = comparisons[number].category, describe_error(figures[number], sample)
+    unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
+    if unwritten and unwritten * 2 >= figures[number].wrong:
+        category = Category.UNWRITTEN_OUTPUT
+        message = f"{unwritten} elements were never written: {message}"
+    return Judgement(category, message, figures, informative)
+
+
+def count_pattern(tensor: torch.Tensor, pattern: int) -> int:
+    """How many elements consist of the byte `pattern` alone."""
+    size = tensor.element_size()
+    data = tensor.contiguous().view(-1)
+    if size == 16:
+        data, size = torch.view_as_real(data).view(-1), 8
+    integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    wanted = int.from_bytes(bytes([pattern]) * size, "little", signed=integer.is_signed)
+    return sum(int((chunk == wanted).sum()) for chunk in torch.split(data.view(integer), CHUNK_ELEMENTS))
+
+
+def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:
+    """The error figures of one wrong output, or of a sample of its rows, in a sentence."""
+    where = f"output{figures.output}" if figures.output else "the output"
+    rows = f"{len(sample)} rows of " if sample else ""
+    text = f"{figures.wrong} of {figures.elements} elements of {rows}{where} are wrong"
+    if figures.pattern:
+        text += f" ({figures.pattern})"
+    if figures.likeness:
+        text += f", {figures.likeness}"
+    if figures.first_index is not None:
+        index = ", ".join(map(str, sample.original(figures.first_index) if sample else figures.first_index))
+        text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"
+    return f"{text}; largest relative error {figures.max_error:.3g}, allowed {figures.tolerance:.3g}"

@@ -1,0 +1,50 @@
+"""Which problems there are: the shipped ones, and those in folders and files that are given."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from evaluator.build.cache import default_root
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.kernelbench import LEVEL, ROW_SUFFIXES, unpacked
+
+SHIPPED = Path(__file__).resolve().parents[2] / "reference"
+"""The problems that come with the program."""
+
+
+def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
+    """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
+
+    A name is a file's stem; files that begin with `_` or a dot are left out. Besides folders of problem files, `dirs` may have folders of
+    such folders named `level1`, `level2`, …, and files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises ProblemError where a
+    folder can't be listed or holds no problem, or where two of `dirs` have the same name.
+    """
+    given: dict[str, Path] = {}
+    for folder in [level for each in dict.fromkeys(each.resolve() for each in dirs) for level in _folders(each)]:
+        for name, path in _listed(folder).items():
+            if name in given:
+                raise ProblemError(path, None, f"a problem named {name!r} is in {given[name].parent} too; names are unique")
+            given[name] = path
+    return dict(sorted({**_listed(SHIPPED), **given}.items()))
+
+
+def _folders(given: Path) -> list[Path]:
+    """The folders of problem files that are meant by what was given."""
+    if given.is_file() and given.suffix.lower() in ROW_SUFFIXES:
+        try:
+            given = unpacked(given, default_root())
+        except OSError as error:
+            raise ProblemError(given, None, f"can't be unpacked: {error.strerror}") from error
+    if not given.is_dir() or any(given.glob("*.py")):
+        return [given]
+    levels = [(int(match[1]), path) for path in given.iterdir() if path.is_dir() and (match := LEVEL.fullmatch(path.name))]
+    return [path for _, path in sorted(levels)] or [given]
+
+
+def _listed(folder: Path) -> dict[str, Path]:
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] not in "._")
+    except OSError as error:
+        raise ProblemError(folder, None, f"can't be listed: {error.strerror}") from error
+    if not files:
+        raise ProblemError(folder, None, "holds no problem (*.py)")
+    return {path.stem: path for path in files}

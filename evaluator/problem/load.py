@@ -1,0 +1,52 @@
+"""A problem's file read, executed and checked.
+
+It defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()` over module-level constants: the KernelBench form. What else it
+may declare is in `evaluator.problem.declaration`.
+"""
+
+import ast
+import hashlib
+from pathlib import Path
+from types import ModuleType
+
+from evaluator.problem.declaration import DeclarationError, declare
+from evaluator.problem.execute import ProblemError, execute
+from evaluator.problem.problem import Problem
+from evaluator.submission.source import decode, parse
+
+REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+
+
+def load(path: Path) -> Problem:
+    """Read, execute and check a problem's file, which is trusted. Raises ProblemError."""
+    try:
+        data = path.read_bytes()
+        source = decode(data)
+    except OSError as error:
+        raise ProblemError(path, None, f"can't be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ProblemError(path, None, f"can't be read: {error}") from error
+    try:
+        tree = parse(source)
+        code = compile(source, str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise ProblemError(path, error.lineno, f"the file parses: {error.msg}") from error
+    module = execute(path, code, f"_assay_problem_{path.stem}")
+    _check_form(path, module, tree)
+    try:
+        declaration = declare(vars(module), tree)
+    except DeclarationError as error:
+        raise ProblemError(path, error.line, error.rule) from error
+    return Problem(path.stem, path, source, hashlib.sha256(data).hexdigest(), declaration, code)
+
+
+def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:
+    import torch
+
+    lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    for name in REQUIRED:
+        found = getattr(module, name, None)
+        if name == "Model" and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+            raise ProblemError(path, lines.get(name, 1), "the file defines class Model(nn.Module)")
+        if not callable(found):
+            raise ProblemError(path, lines.get(name, 1), f"the file defines a function {name}()")

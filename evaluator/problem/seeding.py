@@ -1,0 +1,47 @@
+"""Draws from a seed, which leave every random generator of the process as it was."""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+# The generators of torch, numpy and random are the process's: two draws at a time would mix their seeds.
+_GENERATORS = RLock()
+
+
+@contextmanager
+def seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
+    """Draw from `seed`, on `device` by default, and put every generator that was touched back."""
+    import numpy
+    import torch
+
+    target = torch.device(device)
+    with _GENERATORS:
+        generators = _generators(target, torch.default_generator)
+        torch_states = [generator.get_state() for generator in generators]
+        python_state, numpy_state = random.getstate(), numpy.random.get_state()
+        try:
+            for generator in generators:
+                generator.manual_seed(seed)
+            random.seed(seed)
+            numpy.random.seed(seed % (1 << 32))
+            with target:
+                yield
+        finally:
+            for generator, state in zip(generators, torch_states, strict=True):
+                generator.set_state(state)
+            random.setstate(python_state)
+            numpy.random.set_state(numpy_state)
+
+
+def _generators(device: "torch.device", default: "torch.Generator") -> Sequence["torch.Generator"]:
+    import torch
+
+    if device.type != "cuda":
+        return [default]
+    current = torch.cuda.current_device()  # starts CUDA, without which there are no generators
+    return [default, torch.cuda.default_generators[current if device.index is None else device.index]]

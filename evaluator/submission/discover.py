@@ -1,0 +1,149 @@
+"""Every submission in files and folders, read one at a time and never run.
+
+What is read: `.py` files; `.txt` and `.md` model responses; `.jsonl` bundles (`evaluator.submission.bundle`). Every file of these kinds
+becomes at least one Submission, be it a rejected one.
+"""
+
+import logging
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from evaluator.results.submission_name import submission_name
+from evaluator.submission.attribution import Catalogue, Claims
+from evaluator.submission.bundle import BundleLine, lines_of, read_line
+from evaluator.submission.extract import of_code, of_response, oversized, sha256, unreadable
+from evaluator.submission.folders import BUNDLE_SUFFIX, SUFFIXES, check_regular, walk
+from evaluator.submission.manifest import Manifest, load_manifest
+from evaluator.submission.model import ExtractedCode, Submission
+from evaluator.submission.response import MAX_RESPONSE_BYTES
+from evaluator.submission.source import MAX_FILE_BYTES, InputError, decode
+
+log = logging.getLogger(__name__)
+
+
+class Found(Iterator[Submission]):
+    """Submissions as they are read, one in memory at a time."""
+
+    def __init__(self, submissions: Iterator[Submission], expected: int | None) -> None:
+        self._submissions = submissions
+        self.expected = expected
+        """How many there will be, as far as that could be told without reading: a response may come to several, and of what a bundle holds
+        nothing is known, so that it is None then."""
+
+    def __next__(self) -> Submission:
+        return next(self._submissions)
+
+
+def find(
+    paths: Sequence[Path],
+    every_block: bool = False,
+    problem: str | None = None,
+    author: str | None = None,
+    known: Collection[str] = (),
+) -> Found:
+    """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
+
+    every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them.
+    known: names of the problems there are, or a mapping from them to their paths.
+    Raises InputError at once, before anything is read, where a path does not exist, is not of a kind that is read, is a folder without
+    submissions, or has a manifest that can't be used.
+    """
+    finder = _Finder(every_block, problem, author, Catalogue(known))
+    starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
+    for given, start in zip(paths, starts, strict=True):
+        finder.survey(given, start)
+    return Found(finder.read_all(starts), None if finder.bundles else finder.files)
+
+
+class _Finder:
+    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue) -> None:
+        self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
+        self.manifests: dict[Path, Manifest | None] = {}
+        self.files = 0
+        self.bundles = False
+
+    def survey(self, given: Path, start: Path) -> None:
+        if not start.exists():
+            raise InputError(f"{given}: does not exist")
+        if not start.is_dir() and start.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{given}: not one of {', '.join(SUFFIXES)}, nor a folder")
+        before = self.files
+        for folder, name in walk(start):
+            self.files += 1
+            self.bundles = self.bundles or name.lower().endswith(BUNDLE_SUFFIX)
+            self.manifest(folder)
+        if self.files == before:
+            raise InputError(f"{given}: no submissions in this folder ({', '.join(SUFFIXES)})")
+
+    def manifest(self, folder: Path) -> Manifest | None:
+        if folder not in self.manifests:
+            manifest = self.manifests[folder] = load_manifest(folder)
+            for file in manifest.entries if manifest else ():
+                if not (folder / file).exists():
+                    log.warning("%s: the manifest names %s, which is not there", folder, file)
+        return self.manifests[folder]
+
+    def read_all(self, starts: Sequence[Path]) -> Iterator[Submission]:
+        # What several paths lead to is read once; with one path there is nothing to remember.
+        seen: set[tuple[Path, str]] = set()
+        for start in starts:
+            for place in walk(start):
+                if place in seen:
+                    continue
+                if len(starts) > 1:
+                    seen.add(place)
+                folder, name = place
+                yield from self.read(folder / name)
+
+    def read(self, path: Path) -> Iterator[Submission]:
+        suffix = path.suffix.lower()
+        limit_bytes = MAX_RESPONSE_BYTES if suffix in (".txt", ".md") else MAX_FILE_BYTES
+        try:
+            check_regular(path)
+            if suffix == BUNDLE_SUFFIX:
+                yield from self.read_bundle(path)
+                return
+            with path.open("rb") as file:
+                data = file.read(limit_bytes + 1)
+        except OSError as error:
+            yield self.submission(path, "", ExtractedCode(rejection=unreadable(error.strerror or str(error))))
+            return
+        if len(data) > limit_bytes:
+            yield self.submission(path, "", oversized(data, None, limit_bytes))
+            return
+        try:
+            text = decode(data)
+        except ValueError as error:
+            yield self.submission(path, "", ExtractedCode(rejection=unreadable(str(error)), raw_sha256=sha256(data)))
+            return
+        for code in [of_code(text)] if suffix == ".py" else of_response(text, self.every_block):
+            yield self.submission(path, text, code)
+
+    def read_bundle(self, path: Path) -> Iterator[Submission]:
+        empty = True
+        with path.open("rb") as file:
+            for number, data in lines_of(file):
+                empty = False
+                line, text, codes = read_line(data, self.every_block)
+                for code in codes:
+                    yield self.submission(path, text, code, number, line)
+        if empty:
+            yield self.submission(path, "", ExtractedCode(rejection=unreadable("the bundle is empty")))
+
+    def submission(
+        self, path: Path, text: str, code: ExtractedCode, number: int | None = None, line: BundleLine | None = None
+    ) -> Submission:
+        line = line or BundleLine()
+        manifest = self.manifest(path.parent)
+        problem, author = manifest.names(path.name) if manifest else (None, None)
+        claims = Claims((self.problem, line.problem, problem), (self.author, line.author, author), path, (code.code, text))
+        found = self.catalogue.attribute(claims)
+        return code.submission(
+            submission_name(path) + (f":{number}" if number else ""),
+            path,
+            found.problem,
+            found.author,
+            line.sample_id if line.sample_id is not None else found.sample_id,
+            found.rejection,
+        )

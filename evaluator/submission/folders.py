@@ -1,0 +1,63 @@
+"""The files in a folder that are read as submissions.
+
+In folders, whatever begins with a dot, `__pycache__`, `__init__.py` and files named README are left out.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+BUNDLE_SUFFIX = ".jsonl"
+SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
+"""Suffixes of the files that are read, in upper or lower case."""
+
+
+def walk(start: Path) -> Iterator[tuple[Path, str]]:
+    """The files below `start` by folder and name, sorted, each folder entered once however many links lead to it; or `start` itself.
+
+    A folder that can't be listed is given as if it were a file, so that reading it says why.
+    """
+    entered: set[tuple[int, int]] = set()
+    pending: list[tuple[Path, Iterator[tuple[str, bool]]]] = [(start.parent, iter([(start.name, start.is_dir())]))]
+    while pending:
+        folder, entries = pending[-1]
+        entry = next(entries, None)
+        if entry is None:
+            pending.pop()
+            continue
+        name, is_folder = entry
+        if not is_folder:
+            yield folder, name
+        else:
+            inner = folder / name
+            try:
+                status = inner.stat()
+                if (status.st_dev, status.st_ino) in entered:
+                    continue
+                entered.add((status.st_dev, status.st_ino))
+                pending.append((inner, iter(_listed(inner))))
+            except OSError:
+                yield folder, name
+
+
+def _listed(folder: Path) -> list[tuple[str, bool]]:
+    """The entries that are wanted, sorted by name, and whether each is a folder. Raises OSError."""
+    with os.scandir(folder) as entries:
+        return sorted((entry.name, entry.is_dir()) for entry in entries if _wanted(entry))
+
+
+def _wanted(entry: os.DirEntry[str]) -> bool:
+    if entry.name.startswith(".") or entry.name in ("__pycache__", "__init__.py"):
+        return False
+    stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122 (a Path for each entry of a large folder is slow)
+    return (suffix.lower() in SUFFIXES and stem.lower() != "readme") or entry.is_dir()
+
+
+def check_regular(path: Path) -> None:
+    """Raises OSError for anything but a file: opening a FIFO would wait for a writer, and reading a device might not end."""
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        os.listdir(path)  # noqa: PTH208 (for the error that listing it raises)
+    if not stat.S_ISREG(mode):
+        raise OSError("not a regular file")
