@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evaluator.engine import admission_limit
 from evaluator.engine.admission_limit import AdmissionLimit
 from evaluator.engine.judge_client import JudgeLostError
 from evaluator.engine.local import LocalEngine
@@ -57,6 +58,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
 
 def test_where_few_are_let_in_the_same_judges_do_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalEngine(options(tmp_path, 4)) as engine:
+        monkeypatch.setattr(admission_limit, "LOADING_S", 600.0)  # however busy this machine is
         monkeypatch.setattr(engine, "_admission_limit", lambda _: AdmissionLimit(1))
         assert {result.category for result in run(engine, [QUICK] * 6).values()} == {Category.WRONG_SHAPE}
         assert len(engine.pool.judges) == 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from evaluator.judge.device.cpu_contention import CpuContention
-from evaluator.judge.device.gpu_processes import Neighbours
+from evaluator.judge.device.gpu_processes import OtherProcesses
 from evaluator.judge.device.nvml import LOWERED, Nvml, nvml_of
 from evaluator.machine.devices import Device
 from evaluator.results.evidence import ConditionsEvidence, DeviceState
@@ -28,7 +28,7 @@ class GpuMonitor:
 
     def __init__(self, nvml: Nvml | None, count_others: Callable[[list[int] | None], int | None] | None = None) -> None:
         """`nvml` is None where nothing is told of the device."""
-        self._nvml, self._count_others = nvml, count_others or Neighbours().others
+        self._nvml, self._count_others = nvml, count_others or OtherProcesses().count
         self.states: list[DeviceState] = []
         self._name = ""
         self._start = self._next_look = time.monotonic()

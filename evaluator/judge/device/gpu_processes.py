@@ -13,13 +13,13 @@ from evaluator.judge.device.judging_processes import judging
 from evaluator.sandbox.resources.process_tree import parent
 
 
-class Neighbours:
+class OtherProcesses:
     """Counts them. The list of judges takes some milliseconds, and is read only where an unknown process is met."""
 
     def __init__(self) -> None:
         self._judges: frozenset[int] | None = frozenset()
 
-    def others(self, on_device: Collection[int] | None) -> int | None:
+    def count(self, on_device: Collection[int] | None) -> int | None:
         """How many of the processes on the device belong to no judge; None where that can't be told.
 
         A process belongs to a judge that is one, or has one above it: the pipeline is above its judges, their zygote and all workers.

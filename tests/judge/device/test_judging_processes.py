@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.device import gpu_processes
-from evaluator.judge.device.gpu_processes import Neighbours
+from evaluator.judge.device.gpu_processes import OtherProcesses
 from evaluator.judge.device.judging_processes import announce, holders, judging
 
 LOCKS = """\
@@ -52,17 +52,17 @@ def test_a_fork_announces_itself_anew() -> None:
 
 
 def test_a_list_that_this_process_is_not_on_says_nothing() -> None:
-    assert Neighbours().others(None) is None
-    assert Neighbours().others([]) is None
-    assert Neighbours().others([os.getpid() + 1]) is None
+    assert OtherProcesses().count(None) is None
+    assert OtherProcesses().count([]) is None
+    assert OtherProcesses().count([os.getpid() + 1]) is None
 
 
 def test_what_is_below_a_judge_is_no_stranger_and_what_is_not_is_one() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
-        assert Neighbours().others([os.getpid()]) == 0
-        assert Neighbours().others([os.getpid(), worker.pid]) == 0
-        assert Neighbours().others([os.getpid(), worker.pid, 1]) == 1, "the first process of the machine judges nothing"
-    assert Neighbours().others([os.getpid(), worker.pid]) == 0, "it has ended"
+        assert OtherProcesses().count([os.getpid()]) == 0
+        assert OtherProcesses().count([os.getpid(), worker.pid]) == 0
+        assert OtherProcesses().count([os.getpid(), worker.pid, 1]) == 1, "the first process of the machine judges nothing"
+    assert OtherProcesses().count([os.getpid(), worker.pid]) == 0, "it has ended"
 
 
 def test_a_sibling_is_a_stranger_until_it_judges() -> None:
@@ -74,7 +74,7 @@ def test_a_sibling_is_a_stranger_until_it_judges() -> None:
         shell.wait()
         try:
             assert Path("/proc", str(orphan)).exists()
-            assert Neighbours().others([os.getpid(), orphan]) == 1
+            assert OtherProcesses().count([os.getpid(), orphan]) == 1
         finally:
             os.kill(orphan, 9)
 
@@ -82,9 +82,9 @@ def test_a_sibling_is_a_stranger_until_it_judges() -> None:
 def test_who_judges_is_found_out_when_a_stranger_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[frozenset[int] | None] = [frozenset({os.getpid(), 1}), frozenset({os.getpid()}), None]
     monkeypatch.setattr(gpu_processes, "judging", lambda: asked.pop(0))
-    found = Neighbours()
-    assert found.others([os.getpid()]) == 0 and len(asked) == 3
-    assert found.others([os.getpid(), 1]) == found.others([os.getpid(), 1]) == 0 and len(asked) == 2
-    assert found.others([os.getpid(), os.getppid()]) == 0 and len(asked) == 2, "the first process of all is above it"
-    assert Neighbours().others([os.getpid(), 1]) == 1
-    assert Neighbours().others([os.getpid(), 1]) is None
+    found = OtherProcesses()
+    assert found.count([os.getpid()]) == 0 and len(asked) == 3
+    assert found.count([os.getpid(), 1]) == found.count([os.getpid(), 1]) == 0 and len(asked) == 2
+    assert found.count([os.getpid(), os.getppid()]) == 0 and len(asked) == 2, "the first process of all is above it"
+    assert OtherProcesses().count([os.getpid(), 1]) == 1
+    assert OtherProcesses().count([os.getpid(), 1]) is None
