@@ -22,7 +22,6 @@ from db.address import Address
 from db.connection import BESIDE, cause, is_outage, make_engine, way_out
 from db.error import StoreError
 from db.schema.models import CategoryRow, EvaluationRow, RunRow
-from db.schema.upgrade import HISTORY, History, ensure_current
 from db.storage import reading, rows, spool
 from db.storage.dimensions import Dimensions, upsert
 from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
@@ -30,6 +29,7 @@ from db.storage.record import Command, Entry
 from db.storage.rows import EvaluationKey
 from db.storage.spool import Spool
 from db.storage.writing import Prepared, save_run, write
+from db.upgrade import HISTORY, History, ensure_current
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import EVALUATOR_VERSION, Result
 

@@ -23,9 +23,9 @@ from db.address import Address
 from db.connection import make_engine
 from db.queries.leaderboard import leaderboard
 from db.schema.models import Base
-from db.schema.upgrade import HISTORY, History, ensure_current
 from db.storage.rows import Board, device_name
 from db.store import Entry, Store, StoreError
+from db.upgrade import HISTORY, History, ensure_current
 from db.upkeep import check
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import TimingSide
