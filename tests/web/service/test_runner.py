@@ -88,7 +88,8 @@ def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: R
 
 
 def test_judges_that_can_not_be_started_are_told_of_and_keep_no_claim(desk: Desk, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.runner.PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.result_writer.PAUSE_S", 0.01)
     claim = claimed(desk)
     desk.service.runner = runner
     runner.start()
@@ -104,7 +105,8 @@ def test_what_else_keeps_the_judges_from_going_on_is_in_the_log_alone(desk: Desk
     def broken() -> LocalEngine:
         raise StoreError("postgresql://ada@database/assay can't be read")
 
-    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.runner.PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.result_writer.PAUSE_S", 0.01)
     made = Runner(desk.store, broken, desk.service.problems, desk.service.progress, Metrics(Requests(desk.store)), OWNER, 30.0)
     desk.service.runner = made
     made.start()
