@@ -11,10 +11,12 @@ from itertools import islice
 
 from sqlalchemy import Connection, func, select
 
+from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow
 from db.storage.rows import text_sha256
 from evaluator.judge.timing.protocols import alternative
 
+EVERYTHING = Filters()
 _MANY = 5000
 """Ids that are put into one statement."""
 
@@ -45,30 +47,14 @@ class Place:
     speedup_high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Exact names; None lets everything pass, but for the protocol: times by different ones don't belong together."""
-
-    problem: str | None = None
-    author: str | None = None
-    device: str | None = None
-    case: str | None = None
-    precision: str | None = None
-    protocol: str | None = None
-    """None, and the name of a default, for the device's default."""
-
-    def fits(self, board: KnownBoard) -> bool:
-        """Whether a board passes; the author is no matter of it."""
-        if board.protocol != alternative(self.protocol):
-            return False
-        wanted = (self.problem, self.device, self.case, self.precision)
-        return all(
-            value in (None, found)
-            for value, found in zip(wanted, (board.problem, board.device_name, board.case, board.precision), strict=True)
-        )
+def fits(filters: Filters, board: KnownBoard) -> bool:
+    """Whether a board passes. The author has no part in this."""
+    if board.protocol != alternative(filters.protocol):
+        return False
+    return all(getattr(board, column) == value for column, value in filters.columns().items())
 
 
-def newest_boards(connection: Connection, filters: Filters = Filters()) -> list[KnownBoard]:
+def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list[KnownBoard]:
     """Boards of the newest version of each problem that fit, by problem, case, device and precision."""
     last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == BoardRow.id).scalar_subquery()
     columns = (BoardRow.id, BoardRow.problem, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name, BoardRow.precision)
@@ -82,7 +68,7 @@ def newest_boards(connection: Connection, filters: Filters = Filters()) -> list[
         if number is not None:
             newest[board.problem] = max(newest.get(board.problem, (0, "")), (number, board.problem_sha256))
             boards.append(board)
-    found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and filters.fits(board)]
+    found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and fits(filters, board)]
     return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
 
 

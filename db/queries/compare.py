@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from db.error import StoreError
-from db.queries.boards import Filters, KnownBoard, author_id, newest_boards
+from db.queries.boards import EVERYTHING, KnownBoard, author_id, newest_boards
+from db.queries.filters import Filters
 from db.queries.statistics import mean_ratio, sign_test
 from db.schema.models import BoardRow, StandingRow, TallyRow
 from db.store import Store
@@ -54,11 +55,11 @@ class Comparison:
     """Of the two-sided sign test over wins and losses."""
 
 
-def compare(store: Store, first: str, second: str, filters: Filters | None = None) -> Comparison:
+def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING) -> Comparison:
     """Raises StoreError for an author whom the database does not know, and where it can't be read."""
     with store.read() as connection:
         ids = [_known(connection, store, name) for name in (first, second)]
-        boards = newest_boards(connection, filters or Filters())
+        boards = newest_boards(connection, filters)
         tried = [_tried(connection, author, boards) for author in ids]
         both = [board for board in boards if board.id in tried[0] and board.id in tried[1]]
         best = [_best(connection, author) for author in ids]

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import event
 
-from db.queries.boards import Filters
 from db.queries.compare import compare
 from db.queries.curves import best_speedups
+from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
@@ -27,13 +27,13 @@ ALIASES = {
 
 QUESTIONS: dict[str, Callable[[Store], object]] = {
     "leaderboard": leaderboard,
-    "leaderboard of a problem": lambda store: leaderboard(store, problem="p4"),
-    "leaderboard of an author": lambda store: leaderboard(store, author="author 1"),
-    "every submission": lambda store: leaderboard(store, problem="p4", every=True),
+    "leaderboard of a problem": lambda store: leaderboard(store, Filters(problem="p4")),
+    "leaderboard of an author": lambda store: leaderboard(store, Filters(author="author 1")),
+    "every submission": lambda store: leaderboard(store, Filters(problem="p4"), every=True),
     "overall": overall,
     "failures": failures,
-    "failures of a problem": lambda store: failures(store, problem="p4"),
-    "failures of an author": lambda store: failures(store, author="author 1", device="NVIDIA H200"),
+    "failures of a problem": lambda store: failures(store, Filters(problem="p4")),
+    "failures of an author": lambda store: failures(store, Filters(author="author 1", device="NVIDIA H200")),
     "compare": lambda store: compare(store, "author 1", "author 2", Filters(case="full")),
     "history": lambda store: history(store, "s7"),
     "show": lambda store: store.get(7),

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from markupsafe import Markup
 
+from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.leaderboard import Failures, LeaderboardRow, failures, leaderboard
 from db.queries.problems import ProblemCount, Record, Version, problems, protocols, records, versions
@@ -82,10 +83,10 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
         raise NotFoundError(f"There is no problem {name!r} in this database.")
-    ranked = (leaderboard(site.store, problem=name, protocol=protocol) for protocol in protocols(site.store, name))
+    ranked = (leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name))
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
     history = site.memory.recall(("records", name), lambda: records(site.store, name))
-    counts = failures(site.store, problem=name)
+    counts = failures(site.store, Filters(problem=name))
     return ProblemPage(
         value={
             "name": name,

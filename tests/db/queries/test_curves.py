@@ -1,6 +1,7 @@
 """Best speedups, and the curves that are made of them."""
 
 from db.queries.curves import best_speedups
+from db.queries.filters import Filters
 from db.queries.overall import overall
 from db.queries.statistics import FAST_P
 from db.store import Store
@@ -42,5 +43,5 @@ def test_settings_are_kept_apart_and_filtered(store: Store) -> None:
     store.save(result(submission="a.py"), "a", PROBLEM_SOURCE)
     store.save(result(submission="b.py", environment=environment("CPU")), "b", PROBLEM_SOURCE)
     assert [board.device_name for board in best_speedups(store)] == ["CPU", "NVIDIA H200"]
-    assert [board.device_name for board in best_speedups(store, device="CPU")] == ["CPU"]
-    assert best_speedups(store, case="none") == ()
+    assert [board.device_name for board in best_speedups(store, Filters(device="CPU"))] == ["CPU"]
+    assert best_speedups(store, Filters(case="none")) == ()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from db.queries.boards import ranks
+from db.queries.filters import Filters
 from db.queries.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.queries.overall import overall
 from db.store import Store
@@ -25,7 +26,7 @@ def save(
 
 
 def ranking(store: Store, **filters: Any) -> list[tuple[int, str]]:
-    return [(row.rank, row.submission) for row in leaderboard(store, **filters, every=True)]
+    return [(row.rank, row.submission) for row in leaderboard(store, Filters(**filters), every=True)]
 
 
 def timed(candidate_ms: list[float], baseline_ms: list[float]) -> dict[str, Any]:
@@ -174,10 +175,10 @@ def test_failures_by_cause(store: Store) -> None:
     syntax = CategoryCount(Status.REJECTED, Category.SYNTAX_ERROR, 1)
     memory = CategoryCount(Status.RUN_FAILED, Category.OUT_OF_MEMORY, 1)
     assert failures(store) == Failures(8, (wrong, link, no_kernel, syntax, memory))
-    assert failures(store, author="bob") == Failures(1, (link,))
-    assert failures(store, device="NVIDIA A100") == Failures(2, (syntax, memory))
-    assert failures(store, case="small") == Failures(2, (no_kernel, syntax))
-    assert failures(store, problem="gelu") == Failures(0, ())
+    assert failures(store, Filters(author="bob")) == Failures(1, (link,))
+    assert failures(store, Filters(device="NVIDIA A100")) == Failures(2, (syntax, memory))
+    assert failures(store, Filters(case="small")) == Failures(2, (no_kernel, syntax))
+    assert failures(store, Filters(problem="gelu")) == Failures(0, ())
 
 
 def test_only_the_latest_failure_of_a_submission_counts(store: Store) -> None:
@@ -230,7 +231,7 @@ def test_protocols_are_ranked_apart_and_shown_on_demand(store: Store) -> None:
     save(store, submission="a", speedup=9.0, protocol="graph")
     save(store, submission="b", speedup=3.0, protocol="throughput")
     assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store)] == [("a", 2.0, None)]
-    assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store, protocol="graph")] == [("a", 9.0, "graph")]
+    assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store, Filters(protocol="graph"))] == [("a", 9.0, "graph")]
     assert ranking(store, protocol="cold") == ranking(store) == [(1, "a")], "the default by its name"
     (board,) = overall(store)
     assert board.tasks == 1
@@ -272,5 +273,5 @@ def test_ranks_of_intervals(intervals: list[tuple[float, float]], expected: list
 
 def test_an_unknown_author_has_no_rows(store: Store) -> None:
     save(store, submission="a")
-    assert leaderboard(store, author="nobody") == ()
-    assert failures(store, author="nobody") == Failures(0, ())
+    assert leaderboard(store, Filters(author="nobody")) == ()
+    assert failures(store, Filters(author="nobody")) == Failures(0, ())

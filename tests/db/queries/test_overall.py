@@ -10,6 +10,7 @@ import pytest
 
 from db.error import StoreError
 from db.queries.compare import compare
+from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import CategoryCount
 from db.queries.overall import OverallRow, overall
@@ -40,7 +41,7 @@ def example(store: Store) -> None:
 
 
 def rows(store: Store, **filters: str) -> dict[str | None, OverallRow]:
-    (board,) = overall(store, **filters)
+    (board,) = overall(store, Filters(**filters))
     return {row.author: row for row in board.rows}
 
 
@@ -150,8 +151,8 @@ def test_cases_and_devices_have_boards_of_their_own(store: Store) -> None:
     save(store, "ada", "p1", "3", environment=environment("NVIDIA A100"))
     found = [(board.case, board.device_name) for board in overall(store)]
     assert found == [("full", "NVIDIA A100"), ("full", "NVIDIA H200"), ("small", "NVIDIA H200")]
-    assert [board.case for board in overall(store, case="small")] == ["small"]
-    assert overall(store, device="none") == ()
+    assert [board.case for board in overall(store, Filters(case="small"))] == ["small"]
+    assert overall(store, Filters(device="none")) == ()
 
 
 def test_precisions_are_tasks_of_their_own(store: Store) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from db.queries.filters import Filters
 from db.queries.leaderboard import failures
 from db.queries.timeline import Timeline
 from db.store import Store
@@ -55,9 +56,9 @@ def test_filters_are_those_of_failures(store: Store) -> None:
         {"precision": "float16"},
     ):
         counted: Counter[Category] = Counter()
-        for found in timeline.counts(**names).values():
+        for found in timeline.counts(Filters(**names)).values():
             counted.update(found)
-        assert counted == {item.category: item.count for item in failures(store, **names).counts}, names
+        assert counted == {item.category: item.count for item in failures(store, Filters(**names)).counts}, names
 
 
 def test_the_latest_come_in_parts(store: Store) -> None:

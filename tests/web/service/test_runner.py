@@ -17,10 +17,10 @@ from db.schema.queue_models import RequestRow
 from evaluator.engine.local import LocalEngine
 from evaluator.sandbox import SandboxUnavailable
 from tests.web.service.conftest import Desk
-from web.service import runner as module
 from web.service.metrics import Metrics
 from web.service.reading import Reading, ReadingError, Text
-from web.service.runner import ATTEMPTS, Runner
+from web.service.result_writer import ATTEMPTS
+from web.service.runner import Runner
 
 OWNER = "one"
 
