@@ -1,4 +1,4 @@
-"""How the command line ends."""
+"""Exit codes of the command line, and the error for wrong usage."""
 
 ALL_EVALUATED, SOME_NOT_EVALUATED, USAGE, INTERRUPTED = 0, 1, 2, 130
 

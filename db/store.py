@@ -23,10 +23,10 @@ from db.schema.models import CategoryRow, EvaluationRow, RunRow
 from db.storage import reading, rows, spool
 from db.storage.dimensions import Dimensions, upsert
 from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
-from db.storage.record import Command, Entry
+from db.storage.record import Entry, RunCommand
 from db.storage.rows import EvaluationKey
 from db.storage.spool import Spool
-from db.storage.writing import Prepared, save_run, write
+from db.storage.writing import PreparedEntry, save_run, write
 from db.upgrade import HISTORY, History, ensure_current
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import EVALUATOR_VERSION, Result
@@ -94,7 +94,7 @@ class Store(Database):
 
         expected: how many evaluations it is to come to, where that can be told; `expect` tells better later.
         """
-        command = Command(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
+        command = RunCommand(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
 
@@ -133,14 +133,14 @@ class Store(Database):
         if not items:
             return []
         try:
-            return self._save_prepared([Prepared.of(item, self._environments) for item in items], also)
+            return self._save_prepared([PreparedEntry.of(item, self._environments) for item in items], also)
         except SQLAlchemyError as error:
             failure = self._write_error(error)
             if also is not None or not is_outage(error):
                 raise failure from error
             raise self._spooled(items, failure) from error
 
-    def _save_prepared(self, items: Sequence[Prepared], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
+    def _save_prepared(self, items: Sequence[PreparedEntry], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
         """Raises SQLAlchemyError."""
 
         def transaction() -> list[int]:
@@ -186,7 +186,7 @@ class Store(Database):
                 query = select(EvaluationRow.digest).where(EvaluationRow.digest.in_(digests[start : start + LOOKUP]))
                 known.update(map(bytes, connection.execute(query).scalars()))
             missing = {digest: item for digest, item in zip(digests, items, strict=True) if digest not in known}
-            write(connection, [Prepared.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
+            write(connection, [PreparedEntry.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
         return len(missing)
 
     def get(self, evaluation_id: int) -> StoredEvaluation | None:

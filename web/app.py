@@ -69,7 +69,7 @@ def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | No
     if token is not None:
         app.state.token = token
         app.include_router(imports.router)
-        app.add_exception_handler(imports.RefusedError, imports.refusal)
+        app.add_exception_handler(imports.ImportRefusedError, imports.refusal)
     colours = style_sheet()
     app.add_api_route("/static/source.css", lambda: Response(colours, media_type="text/css"), methods=["GET"])
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))

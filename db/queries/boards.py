@@ -35,7 +35,7 @@ class KnownBoard:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankedEvaluation:
     """One rank of a board."""
 
     rank: int
@@ -72,7 +72,7 @@ def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list
     return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
 
 
-def places(connection: Connection, boards: Collection[KnownBoard], every: bool = False) -> dict[int, list[Place]]:
+def places(connection: Connection, boards: Collection[KnownBoard], every: bool = False) -> dict[int, list[RankedEvaluation]]:
     """The ranking of each board, by its id, best first: one place an author, or one a submission with `every`."""
     found: dict[int, list[tuple[int, int, int, float, float, float]]] = {board.id: [] for board in boards}
     nobody = author_id(connection, None)
@@ -131,8 +131,8 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
         yield some
 
 
-def _ranked(items: list[tuple[int, int, int, float, float, float]]) -> list[Place]:
+def _ranked(items: list[tuple[int, int, int, float, float, float]]) -> list[RankedEvaluation]:
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
-    found = [Place(rank, *item) for rank, item in zip(numbers, items, strict=True)]
+    found = [RankedEvaluation(rank, *item) for rank, item in zip(numbers, items, strict=True)]
     return sorted(found, key=lambda place: place.rank)

@@ -37,7 +37,7 @@ class ComparedBoard:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AuthorComparison:
     """The first author against the second."""
 
     first: str
@@ -55,7 +55,7 @@ class Comparison:
     """Of the two-sided sign test over wins and losses."""
 
 
-def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING) -> Comparison:
+def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING) -> AuthorComparison:
     """Raises StoreError for an author whom the database does not know, and where it can't be read."""
     with store.read() as connection:
         ids = [_known(connection, store, name) for name in (first, second)]
@@ -66,7 +66,7 @@ def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING
     compared = tuple(_board(board, *(standings.get(board.id) for standings in best)) for board in both)
     mean = mean_ratio([board.ratio for board in compared if board.ratio is not None])
     wins, losses = (sum(board.outcome == name for board in compared) for name in ("first", "second"))
-    return Comparison(
+    return AuthorComparison(
         first=first,
         second=second,
         boards=compared,

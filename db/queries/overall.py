@@ -10,7 +10,7 @@ from statistics import fmean
 
 from sqlalchemy import Connection, case, func, select
 
-from db.queries.boards import EVERYTHING, KnownBoard, Place, chunks, newest_boards, places
+from db.queries.boards import EVERYTHING, KnownBoard, RankedEvaluation, chunks, newest_boards, places
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, counted
 from db.queries.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
@@ -93,7 +93,7 @@ def _rejected_boards(connection: Connection) -> dict[int, str]:
 
 
 def _records(
-    connection: Connection, tasks: list[KnownBoard], rejected: dict[int, str], ranking: dict[int, list[Place]]
+    connection: Connection, tasks: list[KnownBoard], rejected: dict[int, str], ranking: dict[int, list[RankedEvaluation]]
 ) -> dict[int, _Record]:
     records: dict[int, _Record] = defaultdict(lambda: _Record(Counter(), Counter(), Counter(), {}, [0] * MEDALS))
     of_problem: dict[str, list[int]] = defaultdict(list)

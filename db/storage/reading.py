@@ -20,7 +20,7 @@ from db.schema.models import (
     SubmissionRow,
 )
 from db.storage import evidence_rows, rows
-from db.storage.record import Command
+from db.storage.record import RunCommand
 from db.storage.rows import EvaluationKey
 from evaluator.results.category import Status
 from evaluator.results.result import Result
@@ -38,7 +38,7 @@ class StoredEvaluation:
     problem_source: str | None
     speedup_interval: tuple[float, float] | None = None
     """Holds the speedup with 95 % confidence; None where there is none."""
-    command: Command | None = None
+    command: RunCommand | None = None
     """The run that stored it, where that is known."""
 
 
@@ -91,7 +91,7 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
     command = None
     if row["run_command"] is not None:
         words = tuple(json.loads(row["run_command"]))
-        command = Command(words, row["run_version"], row["run_started_at"], row["run_finished_at"])
+        command = RunCommand(words, row["run_version"], row["run_started_at"], row["run_finished_at"])
     return StoredEvaluation(
         id=row["id"],
         result=rows.result_of(row, evidence),

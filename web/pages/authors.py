@@ -12,12 +12,12 @@ from db.queries.generality import generality
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
-from db.queries.runs import Arrival, of_ids
+from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAST_P
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
 from web.pages.boards import COLUMNS, places
-from web.site import Answer, NotFoundError, SiteOf, page
+from web.site import NotFoundError, PageContent, SiteOf, page
 from web.tables import Table, table
 
 router = APIRouter()
@@ -26,7 +26,7 @@ LATEST = 20
 
 
 @dataclass(frozen=True)
-class AuthorPage(Answer):
+class AuthorPage(PageContent):
     """One author."""
 
     name: str
@@ -35,12 +35,12 @@ class AuthorPage(Answer):
     generality: dict[int, str]
     """Of the places that are shown, by the evaluation's id."""
     failures: Failures
-    latest: tuple[Arrival, ...]
+    latest: tuple[EvaluationSummary, ...]
     fast_p: tuple[float, ...] = FAST_P
 
 
 @dataclass(frozen=True)
-class SubmissionPage(Answer):
+class SubmissionPage(PageContent):
     """One submission."""
 
     name: str

@@ -12,7 +12,7 @@ from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from web.filters import FiltersOf, Name, PageNumber
 from web.forms import Field, fields_of
-from web.site import Answer, Site, SiteOf, page
+from web.site import PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -29,7 +29,7 @@ class ShownBoard:
 
 
 @dataclass(frozen=True)
-class OverallPage(Answer):
+class OverallPage(PageContent):
     """Authors over all problems."""
 
     evaluations: int
@@ -40,7 +40,7 @@ class OverallPage(Answer):
 
 
 @dataclass(frozen=True)
-class LeaderboardPage(Answer):
+class LeaderboardPage(PageContent):
     """Who is how fast where."""
 
     fields: tuple[Field, ...]

@@ -7,19 +7,19 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from db.queries.leaderboard import Failures, failures
-from db.queries.runs import Arrival, of_ids
+from db.queries.runs import EvaluationSummary, of_ids
 from evaluator.results.category import CATEGORIES, Category, CategoryInfo, Status
 from web.charts import in_stretches
 from web.filters import FiltersOf, PageNumber
 from web.forms import Field, fields_of
-from web.site import Answer, SiteOf, page
+from web.site import PageContent, SiteOf, page
 from web.tables import PAGE_ROWS
 
 router = APIRouter()
 
 
 @dataclass(frozen=True)
-class FailuresPage(Answer):
+class FailuresPage(PageContent):
     """What went wrong, how often, and when."""
 
     fields: tuple[Field, ...]
@@ -32,12 +32,12 @@ class FailuresPage(Answer):
 
 
 @dataclass(frozen=True)
-class EvaluationsPage(Answer):
+class EvaluationsPage(PageContent):
     """Evaluations that fit, newest first."""
 
     fields: tuple[Field, ...]
     category: Category | None
-    rows: tuple[Arrival, ...]
+    rows: tuple[EvaluationSummary, ...]
     total: int
     number: int
     pages: int

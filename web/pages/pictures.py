@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from matplotlib.figure import Figure
 
 from db.queries.curves import Speedups, best_speedups
-from db.queries.problems import records
+from db.queries.problems import best_time_histories
 from web import charts
 from web.charts import Theme
 from web.filters import MAX_NAME, FiltersOf
@@ -19,7 +19,7 @@ router = APIRouter()
 
 @router.get("/problem/best.svg")
 def best(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
-    found = site.memory.recall(("records", name), lambda: records(site.store, name))
+    found = site.memory.recall(("records", name), lambda: best_time_histories(site.store, name))
     if not found:
         raise NotFoundError(f"Nothing is ok for {name!r}.")
     return _picture(site, ("best", name), theme, lambda: charts.best_times(found))

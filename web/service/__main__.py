@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(store: "Store", options: argparse.Namespace) -> int:
     from evaluator.results.text import plain_line
-    from web.__main__ import listening
+    from web.listener import listening
 
     try:
         from web.service.server import serve

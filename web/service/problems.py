@@ -49,7 +49,7 @@ class Inline:
         return f"inline_{self.sha256[:16]}"
 
 
-class Problems:
+class ServedProblems:
     """All problems of one service. Safe to share between threads; what takes a file to be loaded blocks."""
 
     def __init__(self, known: Mapping[str, Path], folder: Path, device: Device) -> None:

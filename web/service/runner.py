@@ -24,7 +24,7 @@ from evaluator.sandbox import SandboxUnavailable
 from web.service.http.models import Options
 from web.service.metrics import Metrics
 from web.service.priority import start
-from web.service.problems import Inline, Problems
+from web.service.problems import Inline, ServedProblems
 from web.service.progress import Progress
 from web.service.reading import Reading, ReadingError, Text
 from web.service.result_writer import ATTEMPTS, PAUSE_S, ResultWriter
@@ -49,7 +49,7 @@ class Runner:
         self,
         store: Store,
         engine: Callable[[], LocalEngine],
-        problems: Problems,
+        problems: ServedProblems,
         progress: Progress,
         metrics: Metrics,
         owner: str,
