@@ -12,7 +12,7 @@ from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
-from db.queries.problems import problems, records, versions
+from db.queries.problems import best_time_histories, problems, versions
 from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from evaluator.results.category import Category
@@ -39,7 +39,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "show": lambda store: store.get(7),
     "problems": problems,
     "versions": lambda store: versions(store, "p4"),
-    "best times": lambda store: records(store, "p4"),
+    "best times": lambda store: best_time_histories(store, "p4"),
     "best speedups": best_speedups,
     "latest": lambda store: arrivals(store, 20, after=7),
     "of a run": lambda store: arrivals(store, 20, run_id=3),

@@ -13,7 +13,7 @@ from db.store import Store
 from evaluator.results.category import Category
 from evaluator.submission.submission import shown
 from tests.db.samples import full_evidence, result
-from tests.web.conftest import PROBLEM_SOURCE, fill, put
+from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.seen import Seen
 
 
@@ -245,34 +245,32 @@ def test_a_new_result_is_on_the_page_at_once(client: TestClient, store: Store, m
     assert "timeout" in seen(client, "/failures").text
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "words"),
-    [
-        ("/nothing", 404, "There is no such page."),
-        ("/evaluation/999", 404, "There is no evaluation 999"),
-        ("/evaluation/x", 404, "There is no such page."),
-        ("/evaluation/99999999999999999999999", 400, "number"),
-        ("/run/999", 404, "There is no run 999"),
-        ("/problem", 400, "name"),
-        ("/problem?name=none", 404, "There is no problem 'none'"),
-        ("/author?name=none", 404, "There is no author 'none'"),
-        ("/submission?name=none", 404, "There is no submission 'none'"),
-        ("/leaderboard?page=0", 400, "page"),
-        ("/leaderboard?problem=" + "x" * 5000, 400, "problem"),
-        ("/static/../app.py", 404, "There is no such page."),
-        ("/static/%2e%2e/app.py", 404, "There is no such page."),
-        ("/evaluation/1/samples.svg", 404, "Nothing was timed"),
-        ("/evaluation/1/clock.svg", 404, "clock was not followed"),
-        ("/fast_p.svg?case=none", 404, "Nobody was judged there."),
-        ("/evaluation/1/error.svg?theme=neon", 400, "theme"),
-    ],
-)
-def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int], path: str, status: int, words: str) -> None:
-    answer = client.get(path)
-    assert answer.status_code == status and words in Seen(answer.text).text
+MISSING = {
+    "/nothing": (404, "There is no such page."),
+    "/evaluation/999": (404, "There is no evaluation 999"),
+    "/evaluation/x": (404, "There is no such page."),
+    "/evaluation/99999999999999999999999": (400, "number"),
+    "/run/999": (404, "There is no run 999"),
+    "/problem": (400, "name"),
+    "/problem?name=none": (404, "There is no problem 'none'"),
+    "/author?name=none": (404, "There is no author 'none'"),
+    "/submission?name=none": (404, "There is no submission 'none'"),
+    "/leaderboard?page=0": (400, "page"),
+    "/leaderboard?problem=" + "x" * 5000: (400, "problem"),
+    "/static/../app.py": (404, "There is no such page."),
+    "/static/%2e%2e/app.py": (404, "There is no such page."),
+    "/evaluation/1/samples.svg": (404, "Nothing was timed"),
+    "/evaluation/1/clock.svg": (404, "clock was not followed"),
+    "/fast_p.svg?case=none": (404, "Nobody was judged there."),
+    "/evaluation/1/error.svg?theme=neon": (400, "theme"),
+}
+"""Addresses of nothing, with the status and words of the answer."""
 
 
-def test_errors_beside_pages_are_json(client: TestClient) -> None:
+def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int]) -> None:
+    for path, (status, words) in MISSING.items():
+        answer = client.get(path)
+        assert answer.status_code == status and words in Seen(answer.text).text, path
     answer = client.get("/evaluation/999.json")
     assert answer.status_code == 404 and answer.json() == {"error": "There is no evaluation 999 in this database."}
 
@@ -288,11 +286,6 @@ def test_a_database_that_can_t_be_read_is_said(client: TestClient, store: Store,
     store.path.write_bytes(b"no database" * 1000)
     answer = client.get("/evaluation/1")
     assert answer.status_code == 503 and "can't be read" in Seen(answer.text).text
-
-
-def test_filling_gives_what_the_tests_count_on(store: Store) -> None:
-    fill(store)
-    assert store.count() == 10
 
 
 def test_boards_of_other_protocols_are_asked_for_by_name(client: TestClient, store: Store, ids: dict[str, int]) -> None:

@@ -6,6 +6,7 @@ from db.queries.overall import overall
 from db.queries.statistics import FAST_P
 from db.store import Store
 from evaluator.results.category import Category
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, environment, result
 
 
@@ -15,6 +16,7 @@ def save(store: Store, problem: str, author: str | None, speedup: float | None) 
     store.save(result(category, name, speedup, submission=name, problem=problem, author=author), name, PROBLEM_SOURCE)
 
 
+@BOTH
 def test_a_curve_agrees_with_fast_p(store: Store) -> None:
     for problem, speedup in (("a", 0.6), ("b", 1.0), ("c", 2.5), ("d", None)):
         save(store, problem, "ada", speedup)

@@ -12,6 +12,7 @@ from db.queries.overall import overall
 from db.store import Store
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import environment, result, sha256
 
 
@@ -45,6 +46,7 @@ def timed(candidate_ms: list[float], baseline_ms: list[float]) -> dict[str, Any]
     }
 
 
+@BOTH
 def test_a_worked_example(store: Store) -> None:
     save(store, submission="slow.py", speedup=0.5, author="ada")
     save(store, submission="fast.py", speedup=4.0, author="bob")
@@ -66,6 +68,7 @@ def test_an_empty_database_has_no_ranking(store: Store) -> None:
     assert failures(store) == Failures(0, ())
 
 
+@BOTH
 def test_problems_cases_and_devices_are_ranked_apart(store: Store) -> None:
     save(store, submission="a", speedup=1.0)
     save(store, submission="b", speedup=3.0, case="small")
@@ -161,6 +164,7 @@ def test_a_problem_that_was_changed_back_is_the_newest_again(store: Store) -> No
     assert ranking(store) == [(1, "a"), (2, "c")]
 
 
+@BOTH
 def test_failures_by_cause(store: Store) -> None:
     save(store, submission="good")
     for name in "abc":
@@ -211,6 +215,7 @@ def test_the_earlier_copy_takes_over_when_the_later_fails(store: Store) -> None:
     assert ranking(store) == [(1, "a")]
 
 
+@BOTH
 def test_without_an_author_each_submission_stands_for_itself(store: Store) -> None:
     save(store, submission="a", author=None, speedup=1.0)
     save(store, submission="b", author=None, speedup=2.0)
@@ -226,6 +231,7 @@ def test_precisions_are_ranked_apart(store: Store) -> None:
     assert ranking(store, precision="float32") == [(1, "a"), (2, "b")]
 
 
+@BOTH
 def test_protocols_are_ranked_apart_and_shown_on_demand(store: Store) -> None:
     save(store, submission="a", speedup=2.0)
     save(store, submission="a", speedup=9.0, protocol="graph")

@@ -18,6 +18,7 @@ from db.queries.statistics import FAILURE_SPEEDUP
 from db.store import Store
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import environment, result, sha256
 
 
@@ -45,6 +46,7 @@ def rows(store: Store, **filters: str) -> dict[str | None, OverallRow]:
     return {row.author: row for row in board.rows}
 
 
+@BOTH
 def test_a_worked_example(store: Store) -> None:
     example(store)
     (board,) = overall(store)
@@ -95,6 +97,7 @@ def test_medals(store: Store) -> None:
     assert medals == {"ada": (1, 0, 0), "bob": (2, 0, 0), "cy": (0, 1, 1), "dan": (0, 0, 1), "eve": (0, 0, 0)}
 
 
+@BOTH
 def test_all_figures_agree_with_their_definitions(store: Store) -> None:
     """Random results of 4 authors for 7 problems, several samples each, against the definitions carried out sample by sample."""
     draw = random.Random(11)
@@ -162,6 +165,7 @@ def test_precisions_are_tasks_of_their_own(store: Store) -> None:
     assert board.tasks == 2 and board.rows[0].geometric_mean == pytest.approx(4.0)
 
 
+@BOTH
 def test_compare(store: Store) -> None:
     example(store)
     found = compare(store, "ada", "bob")

@@ -9,6 +9,7 @@ from db.queries.leaderboard import failures
 from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import result
 
 SOURCE = "class ModelNew: ...\n"
@@ -19,6 +20,7 @@ def save(store: Store, category: Category, minutes: float, name: str, **changes:
     return store.save(result(category, submission=name, started_at=HOUR + timedelta(minutes=minutes), **changes), SOURCE)
 
 
+@BOTH
 def test_evaluations_are_counted_in_the_hour_in_which_they_began(store: Store) -> None:
     timeline = Timeline(store)
     assert timeline.counts() == {}
@@ -31,6 +33,7 @@ def test_evaluations_are_counted_in_the_hour_in_which_they_began(store: Store) -
     }
 
 
+@BOTH
 def test_what_comes_later_is_added_and_history_stays(store: Store) -> None:
     timeline = Timeline(store)
     first = save(store, Category.OK, 0, "a")
@@ -41,6 +44,7 @@ def test_what_comes_later_is_added_and_history_stays(store: Store) -> None:
     assert timeline.counts() == {HOUR: Counter({Category.OK: 1, Category.TIMEOUT: 1})}
 
 
+@BOTH
 def test_filters_are_those_of_failures(store: Store) -> None:
     save(store, Category.TIMEOUT, 0, "a", author="ada")
     save(store, Category.TIMEOUT, 0, "b", author="bob", problem="gelu")
