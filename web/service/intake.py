@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from db.queue.acceptance import Accepted, Offer, OfferGroup, Outcome, RefusalReason
 from db.queue.requests import Requests
-from web.service.http.errors import RefusedError, invalid, retry_after
-from web.service.http.models import Options, Submit
+from web.service.errors import RefusedError, invalid, retry_after
+from web.service.models import Options, Submit
 from web.service.problems import Inline, ServedProblems
 from web.service.tokens import Grant, Scope
 

@@ -18,8 +18,8 @@ from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.submission.attribution import Catalogue
 from evaluator.submission.source import clean
-from web.service.http.errors import RefusedError
-from web.service.http.models import Options
+from web.service.errors import RefusedError
+from web.service.models import Options
 
 MAX_INLINE = 256
 """Problems that came with submissions whose facts are kept in memory."""

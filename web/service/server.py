@@ -20,12 +20,12 @@ from evaluator.machine.devices import choose_all
 from evaluator.problem.problem import discover
 from web.service.http.app import create_app
 from web.service.http.state import Bounds, Service
+from web.service.judging.priority import yielding
+from web.service.judging.runner import Runner
 from web.service.metrics import Metrics
 from web.service.options import level_of
-from web.service.priority import yielding
 from web.service.problems import ServedProblems
 from web.service.progress import Progress
-from web.service.runner import Runner
 
 CLOSE_WITHIN_S = 5
 

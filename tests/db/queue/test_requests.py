@@ -274,8 +274,14 @@ def test_rows_that_contradict_themselves_are_refused(store: Store, requests: Req
     accept(requests, offer())
     now = datetime.now(UTC)
     wrong: list[dict[str, object]] = [
-        *({"state": "wonderful"}, {"state": "claimed"}, {"owner": "somebody"}, {"body": None}, {"due_at": None}),
-        *({"finished_at": now}, {"attempts": -1}, {"state": "done", "body": None, "due_at": None, "finished_at": now}),
+        {"state": "wonderful"},
+        {"state": "claimed"},
+        {"owner": "somebody"},
+        {"state": "done", "body": None, "due_at": None, "finished_at": now},
+        {"body": None},
+        {"due_at": None},
+        {"finished_at": now},
+        {"attempts": -1},
     ]
     for values in wrong:
         with pytest.raises(StoreError) as error, store.change() as connection:

@@ -12,12 +12,12 @@ from pydantic import BaseModel, ValidationError
 
 from db.error import StoreError
 from db.queue.acceptance import Accepted, Offer, Outcome, RefusalReason
-from web.service.http.errors import RefusedError, invalid, retry_after
+from web.service.errors import RefusedError, invalid, retry_after
 from web.service.http.limits import read_body
-from web.service.http.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
 from web.service.http.state import Reader, Service, ServiceOf, Submitter
 from web.service.http.views import evaluation, found, shown, visible, wait_for_any
 from web.service.intake import accepted
+from web.service.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
 from web.service.tokens import Grant
 
 router = APIRouter()

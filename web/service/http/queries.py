@@ -11,10 +11,10 @@ from db.error import StoreError
 from db.queries.filters import Filters
 from db.queries.leaderboard import leaderboard
 from web.filters import filters_of
+from web.service.errors import RefusedError, retry_after
 from web.service.http.calls import answers
-from web.service.http.errors import RefusedError, retry_after
-from web.service.http.models import Health, Leaderboard, Name, Problem, Problems, Ranked
 from web.service.http.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
+from web.service.models import Health, Leaderboard, Name, Problem, Problems, Ranked
 from web.service.tokens import Scope
 
 router = APIRouter()

@@ -13,14 +13,14 @@ from fastapi.security import HTTPBearer
 
 from db.queue.requests import Requests
 from db.store import Store
-from web.service.http.errors import RefusedError, retry_after
+from web.service.errors import RefusedError, retry_after
 from web.service.http.limits import Rates
-from web.service.http.models import DEFAULT_MAX_TIMEOUT_S, Backlog
 from web.service.intake import Intake
+from web.service.judging.runner import Runner
 from web.service.metrics import Metrics
+from web.service.models import DEFAULT_MAX_TIMEOUT_S, Backlog
 from web.service.problems import ServedProblems
 from web.service.progress import Progress, ProgressWatch
-from web.service.runner import Runner
 from web.service.tokens import Grant, Scope, Tokens
 
 MIN_PAUSE_S, MAX_PAUSE_S = 2.0, 120.0

@@ -10,9 +10,9 @@ from anyio import to_thread
 from db.queue.acceptance import QueuedRequest
 from db.store import Store
 from evaluator.diagnosis.feedback import feedback, record
-from web.service.http.errors import RefusedError
-from web.service.http.models import Evaluation, State, Verdict
+from web.service.errors import RefusedError
 from web.service.http.state import Service
+from web.service.models import Evaluation, State, Verdict
 from web.service.tokens import Grant, Scope
 
 

@@ -13,8 +13,8 @@ import pytest
 from evaluator.results.category import Category
 from tests.web.service.conftest import GOOD, Desk
 from web.service.http import calls, limits
-from web.service.http.models import Options
 from web.service.http.state import Bounds
+from web.service.models import Options
 from web.service.options import parser
 from web.service.tokens import Scope
 

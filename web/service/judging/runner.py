@@ -21,14 +21,14 @@ from evaluator.engine.local import LocalEngine
 from evaluator.judge.context import Job
 from evaluator.problem.problem import ProblemError, ProblemFacts
 from evaluator.sandbox import SandboxUnavailable
-from web.service.http.models import Options
+from web.service.judging.priority import start
+from web.service.judging.reading import Reading, ReadingError, Text
+from web.service.judging.result_writer import ATTEMPTS, PAUSE_S, ResultWriter
+from web.service.judging.work import PREFIX, name_of, wishes
 from web.service.metrics import Metrics
-from web.service.priority import start
+from web.service.models import Options
 from web.service.problems import Inline, ServedProblems
 from web.service.progress import Progress
-from web.service.reading import Reading, ReadingError, Text
-from web.service.result_writer import ATTEMPTS, PAUSE_S, ResultWriter
-from web.service.work import PREFIX, name_of, wishes
 
 IDLE_S = 1.0
 """How often a process that has nothing to do looks for what others have accepted."""

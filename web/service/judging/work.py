@@ -6,7 +6,7 @@ from db.queue.requests import Claim
 from evaluator.engine.jobs import Wishes
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.result import Result, now
-from web.service.http.models import Options
+from web.service.models import Options
 
 PREFIX = "service/"
 

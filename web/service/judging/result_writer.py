@@ -16,9 +16,9 @@ from evaluator.judge.context import Job
 from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
+from web.service.judging.work import failed
 from web.service.metrics import Metrics
 from web.service.progress import Progress
-from web.service.work import failed
 
 ATTEMPTS = 3
 """How often judging a request is begun where it ends on the machine's account, or with its process."""
