@@ -63,7 +63,7 @@ class Database:
     def change(self, *, beside: bool = False) -> Iterator[Connection]:
         """A connection whose changes are stored all together, or none where the body raises. Raises StoreError.
 
-        beside: no evaluation is changed, so that those who store some need not be waited for.
+        beside: no evaluation is changed, so that this need not wait until others have stored some.
         """
         try:
             with self._write(beside) as connection:

@@ -90,16 +90,18 @@ class Store(Database):
         super().close()
 
     def start_run(self, words: Sequence[str], expected: int | None = None) -> None:
-        """Everything saved from now on belongs to the command with these words; it ends when the store is closed. Raises StoreError.
+        """Begins a run: all that is saved from now on belongs to it, until the store is closed. Raises StoreError.
 
-        expected: how many evaluations it is to come to, where that can be told; `expect` tells better later.
+        words: of the command; passwords in them are not stored.
+
+        expected: how many evaluations the run will make, where that is known; `expect` corrects it later.
         """
         command = RunCommand(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
 
     def expect(self, count: int | None) -> None:
-        """Tells whoever follows the run how many evaluations it is to come to. Nothing hangs on it: trouble is no more than logged."""
+        """Stores how many evaluations the run will make, for those who follow it. A failure is only logged."""
         self._note_run("how much the run has to do", expected=count)
 
     def _note_run(self, what: str, **values: Any) -> None:
@@ -211,10 +213,6 @@ class Store(Database):
         with self.read() as connection:
             return connection.execute(select(func.count()).select_from(EvaluationRow)).scalar_one()
 
-    def judged(self, key: EvaluationKey) -> bool:
-        """Whether this has been judged, and no later evaluation of the submission has taken its place."""
-        return bool(self.judged_among([key]))
-
     def judged_among(self, keys: Iterable[EvaluationKey]) -> frozenset[EvaluationKey]:
         """Those of the keys that need not be judged again; the cost is that of the keys asked for, whatever else is stored.
 
@@ -226,7 +224,7 @@ class Store(Database):
         found: set[EvaluationKey] = set()
         with self.read() as connection:
             while batch := list(islice(names, LOOKUP)):
-                found.update(reading.keys(connection, None, batch))
+                found.update(reading.keys(connection, batch))
         return frozenset(found & wanted)
 
     def summaries(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -243,11 +241,6 @@ class Store(Database):
             if len(found) < _PAGE:
                 return
             after = found[-1][0]
-
-    def judged_keys(self, evaluator_version: str = EVALUATOR_VERSION) -> frozenset[EvaluationKey]:
-        """The keys of all that need not be judged again; as large as the database. `judged_among` asks for some."""
-        with self.read() as connection:
-            return frozenset(reading.keys(connection, evaluator_version, None))
 
     def _add_categories(self) -> None:
         wanted = {category.value: info.status.value for category, info in CATEGORIES.items()}

@@ -70,7 +70,7 @@ def failures_json(failures: Failures) -> str:
 
 
 def comparison_text(comparison: AuthorComparison) -> str:
-    """A row for each board, and what they come to."""
+    """A row for each board, and the sums."""
     first, second = comparison.first, comparison.second
     if not comparison.boards:
         return rendered(cell(f"{first} and {second} have been judged on no board together."))

@@ -1,4 +1,4 @@
-"""Boards that count, and who stands where on them.
+"""Boards that count, and their rankings.
 
 Only the newest version of a problem counts, which is the version that was evaluated last, wherever. An author stands with the best of
 the current `ok` evaluations, copies of one source counting once with their latest time, so that handing in copies can't pick the
@@ -120,7 +120,7 @@ def ranks(intervals: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def author_id(connection: Connection, name: str | None) -> int | None:
-    """The id of an author, None being who came without a name; None where there is no such author."""
+    """The id of an author; `name` None stands for submissions without an author. None where there is no such author."""
     return connection.execute(select(AuthorRow.id).where(AuthorRow.sha256 == text_sha256(name))).scalar_one_or_none()
 
 

@@ -1,7 +1,7 @@
-"""Two authors, problem by problem: who is faster, by how much, and whether that could be chance.
+"""Compares two authors, problem by problem: which one is faster, by how much, and whether that could be chance.
 
-Compared are the boards on which both have been judged. The faster one wins a board unless the intervals of their speedups overlap; who
-alone has solved it wins too. The ratio of speedups is over the boards that both have solved.
+The boards on which both have been judged count. The faster author wins a board unless the intervals of the speedups overlap. If only one
+author has solved a board, that author wins it. The ratio of speedups is over the boards that both have solved.
 """
 
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ class Speedups:
     device_name: str
     tasks: int
     authors: dict[str | None, tuple[float, ...]]
-    """By author, who solves most first: the best speedup for each task solved, ascending."""
+    """By author, the one with most solved tasks first: the best speedup for each task solved, ascending."""
 
     def curve(self, author: str | None) -> tuple[tuple[float, float], ...]:
         """fast_p as steps: each p at which it falls, with the share of all tasks that is faster than it; the first is p = 0."""

@@ -111,7 +111,7 @@ def failures(store: Store, filters: Filters = EVERYTHING) -> Failures:
         tally: type[TallyRow] | type[TotalRow] = TotalRow if filters.author is None else TallyRow
         query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
         if filters.author is not None:
-            # An author whom nobody knows has no evaluation, and no row has this id.
+            # An unknown author has no evaluations, and no row has the id 0.
             query = query.where(TallyRow.author_id == (author_id(connection, filters.author) or 0))
         given = boards_that_pass(filters)
         if given:

@@ -1,4 +1,4 @@
-"""Runs, and what has come of them: how a run under way is followed from outside."""
+"""Runs and the evaluations that they have stored: this is how the pages follow a run under way."""
 
 import json
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ class Run:
     finished_at: datetime | None
     """None while it runs, and for ever where it was killed."""
     expected: int | None
-    """How many evaluations it is to come to, as far as it knew when it last said; None where it could not tell."""
+    """How many evaluations the run expects to make, by its last word; None where it could not tell."""
     statuses: dict[str, int]
     """Its evaluations by status."""
 

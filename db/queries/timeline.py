@@ -91,7 +91,7 @@ class Timeline:
         given = boards_that_pass(filters)
         with self._store.read() as connection:
             if filters.author is not None:
-                # An author whom nobody knows has no evaluation, and no row has this id.
+                # An unknown author has no evaluations, and no row has the id 0.
                 chosen &= np.frombuffer(self._authors, dtype=np.int64) == (author_id(connection, filters.author) or 0)
             if given:
                 boards: Collection[int] = connection.execute(select(BoardRow.id).where(*given)).scalars().all()

@@ -158,7 +158,7 @@ class AuthorRow(Base):
 
 
 class SubmissionRow(Base):
-    """What was handed in: where from, by whom, and which sample of the author's it is."""
+    """A submission: its name, its author, and its number among the author's samples."""
 
     __tablename__ = "submissions"
     __table_args__ = (
@@ -189,7 +189,7 @@ class RunRow(Base):
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     """None while it runs, and for ever where it was killed."""
     expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
-    """How many evaluations it is to come to, as far as it knows yet; None where it can't tell."""
+    """How many evaluations the run expects to make; None where it can't tell."""
 
 
 class CategoryRow(Base):

@@ -103,8 +103,8 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
     )
 
 
-def keys(connection: Connection, evaluator_version: str | None, names: Collection[str] | None) -> Iterator[EvaluationKey]:
-    """Keys of current evaluations that were judged: by this version and of submissions with these names, where given."""
+def keys(connection: Connection, names: Collection[str]) -> Iterator[EvaluationKey]:
+    """Keys of the current evaluations, of submissions with these names, that were judged."""
     row = EvaluationRow
     query = (
         select(SubmissionRow.name, SubmissionRow.block, SourceRow.sha256, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name)
@@ -112,12 +112,8 @@ def keys(connection: Connection, evaluator_version: str | None, names: Collectio
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(BoardRow, BoardRow.id == row.board_id)
         .join(SourceRow, SourceRow.id == row.source_id)
-        .where(row.is_current, row.status != Status.NOT_EVALUATED.value)
+        .where(row.is_current, row.status != Status.NOT_EVALUATED.value, SubmissionRow.name.in_(names))
     )
-    if names is not None:
-        query = query.where(SubmissionRow.name.in_(names))
-    if evaluator_version is not None:
-        query = query.where(row.evaluator_version == evaluator_version)
     return (EvaluationKey(*item) for item in connection.execute(query))
 
 

@@ -1,4 +1,4 @@
-"""One evaluation on its way in, and the form that it travels in: a JSON object on one line."""
+"""An evaluation that is to be stored, also as one line of JSON for export, import and the spool."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class RunCommand:
     started_at: datetime
     finished_at: datetime | None = None
     expected: int | None = None
-    """How many evaluations it is to come to, as far as is known."""
+    """How many evaluations the run expects to make, as far as it knows."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "some": lambda store: of_ids(store, [7, 8]),
     "runs": lambda store: runs(store, 20),
     "news": lambda store: came_between(store, 990, 1000),
-    "judged": lambda store: store.judged(EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")),
+    "judged": lambda store: store.judged_among([EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")]),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
     "save again": lambda store: store.save(result(submission="s7", source="7"), "7", PROBLEM_SOURCE),
     "import": lambda store: store.add_missing([Entry(result(submission="other"), "class ModelNew: ...")]),

@@ -1,4 +1,4 @@
-"""The problems, and one of them: its text, its cases, its floor, who is fastest and how that came."""
+"""The list of problems, and the page of one: its text, cases, least time, ranking and best times so far."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

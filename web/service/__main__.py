@@ -1,4 +1,4 @@
-"""`python -m web.service`: takes submissions over HTTP and judges them; `python -m web.service token …`: who may hand them in."""
+"""`python -m web.service` takes submissions over HTTP and judges them; `python -m web.service token …` makes and revokes tokens."""
 
 import argparse
 import logging

@@ -30,7 +30,7 @@ MAX_TOGETHER = 64
 """Groups in one transaction."""
 MAX_TOGETHER_CHARS = 64 << 20
 MAX_LOADING = 4
-"""Threads that may wait for problems to be loaded: the others are for those whom that does not concern."""
+"""Threads that may wait for problems to be loaded; the others serve requests that need no loading."""
 
 
 @dataclass(frozen=True)

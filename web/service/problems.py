@@ -72,7 +72,7 @@ class ServedProblems:
             self._readers = {}
 
     def load_all(self) -> None:
-        """Whoever names a problem first should not wait until its file is loaded. One that is broken is told of to those who name it."""
+        """Loads every problem, so that the first request for one need not wait. Requests for a broken problem get its error."""
         for name in self.known:
             try:
                 self.facts(name, None)

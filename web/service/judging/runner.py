@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def _told(error: Exception) -> str:
-    """What those hear who ask for the service's health, without a token: no addresses and no paths."""
+    """The reason that `/healthz` tells. It takes no token, so that no address and no path may be in it."""
     if isinstance(error, SandboxUnavailable):
         return f"The judges can't be started: {error}"
     return "The judges could not go on; the service's log says why."

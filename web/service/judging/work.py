@@ -1,4 +1,4 @@
-"""What a claimed request asks for, and what it comes to where it can't be judged."""
+"""What a claimed request asks for, and its result where it can't be judged."""
 
 import hashlib
 
