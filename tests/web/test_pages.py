@@ -136,22 +136,13 @@ def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
 
 def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str, int]) -> None:
     failed = seen(client, f"/evaluation/{ids['failed']}")
-    for text in (
-        *(
-            "incorrect/wrong_values",
-            "as observed",
-            "submission",
-            "wrong.py [2]",
-            "Feedback",
-            "softmax_kernel(float const*)",
-            "4096×1×1",
-            "75.0 %",
-        ),
-        *("Correctness rounds", "987654321", "a tail of 3", "..1#", "identifier undefined", "Compiler output", "more of it", "printed"),
-        *("RuntimeError: boom", "SIGKILL", "Stages", "11.500 s", "between them", "Environment", "Xeon", "allow_tf32", "1980", "namespaces"),
-        *("python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block",),
-        *("pipeline.py submissions --db sqlite:///results.db", "value_31"),
-    ):
+    told = """
+        incorrect/wrong_values; as observed; submission; wrong.py [2]; Feedback; softmax_kernel(float const*); 4096×1×1; 75.0 %;
+        Correctness rounds; 987654321; a tail of 3; ..1#; identifier undefined; Compiler output; more of it; printed; value_31;
+        RuntimeError: boom; SIGKILL; Stages; 11.500 s; between them; Environment; Xeon; allow_tf32; 1980; namespaces;
+        python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block;
+        pipeline.py submissions --db sqlite:///results.db"""
+    for text in map(str.strip, told.split(";")):
         assert text in failed.text, text
     assert f"/evaluation/{ids['failed']}/error.svg?theme=dark" in failed.links
     timed = seen(client, f"/evaluation/{ids['timed']}")
@@ -332,21 +323,12 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
     timing = evidence.timing.model_copy(update={"fallback": "graph: it waits", "cores": (0, 1, 5), "strayed": True})
     number = put(store, result(evidence=evidence.model_copy(update={"timing": timing}), precision="float16"))
     found = seen(client, f"/evaluation/{number}")
-    for text in (
-        *(
-            "cold: device time of a call, with its inputs in no cache",
-            "graph: it waits",
-            "when the speedup was known to 1 %: 3 blocks of 16",
-        ),
-        *(
-            "0-1,5, 3 in all; a thread was found to have left them",
-            "baseline compile",
-            "Over the best baseline, compile",
-            "--dtype float16",
-        ),
-        *("In other shapes: generalises no", "odd (made from the problem's numbers)", "float32 (15, 7)", "wrong_shape", "far from it"),
-        *("A wrong answer in one of them is incorrect", "no, of 2 other shapes", "--baseline eager,compile", "The problem accepts answers"),
-    ):
+    told = """
+        cold: device time of a call, with its inputs in no cache; graph: it waits; when the speedup was known to 1 %: 3 blocks of 16;
+        0-1,5, 3 in all; a thread was found to have left them; baseline compile; Over the best baseline, compile; --dtype float16;
+        In other shapes: generalises no; odd (made from the problem's numbers); float32 (15, 7); wrong_shape; far from it;
+        A wrong answer in one of them is incorrect; no, of 2 other shapes; --baseline eager,compile; The problem accepts answers"""
+    for text in map(str.strip, told.split(";")):
         assert text in found.text, text
     (row,) = [row for row in found.rows if row[0].strip() == "baseline compile"]
     assert row[-1].strip() == "1", "one sample is far off"
