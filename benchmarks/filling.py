@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from db.schema.models import AuthorRow, BoardRow, CaseRow, EnvironmentRow, EvaluationRow, ProblemRow, SourceRow, SubmissionRow
-from db.storage.rows import Board, text_sha256
+from db.storage.rows import BoardKey, text_sha256
 from db.storage.standing import rebuild
 from db.store import Entry, Store
 from evaluator.results.category import CATEGORIES, Category, Status
@@ -50,7 +50,7 @@ def build(store: Store, options: argparse.Namespace) -> None:
     draw = random.Random(0)
     authors, problems, bulk = options.authors, options.problems, options.evaluations - options.with_evidence
     names = [author(number) for number in range(authors)]
-    boards = [Board(problem(number), sha256(problem_source(number)), "full", DEVICE, "own") for number in range(problems)]
+    boards = [BoardKey(problem(number), sha256(problem_source(number)), "full", DEVICE, "own") for number in range(problems)]
     environment = _ENVIRONMENT.model_dump_json()
     _insert(store, AuthorRow, ("id", "sha256", "name"), ((1 + number, text_sha256(name), name) for number, name in enumerate(names)))
     _insert(store, EnvironmentRow, ("id", "sha256", "device_name", "json"), [(1, sha256("first"), DEVICE, environment)])

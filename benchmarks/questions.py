@@ -11,8 +11,8 @@ from benchmarks.filling import DEVICE, author, problem, sha256
 from benchmarks.pages import page_questions
 from db.output.page import page
 from db.output.show import evaluation_text
-from db.queries.boards import Filters
 from db.queries.compare import compare
+from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
@@ -45,15 +45,15 @@ def questions(store: Store, options: argparse.Namespace) -> dict[str, Callable[[
         ]
 
     return {
-        "leaderboard of a problem": lambda draw: leaderboard(store, problem=a_problem(draw)),
-        "leaderboard of a problem, every submission": lambda draw: leaderboard(store, problem=a_problem(draw), every=True),
-        "leaderboard of an author": lambda draw: leaderboard(store, author=an_author(draw)),
+        "leaderboard of a problem": lambda draw: leaderboard(store, Filters(problem=a_problem(draw))),
+        "leaderboard of a problem, every submission": lambda draw: leaderboard(store, Filters(problem=a_problem(draw)), every=True),
+        "leaderboard of an author": lambda draw: leaderboard(store, Filters(author=an_author(draw))),
         "leaderboard, all, first three ranks": lambda _: leaderboard(store, top=3),
         "leaderboard, all": lambda _: leaderboard(store),
         "overall board": lambda _: overall(store),
         "failures, all": lambda _: failures(store),
-        "failures of a problem": lambda draw: failures(store, problem=a_problem(draw)),
-        "failures of an author": lambda draw: failures(store, author=an_author(draw)),
+        "failures of a problem": lambda draw: failures(store, Filters(problem=a_problem(draw))),
+        "failures of an author": lambda draw: failures(store, Filters(author=an_author(draw))),
         "compare two authors": lambda draw: compare(store, author(0), author(draw.randrange(1, options.authors)), Filters()),
         "history of a submission": lambda draw: history(
             store, f"responses/{(n := draw.randrange(1, last // 2)) % options.problems:03}/{n}.md"

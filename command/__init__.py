@@ -1,1 +1,1 @@
-"""The command line of pipeline.py: its options, one run of it, and what it writes."""
+"""The command line of pipeline.py: its options, one run, and what it writes."""

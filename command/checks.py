@@ -1,4 +1,4 @@
-"""What is asked for, checked before anything is judged."""
+"""Checks of the options and of the machine, before anything is judged."""
 
 import argparse
 import os

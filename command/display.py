@@ -1,4 +1,4 @@
-"""What the command line shows: a progress bar while it works, a table and the reasons at the end."""
+"""What the command line shows: a progress bar during a run, then a table and the reasons."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Where a run's submissions are judged: on this machine, or on a cluster."""
+"""Chooses where a run's submissions are judged: on this machine or on a Ray cluster."""
 
 import argparse
 from dataclasses import replace
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from evaluator.machine.devices import Device
 
 
-class Place(Protocol):
-    """One of them."""
+class MachineChoice(Protocol):
+    """A place where submissions are judged."""
 
     @property
     def devices(self) -> "tuple[Device, ...]":
@@ -39,7 +39,7 @@ class Place(Protocol):
         ...
 
 
-def find_place(options: argparse.Namespace, early: "EarlyStart | None") -> Place:
+def find_place(options: argparse.Namespace, early: "EarlyStart | None") -> MachineChoice:
     """The place that the options name. Raises UsageError, DeviceError, SanitizerMissingError and EngineError."""
     return Cluster(options) if options.engine == "ray" else ThisMachine(options, early)
 

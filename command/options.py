@@ -1,4 +1,4 @@
-"""The options of the command line, and what they mean. Nothing heavy is imported before it is needed."""
+"""The options of the command line. Heavy packages are imported only when an option needs them."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The files that results are written to as they come, where the options ask for any."""
+"""The files of `--json` and `--feedback`: each result is written as it comes."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""Submissions on their way to be judged: read ahead a little, and taken in batches, so that never many are in memory."""
+"""Reads submissions ahead of the judges, in batches, so that only a few are in memory."""
 
 import itertools
 import time

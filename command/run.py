@@ -1,4 +1,4 @@
-"""One run of the command line: what is read goes to the judges, and what they find into the database and the files that were asked for."""
+"""One run of the command line: submissions go to the engine, results to the database and to the output files."""
 
 import argparse
 import contextlib
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from command import exits
 
 if TYPE_CHECKING:
-    from command.engine_choice import Place
+    from command.engine_choice import MachineChoice
     from command.outputs import Outputs
     from db.storage.rows import EvaluationKey
     from db.store import Store
@@ -31,7 +31,7 @@ class Session:
     options: argparse.Namespace
     store: "Store"
     outputs: "Outputs"
-    place: "Place"
+    place: "MachineChoice"
     problems: "ProblemReader"
     skipped: int = 0
     counts: Counter[str] = field(default_factory=Counter)

@@ -1,7 +1,11 @@
-"""The database of evaluations: tables, migrations, store and leaderboard queries.
+"""The database of evaluations: tables, migrations, the store, queries, and `python -m db`.
 
-`db.store` writes and reads evaluations, `db.queries.leaderboard` asks for rankings and failures, and `python -m db` shows both. Nothing is imported
-here, so that importing the package costs nothing.
+Each module imports only what stands before it in this list:
+`error`, `address`, `connection` · `schema` · `storage` · `upgrade`, `database`, `store` · `queries` and `queue`, apart from each other ·
+`calibrations`, `exchange`, `foreign`, `upkeep` · `output` · `__main__`.
+`migrations` is run by `upgrade`. Of the evaluator, `db` imports `evaluator.results` alone.
+
+Nothing is imported here, so that importing the package costs nothing.
 """
 
 DEFAULT_URL = "sqlite:///assay.db"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from db import DEFAULT_URL
+from db.queries.filters import HELP, Filters
 
 if TYPE_CHECKING:
     from db.store import Store
@@ -47,11 +48,11 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
     if options.overall:
         from db.queries.overall import overall
 
-        boards = overall(store, options.device, options.case, options.precision, options.protocol)
+        boards = overall(store, _filters(options))
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
     from db.queries.leaderboard import leaderboard
 
-    rows = leaderboard(store, **_filters(options), protocol=options.protocol, every=options.all, top=options.top)
+    rows = leaderboard(store, _filters(options), every=options.all, top=options.top)
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 
@@ -59,7 +60,7 @@ def _failures(store: "Store", options: argparse.Namespace) -> int:
     from db.output import report
     from db.queries.leaderboard import failures
 
-    counts = failures(store, **_filters(options))
+    counts = failures(store, _filters(options))
     return _say(report.failures_json(counts) if options.json else report.failures_text(counts))
 
 
@@ -86,11 +87,9 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
 
 def _compare(store: "Store", options: argparse.Namespace) -> int:
     from db.output import report
-    from db.queries.boards import Filters
     from db.queries.compare import compare
 
-    names = {name: value for name, value in _filters(options).items() if name != "author"}
-    comparison = compare(store, options.first, options.second, Filters(**names, protocol=options.protocol))
+    comparison = compare(store, options.first, options.second, _filters(options))
     return _say(report.dump(comparison) if options.json else report.comparison_text(comparison))
 
 
@@ -189,8 +188,8 @@ def _say(text: str) -> int:
     return 0
 
 
-def _filters(options: argparse.Namespace) -> dict[str, str | None]:
-    return {name: getattr(options, name, None) for name in ("problem", "author", "device", "case", "precision")}
+def _filters(options: argparse.Namespace) -> Filters:
+    return Filters(**{name: getattr(options, name, None) for name in HELP})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -207,12 +206,11 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     board = command("leaderboard", _leaderboard, "ranking by speedup, for every problem, case, device and precision")
-    _add_filters(board, author=True)
-    _add_protocol(board)
+    _add_filters(board)
     board.add_argument("--all", action="store_true", help="every ranked submission, not just the best of each author")
     board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
     board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
-    _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), author=True)
+    _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
     show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
     show.add_argument("--source", action="store_true", help="print the submission's source too")
@@ -223,8 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     comparison = command("compare", _compare, "two authors, problem by problem")
     comparison.add_argument("first", metavar="AUTHOR")
     comparison.add_argument("second", metavar="AUTHOR")
-    _add_filters(comparison, author=False)
-    _add_protocol(comparison)
+    _add_filters(comparison, without="author")
     past = command("history", _history, "all evaluations of one submission")
     past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
     export = command("export", _export, "write all evaluations, or the leaderboards as a page")
@@ -242,19 +239,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_protocol(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--protocol", metavar="NAME", help="what was timed by this protocol, as in graph (default: by the device's default)"
-    )
-
-
-def _add_filters(command: argparse.ArgumentParser, *, author: bool) -> None:
-    command.add_argument("--problem", metavar="P", help="only this problem")
-    if author:
-        command.add_argument("--author", metavar="A", help="only this author; ranks stay those among all")
-    command.add_argument("--device", metavar="D", help='only this device model, as in "NVIDIA H200"')
-    command.add_argument("--case", metavar="C", help="only this case, as in full")
-    command.add_argument("--precision", metavar="T", help="only this precision, as in float16")
+def _add_filters(command: argparse.ArgumentParser, *, without: str = "") -> None:
+    for name, (metavar, text) in HELP.items():
+        if name != without:
+            command.add_argument(f"--{name}", metavar=metavar, help=text)
 
 
 if __name__ == "__main__":

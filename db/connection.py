@@ -14,7 +14,7 @@ BUSY_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 10
 """How long a server may take to answer."""
 BESIDE = "beside"
-"""Value of the option `write` for what touches no evaluations, so that it need not wait for those who store some."""
+"""Value of the option `write` for changes that touch no evaluations: they need not wait until others have stored some."""
 _WRITERS_LOCK = 0x417373617900
 """Key of the advisory lock that PostgreSQL's writers hold one after another; any number would do."""
 

@@ -1,4 +1,4 @@
-"""The store: evaluations in, one evaluation out.
+"""The store saves evaluations and reads them back.
 
 A saved evaluation is on disk when `save` returns, and any number of processes may save at once. What the database does not take, because
 its disk is full or it is gone, is kept in a spool file (`db.storage.spool`) and imported by the next store that is opened for writing.
@@ -7,11 +7,8 @@ its disk is full or it is gone, is kept in a spool file (`db.storage.spool`) and
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, func, select, update
@@ -19,17 +16,18 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from db import DEFAULT_URL
 from db.address import Address
-from db.connection import BESIDE, cause, is_outage, make_engine, way_out
+from db.connection import cause, is_outage, make_engine, way_out
+from db.database import Database
 from db.error import StoreError
 from db.schema.models import CategoryRow, EvaluationRow, RunRow
-from db.schema.upgrade import HISTORY, History, ensure_current
 from db.storage import reading, rows, spool
 from db.storage.dimensions import Dimensions, upsert
 from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
-from db.storage.record import Command, Entry
+from db.storage.record import Entry, RunCommand
 from db.storage.rows import EvaluationKey
 from db.storage.spool import Spool
-from db.storage.writing import Prepared, save_run, write
+from db.storage.writing import PreparedEntry, save_run, write
+from db.upgrade import HISTORY, History, ensure_current
 from evaluator.results.category import CATEGORIES
 from evaluator.results.result import EVALUATOR_VERSION, Result
 
@@ -43,15 +41,11 @@ _PAGE = 20_000
 """Rows of a few columns that are read at once."""
 
 
-class Store:
-    """An open database; a context manager. Safe to share between threads, not between a process and its fork."""
+class Store(Database):
+    """The evaluations of a database; a context manager. Safe to share between threads, not between a process and its fork."""
 
     def __init__(self, engine: Engine, address: Address, read_only: bool) -> None:
-        self._engine = engine
-        self._writer = engine.execution_options(write=True)
-        self._beside = engine.execution_options(write=BESIDE)
-        self._address = address
-        self._read_only = read_only
+        super().__init__(engine, address, read_only)
         self._run_id: int | None = None
         self._spool = Spool(address)
         self._saving = threading.Lock()
@@ -87,78 +81,27 @@ class Store:
             raise
         return store
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self.close()
-
     def close(self) -> None:
         """Closes every connection; the store can't be used afterwards."""
         if self._run_id is not None:
             self._note_run("the end of the run", finished_at=datetime.now(UTC))
             self._run_id = None
         self._spool.close()
-        self._engine.dispose()
-
-    @property
-    def name(self) -> str:
-        """For people: the file, or the URL without its password."""
-        return self._address.name
-
-    @property
-    def path(self) -> Path:
-        """The file of a SQLite database. Raises StoreError for a server's."""
-        if self._address.path is None:
-            raise StoreError(f"{self.name} is no file.")
-        return self._address.path
-
-    @property
-    def address(self) -> Address:
-        return self._address
-
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A connection for queries, which all see the same state. Raises StoreError for errors of the database."""
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise StoreError(f"{self.name} can't be read: {cause(error)}. {way_out(error)}") from error
-
-    @contextmanager
-    def change(self, *, beside: bool = False) -> Iterator[Connection]:
-        """A connection whose changes are stored all together, or none where the body raises. Raises StoreError.
-
-        beside: no evaluation is changed, so that those who store some need not be waited for.
-        """
-        try:
-            with self._write(beside) as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise self._unwritable(error) from error
-
-    @contextmanager
-    def _write(self, beside: bool = False) -> Iterator[Connection]:
-        if self._read_only:
-            raise StoreError(f"{self.name} was opened for reading only.")
-        with (self._beside if beside else self._writer).begin() as connection:
-            yield connection
-
-    def _unwritable(self, error: SQLAlchemyError) -> StoreError:
-        return StoreError(f"{self.name} can't be written: {cause(error)}. {way_out(error)}")
+        super().close()
 
     def start_run(self, words: Sequence[str], expected: int | None = None) -> None:
-        """Everything saved from now on belongs to the command with these words; it ends when the store is closed. Raises StoreError.
+        """Begins a run: all that is saved from now on belongs to it, until the store is closed. Raises StoreError.
 
-        expected: how many evaluations it is to come to, where that can be told; `expect` tells better later.
+        words: of the command; passwords in them are not stored.
+
+        expected: how many evaluations the run will make, where that is known; `expect` corrects it later.
         """
-        command = Command(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
+        command = RunCommand(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
 
     def expect(self, count: int | None) -> None:
-        """Tells whoever follows the run how many evaluations it is to come to. Nothing hangs on it: trouble is no more than logged."""
+        """Stores how many evaluations the run will make, for those who follow it. A failure is only logged."""
         self._note_run("how much the run has to do", expected=count)
 
     def _note_run(self, what: str, **values: Any) -> None:
@@ -192,14 +135,14 @@ class Store:
         if not items:
             return []
         try:
-            return self._save_prepared([Prepared.of(item, self._environments) for item in items], also)
+            return self._save_prepared([PreparedEntry.of(item, self._environments) for item in items], also)
         except SQLAlchemyError as error:
-            failure = self._unwritable(error)
+            failure = self._write_error(error)
             if also is not None or not is_outage(error):
                 raise failure from error
             raise self._spooled(items, failure) from error
 
-    def _save_prepared(self, items: Sequence[Prepared], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
+    def _save_prepared(self, items: Sequence[PreparedEntry], also: Callable[[Connection, list[int]], None] | None = None) -> list[int]:
         """Raises SQLAlchemyError."""
 
         def transaction() -> list[int]:
@@ -245,7 +188,7 @@ class Store:
                 query = select(EvaluationRow.digest).where(EvaluationRow.digest.in_(digests[start : start + LOOKUP]))
                 known.update(map(bytes, connection.execute(query).scalars()))
             missing = {digest: item for digest, item in zip(digests, items, strict=True) if digest not in known}
-            write(connection, [Prepared.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
+            write(connection, [PreparedEntry.of(item, {}) for item in missing.values()], self._run_id, Dimensions())
         return len(missing)
 
     def get(self, evaluation_id: int) -> StoredEvaluation | None:
@@ -265,31 +208,10 @@ class Store:
                 return
             after = found[-1].id
 
-    def compact(self) -> None:
-        """Gives unused space back and brings the planner's figures up to date. Raises StoreError."""
-        statements = ("ANALYZE", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)") if self._address.path is not None else ("VACUUM ANALYZE",)
-        # These run outside a transaction, so that the connection is not given back to be used as the others are.
-        raw = self._engine.raw_connection()
-        try:
-            if self._address.path is None:
-                raw.driver_connection.autocommit = True  # type: ignore[union-attr]
-            cursor = raw.cursor()
-            for statement in statements:
-                cursor.execute(statement)
-            cursor.close()
-        except self._engine.dialect.loaded_dbapi.Error as error:
-            raise StoreError(f"{self.name} can't be compacted: {error}.") from error
-        finally:
-            raw.invalidate()
-
     def count(self) -> int:
         """How many evaluations there are, history included."""
         with self.read() as connection:
             return connection.execute(select(func.count()).select_from(EvaluationRow)).scalar_one()
-
-    def judged(self, key: EvaluationKey) -> bool:
-        """Whether this has been judged, and no later evaluation of the submission has taken its place."""
-        return bool(self.judged_among([key]))
 
     def judged_among(self, keys: Iterable[EvaluationKey]) -> frozenset[EvaluationKey]:
         """Those of the keys that need not be judged again; the cost is that of the keys asked for, whatever else is stored.
@@ -302,11 +224,11 @@ class Store:
         found: set[EvaluationKey] = set()
         with self.read() as connection:
             while batch := list(islice(names, LOOKUP)):
-                found.update(reading.keys(connection, None, batch))
+                found.update(reading.keys(connection, batch))
         return frozenset(found & wanted)
 
     def summaries(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Some columns of all evaluations (`db.storage.reading.summary_columns` has the names), in the order of their ids. Raises StoreError."""
+        """Columns of all evaluations, named as in `db.storage.reading.summary_columns`, in the order of their ids. Raises StoreError."""
         known = summary_columns()
         query = everything().with_only_columns(EvaluationRow.id, *(known[name] for name in columns), maintain_column_froms=True)
         after = 0
@@ -319,11 +241,6 @@ class Store:
             if len(found) < _PAGE:
                 return
             after = found[-1][0]
-
-    def judged_keys(self, evaluator_version: str = EVALUATOR_VERSION) -> frozenset[EvaluationKey]:
-        """The keys of all that need not be judged again; as large as the database. `judged_among` asks for some."""
-        with self.read() as connection:
-            return frozenset(reading.keys(connection, evaluator_version, None))
 
     def _add_categories(self) -> None:
         wanted = {category.value: info.status.value for category, info in CATEGORIES.items()}

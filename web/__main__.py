@@ -2,12 +2,12 @@
 
 import argparse
 import logging
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from db import DEFAULT_URL
+from web.listener import listening
 
 EXIT_USAGE = 2
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -48,16 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         pass
     return 0
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises OSError."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    listener = socket.create_server(address[:2], family=family)
-    # asyncio does this for sockets that say that they are of TCP, as this one does not. Without it the second half of an answer waits for
-    # the first to be acknowledged, for 40 ms.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
 
 
 def _refuse(text: str) -> int:

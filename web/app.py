@@ -45,8 +45,8 @@ HEADERS = {
 def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | None = None) -> FastAPI:
     """The pages of one database.
 
-    token: whoever names it may store results (`web.pages.imports`), for which the store has to be open for writing. Without one nothing can be
-    written.
+    token: requests with it may store results (`web.pages.imports`); the store has to be open for writing then. Without a token nothing can
+    be written.
 
     hosts: names that a request may be for; others are refused, so that no website can point a name of its own at this machine and read
     along. None lets all pass.
@@ -69,7 +69,7 @@ def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | No
     if token is not None:
         app.state.token = token
         app.include_router(imports.router)
-        app.add_exception_handler(imports.RefusedError, imports.refusal)
+        app.add_exception_handler(imports.ImportRefusedError, imports.refusal)
     colours = style_sheet()
     app.add_api_route("/static/source.css", lambda: Response(colours, media_type="text/css"), methods=["GET"])
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from db.output.plot_error import error_figure
 from db.output.plot_times import draw_side, sides
 from db.queries.curves import Speedups
-from db.queries.problems import Record
+from db.queries.problems import BestTimeHistory
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState, TimingEvidence
 from evaluator.results.result import Result
@@ -71,7 +71,7 @@ def svg(theme: Theme, make: Callable[[], Figure]) -> bytes:
     return file.getvalue()
 
 
-def best_times(records: Sequence[Record]) -> Figure:
+def best_times(records: Sequence[BestTimeHistory]) -> Figure:
     """How the best time on each board came down."""
     figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     axes: Any = figure.add_subplot()
@@ -232,7 +232,7 @@ def _rest(found: Counter[Category], shown: Sequence[Category]) -> int:
     return sum(count for category, count in found.items() if category is not Category.OK and category not in shown)
 
 
-def _place(record: Record) -> str:
+def _place(record: BestTimeHistory) -> str:
     parts = [record.case, record.device_name or "unknown device", record.precision if record.precision != "own" else None]
     return " · ".join(part for part in parts if part)
 

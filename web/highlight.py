@@ -21,7 +21,7 @@ MAX_CHARACTERS = 300_000
 LIGHT, DARK = "default", "github-dark"
 """Styles of Pygments."""
 CLASS = "source"
-COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("highlighting.py")))
+COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("highlight_process.py")))
 
 
 class Highlighter:

@@ -49,7 +49,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageContent:
     """Base of what pages show: `value` is what the JSON beside the page holds; fields of the others are for its layout."""
 
     value: Any
@@ -70,14 +70,14 @@ SiteOf = Annotated[Site, Depends(of_request)]
 
 def page(
     router: APIRouter, path: str, template: str, json_path: str | None = None
-) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+) -> Callable[[Callable[..., PageContent]], Callable[..., PageContent]]:
     """Makes of a function that returns an answer a page at `path`, and the same as JSON at `path` + `.json`."""
 
-    def add(answer: Callable[..., Answer]) -> Callable[..., Answer]:
-        def as_html(request: Request, found: Annotated[Answer, Depends(answer)]) -> Response:
+    def add(answer: Callable[..., PageContent]) -> Callable[..., PageContent]:
+        def as_html(request: Request, found: Annotated[PageContent, Depends(answer)]) -> Response:
             return HTMLResponse(render(request, template, found))
 
-        def as_json(found: Annotated[Answer, Depends(answer)]) -> Response:
+        def as_json(found: Annotated[PageContent, Depends(answer)]) -> Response:
             return Response(to_json(found), media_type=JSON)
 
         router.add_api_route(path, as_html, methods=["GET"])
@@ -92,7 +92,7 @@ def render(request: Request, template: str, found: object) -> str:
     return of_request(request).templates.get_template(template).render(page=found, request=request, here=Here(request))
 
 
-def to_json(found: "Answer") -> str:
+def to_json(found: "PageContent") -> str:
     """The JSON of an answer."""
     return dump(_plain(found.value))
 

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that `db.schema.upgrade` hands over, inside its transaction."""
+"""Alembic's entry: runs the revisions on the connection that `db.upgrade` hands over, inside its transaction."""
 
 from alembic import context
 

@@ -1,0 +1,1 @@
+"""Evaluations, rankings and figures as text, JSON, a page or a picture."""

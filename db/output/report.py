@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from db.foreign import ForeignHistoryRow
-from db.queries.compare import Comparison
+from db.queries.compare import AuthorComparison
 from db.queries.history import HistoryRow
 from db.queries.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.queries.overall import OverallBoard
@@ -69,8 +69,8 @@ def failures_json(failures: Failures) -> str:
     return dump({"evaluations": failures.evaluations, "counts": counts})
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """A row for each board, and what they come to."""
+def comparison_text(comparison: AuthorComparison) -> str:
+    """A row for each board, and the sums."""
     first, second = comparison.first, comparison.second
     if not comparison.boards:
         return rendered(cell(f"{first} and {second} have been judged on no board together."))

@@ -1,0 +1,1 @@
+"""Questions to the database: rankings, counts, comparisons, histories. They only read."""

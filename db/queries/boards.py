@@ -1,4 +1,4 @@
-"""Boards that count, and who stands where on them.
+"""Boards that count, and their rankings.
 
 Only the newest version of a problem counts, which is the version that was evaluated last, wherever. An author stands with the best of
 the current `ok` evaluations, copies of one source counting once with their latest time, so that handing in copies can't pick the
@@ -11,10 +11,12 @@ from itertools import islice
 
 from sqlalchemy import Connection, func, select
 
+from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow
 from db.storage.rows import text_sha256
 from evaluator.results.timing_protocols import alternative
 
+EVERYTHING = Filters()
 _MANY = 5000
 """Ids that are put into one statement."""
 
@@ -33,7 +35,7 @@ class KnownBoard:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankedEvaluation:
     """One rank of a board."""
 
     rank: int
@@ -45,30 +47,14 @@ class Place:
     speedup_high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Exact names; None lets everything pass, but for the protocol: times by different ones don't belong together."""
-
-    problem: str | None = None
-    author: str | None = None
-    device: str | None = None
-    case: str | None = None
-    precision: str | None = None
-    protocol: str | None = None
-    """None, and the name of a default, for the device's default."""
-
-    def fits(self, board: KnownBoard) -> bool:
-        """Whether a board passes; the author is no matter of it."""
-        if board.protocol != alternative(self.protocol):
-            return False
-        wanted = (self.problem, self.device, self.case, self.precision)
-        return all(
-            value in (None, found)
-            for value, found in zip(wanted, (board.problem, board.device_name, board.case, board.precision), strict=True)
-        )
+def fits(filters: Filters, board: KnownBoard) -> bool:
+    """Whether a board passes. The author has no part in this."""
+    if board.protocol != alternative(filters.protocol):
+        return False
+    return all(getattr(board, column) == value for column, value in filters.columns().items())
 
 
-def newest_boards(connection: Connection, filters: Filters = Filters()) -> list[KnownBoard]:
+def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list[KnownBoard]:
     """Boards of the newest version of each problem that fit, by problem, case, device and precision."""
     last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == BoardRow.id).scalar_subquery()
     columns = (BoardRow.id, BoardRow.problem, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name, BoardRow.precision)
@@ -82,11 +68,11 @@ def newest_boards(connection: Connection, filters: Filters = Filters()) -> list[
         if number is not None:
             newest[board.problem] = max(newest.get(board.problem, (0, "")), (number, board.problem_sha256))
             boards.append(board)
-    found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and filters.fits(board)]
+    found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and fits(filters, board)]
     return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
 
 
-def places(connection: Connection, boards: Collection[KnownBoard], every: bool = False) -> dict[int, list[Place]]:
+def places(connection: Connection, boards: Collection[KnownBoard], every: bool = False) -> dict[int, list[RankedEvaluation]]:
     """The ranking of each board, by its id, best first: one place an author, or one a submission with `every`."""
     found: dict[int, list[tuple[int, int, int, float, float, float]]] = {board.id: [] for board in boards}
     nobody = author_id(connection, None)
@@ -134,7 +120,7 @@ def ranks(intervals: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def author_id(connection: Connection, name: str | None) -> int | None:
-    """The id of an author, None being who came without a name; None where there is no such author."""
+    """The id of an author; `name` None stands for submissions without an author. None where there is no such author."""
     return connection.execute(select(AuthorRow.id).where(AuthorRow.sha256 == text_sha256(name))).scalar_one_or_none()
 
 
@@ -145,8 +131,8 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
         yield some
 
 
-def _ranked(items: list[tuple[int, int, int, float, float, float]]) -> list[Place]:
+def _ranked(items: list[tuple[int, int, int, float, float, float]]) -> list[RankedEvaluation]:
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
-    found = [Place(rank, *item) for rank, item in zip(numbers, items, strict=True)]
+    found = [RankedEvaluation(rank, *item) for rank, item in zip(numbers, items, strict=True)]
     return sorted(found, key=lambda place: place.rank)

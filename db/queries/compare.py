@@ -1,7 +1,7 @@
-"""Two authors, problem by problem: who is faster, by how much, and whether that could be chance.
+"""Compares two authors, problem by problem: which one is faster, by how much, and whether that could be chance.
 
-Compared are the boards on which both have been judged. The faster one wins a board unless the intervals of their speedups overlap; who
-alone has solved it wins too. The ratio of speedups is over the boards that both have solved.
+The boards on which both have been judged count. The faster author wins a board unless the intervals of the speedups overlap. If only one
+author has solved a board, that author wins it. The ratio of speedups is over the boards that both have solved.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from db.error import StoreError
-from db.queries.boards import Filters, KnownBoard, author_id, newest_boards
+from db.queries.boards import EVERYTHING, KnownBoard, author_id, newest_boards
+from db.queries.filters import Filters
 from db.queries.statistics import mean_ratio, sign_test
 from db.schema.models import BoardRow, StandingRow, TallyRow
 from db.store import Store
@@ -36,7 +37,7 @@ class ComparedBoard:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AuthorComparison:
     """The first author against the second."""
 
     first: str
@@ -54,18 +55,18 @@ class Comparison:
     """Of the two-sided sign test over wins and losses."""
 
 
-def compare(store: Store, first: str, second: str, filters: Filters | None = None) -> Comparison:
+def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING) -> AuthorComparison:
     """Raises StoreError for an author whom the database does not know, and where it can't be read."""
     with store.read() as connection:
         ids = [_known(connection, store, name) for name in (first, second)]
-        boards = newest_boards(connection, filters or Filters())
+        boards = newest_boards(connection, filters)
         tried = [_tried(connection, author, boards) for author in ids]
         both = [board for board in boards if board.id in tried[0] and board.id in tried[1]]
         best = [_best(connection, author) for author in ids]
     compared = tuple(_board(board, *(standings.get(board.id) for standings in best)) for board in both)
     mean = mean_ratio([board.ratio for board in compared if board.ratio is not None])
     wins, losses = (sum(board.outcome == name for board in compared) for name in ("first", "second"))
-    return Comparison(
+    return AuthorComparison(
         first=first,
         second=second,
         boards=compared,

@@ -1,11 +1,12 @@
 """The best speedups of each author over all tasks: what fast_p curves and distributions of speedups are drawn from."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
-from db.queries.boards import Filters, KnownBoard, newest_boards, places
+from db.queries.boards import EVERYTHING, KnownBoard, newest_boards, places
+from db.queries.filters import Filters
 from db.schema.models import AuthorRow
 from db.store import Store
 
@@ -18,7 +19,7 @@ class Speedups:
     device_name: str
     tasks: int
     authors: dict[str | None, tuple[float, ...]]
-    """By author, who solves most first: the best speedup for each task solved, ascending."""
+    """By author, the one with most solved tasks first: the best speedup for each task solved, ascending."""
 
     def curve(self, author: str | None) -> tuple[tuple[float, float], ...]:
         """fast_p as steps: each p at which it falls, with the share of all tasks that is faster than it; the first is p = 0."""
@@ -30,10 +31,13 @@ class Speedups:
         )
 
 
-def best_speedups(store: Store, device: str | None = None, case: str | None = None, precision: str | None = None) -> tuple[Speedups, ...]:
-    """One for each case and device that fits. Raises StoreError where the database can't be read."""
+def best_speedups(store: Store, filters: Filters = EVERYTHING) -> tuple[Speedups, ...]:
+    """One for each case and device that fits, over all problems and authors, timed by the device's default protocol.
+
+    Raises StoreError where the database can't be read.
+    """
     with store.read() as connection:
-        boards = newest_boards(connection, Filters(device=device, case=case, precision=precision))
+        boards = newest_boards(connection, replace(filters, problem=None, author=None, protocol=None))
         ranking = places(connection, boards)
         names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
     settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)

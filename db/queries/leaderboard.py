@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import func, or_, select
 
 from db.error import StoreError
-from db.queries.boards import Filters, author_id, chunks, newest_boards, places
+from db.queries.boards import EVERYTHING, author_id, chunks, newest_boards, places
+from db.queries.filters import Filters
 from db.schema.evidence_models import BaselineRow, LightRow
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.store import Store
@@ -64,28 +65,16 @@ class Failures:
     """Most frequent first."""
 
 
-def leaderboard(
-    store: Store,
-    problem: str | None = None,
-    author: str | None = None,
-    device: str | None = None,
-    case: str | None = None,
-    precision: str | None = None,
-    protocol: str | None = None,
-    *,
-    every: bool = False,
-    top: int | None = None,
-) -> tuple[LeaderboardRow, ...]:
+def leaderboard(store: Store, filters: Filters = EVERYTHING, *, every: bool = False, top: int | None = None) -> tuple[LeaderboardRow, ...]:
     """The ranking by problem, case, device and precision, best first: one row an author, or one a submission with `every`.
 
-    Filters are exact names; `device` is that of a device model; without a `protocol` it is the device's default. `top` keeps the ranks
-    up to that number. Ranks do not depend on the filters. Raises StoreError where the database can't be read.
+    `top` keeps the ranks up to that number. Ranks do not depend on the filters. Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
-        boards = newest_boards(connection, Filters(problem, author, device, case, precision, protocol))
+        boards = newest_boards(connection, filters)
         ranking = places(connection, boards, every)
-        only = None if author is None else author_id(connection, author)
-        if author is not None and only is None:
+        only = None if filters.author is None else author_id(connection, filters.author)
+        if filters.author is not None and only is None:
             return ()
         chosen = [
             (board, place)
@@ -111,45 +100,30 @@ def leaderboard(
     )
 
 
-def failures(
-    store: Store,
-    problem: str | None = None,
-    author: str | None = None,
-    device: str | None = None,
-    case: str | None = None,
-    precision: str | None = None,
-) -> Failures:
+def failures(store: Store, filters: Filters = EVERYTHING) -> Failures:
     """Counts of the current evaluations by category.
 
-    The filters are those of `leaderboard`, but evaluations that failed before their device, case or precision was known pass any filter on
-    it: no submission drops out of the count. Raises StoreError where the database can't be read.
+    The protocol is left out. Evaluations that failed before their device, case or precision was known pass any filter on it, so that no
+    submission drops out of the count. Raises StoreError where the database can't be read.
     """
     board = BoardRow
     with store.read() as connection:
-        tally: type[TallyRow] | type[TotalRow] = TotalRow if author is None else TallyRow
+        tally: type[TallyRow] | type[TotalRow] = TotalRow if filters.author is None else TallyRow
         query = select(tally.category, func.sum(tally.count)).group_by(tally.category)
-        if author is not None:
-            # An author whom nobody knows has no evaluation, and no row has this id.
-            query = query.where(TallyRow.author_id == (author_id(connection, author) or 0))
-        given = boards_that_pass(problem, device, case, precision)
+        if filters.author is not None:
+            # An unknown author has no evaluations, and no row has the id 0.
+            query = query.where(TallyRow.author_id == (author_id(connection, filters.author) or 0))
+        given = boards_that_pass(filters)
         if given:
             query = query.where(tally.board_id.in_(select(board.id).where(*given)))
         return counted({name: int(count) for name, count in connection.execute(query)})
 
 
-def boards_that_pass(problem: str | None, device: str | None, case: str | None, precision: str | None) -> list[Any]:
-    """Conditions on `boards` for counting; what failed before its device, case or precision was known passes any filter on it."""
-    board = BoardRow
-    given: list[Any] = []
-    if problem is not None:
-        given.append(board.problem == problem)
-    if device is not None:
-        given.append(or_(board.device_name == device, board.device_name == ""))
-    if case is not None:
-        given.append(or_(board.case == case, board.case.is_(None)))
-    if precision is not None:
-        given.append(or_(board.precision == precision, board.precision.is_(None)))
-    return given
+def boards_that_pass(filters: Filters) -> list[Any]:
+    """Conditions on `boards` for counting. What failed before its device, case or precision was known passes any filter on it."""
+    unknown = {"device_name": BoardRow.device_name == "", "case": BoardRow.case.is_(None), "precision": BoardRow.precision.is_(None)}
+    given = ((column, getattr(BoardRow, column) == value) for column, value in filters.columns().items())
+    return [or_(equal, unknown[column]) if column in unknown else equal for column, equal in given]
 
 
 def counted(counts: dict[str, int]) -> Failures:

@@ -10,7 +10,8 @@ from statistics import fmean
 
 from sqlalchemy import Connection, case, func, select
 
-from db.queries.boards import Filters, KnownBoard, Place, chunks, newest_boards, places
+from db.queries.boards import EVERYTHING, KnownBoard, RankedEvaluation, chunks, newest_boards, places
+from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, counted
 from db.queries.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
 from db.schema.models import AuthorRow, BoardRow, TallyRow
@@ -66,12 +67,13 @@ class _Record:
     medals: list[int]
 
 
-def overall(
-    store: Store, device: str | None = None, case: str | None = None, precision: str | None = None, protocol: str | None = None
-) -> tuple[OverallBoard, ...]:
-    """The overall boards that fit, best author first. Raises StoreError where the database can't be read."""
+def overall(store: Store, filters: Filters = EVERYTHING) -> tuple[OverallBoard, ...]:
+    """The overall boards that fit, best author first. They are over all problems and authors, whatever the filters say.
+
+    Raises StoreError where the database can't be read.
+    """
     with store.read() as connection:
-        boards = newest_boards(connection, Filters(device=device, case=case, precision=precision, protocol=protocol))
+        boards = newest_boards(connection, replace(filters, problem=None, author=None))
         ranking = places(connection, boards)
         settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
         for board in boards:
@@ -91,7 +93,7 @@ def _rejected_boards(connection: Connection) -> dict[int, str]:
 
 
 def _records(
-    connection: Connection, tasks: list[KnownBoard], rejected: dict[int, str], ranking: dict[int, list[Place]]
+    connection: Connection, tasks: list[KnownBoard], rejected: dict[int, str], ranking: dict[int, list[RankedEvaluation]]
 ) -> dict[int, _Record]:
     records: dict[int, _Record] = defaultdict(lambda: _Record(Counter(), Counter(), Counter(), {}, [0] * MEDALS))
     of_problem: dict[str, list[int]] = defaultdict(list)

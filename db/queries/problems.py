@@ -6,7 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from db.queries.boards import Filters, newest_boards
+from db.queries.boards import newest_boards
+from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, SubmissionRow, TotalRow
 from db.store import Store
 from evaluator.results.category import CATEGORIES, Category, Status
@@ -49,7 +50,7 @@ class BestTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BestTimeHistory:
     """How the best time on one board of a problem's newest version came down; history included."""
 
     case: str | None
@@ -99,7 +100,7 @@ def protocols(store: Store, problem: str) -> tuple[str | None, ...]:
     return (None, *sorted({protocol for protocol in found if protocol is not None}))
 
 
-def records(store: Store, problem: str) -> tuple[Record, ...]:
+def best_time_histories(store: Store, problem: str) -> tuple[BestTimeHistory, ...]:
     """A record for each board of the problem's newest version that has an `ok` evaluation."""
     with store.read() as connection:
         found = []
@@ -121,7 +122,7 @@ def records(store: Store, problem: str) -> tuple[Record, ...]:
             told = {number: (speedup or 0.0, author, submission) for number, speedup, author, submission in connection.execute(details)}
             if best:
                 times = tuple(BestTime(moment, number, runtime_ms, *told[number]) for number, (moment, runtime_ms) in best.items())
-                found.append(Record(board.case, board.device_name, board.precision, times))
+                found.append(BestTimeHistory(board.case, board.device_name, board.precision, times))
     return tuple(found)
 
 

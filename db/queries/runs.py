@@ -1,4 +1,4 @@
-"""Runs, and what has come of them: how a run under way is followed from outside."""
+"""Runs and the evaluations that they have stored: this is how the pages follow a run under way."""
 
 import json
 from collections import Counter, defaultdict
@@ -27,13 +27,13 @@ class Run:
     finished_at: datetime | None
     """None while it runs, and for ever where it was killed."""
     expected: int | None
-    """How many evaluations it is to come to, as far as it knew when it last said; None where it could not tell."""
+    """How many evaluations the run expects to make, by its last word; None where it could not tell."""
     statuses: dict[str, int]
     """Its evaluations by status."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class EvaluationSummary:
     """One evaluation, in short."""
 
     evaluation_id: int
@@ -65,7 +65,9 @@ def run(store: Store, number: int) -> Run | None:
         return next(iter(_runs(connection, select(*_COLUMNS).where(RunRow.id == number), True)), None)
 
 
-def arrivals(store: Store, limit: int, *, after: int = 0, before: int | None = None, run_id: int | None = None) -> tuple[Arrival, ...]:
+def arrivals(
+    store: Store, limit: int, *, after: int = 0, before: int | None = None, run_id: int | None = None
+) -> tuple[EvaluationSummary, ...]:
     """The last evaluations whose ids lie between `after` and `before` (both excluded), newest first; of one run alone with `run_id`."""
     row = EvaluationRow
     query = _arrivals().where(row.id > after)
@@ -74,14 +76,14 @@ def arrivals(store: Store, limit: int, *, after: int = 0, before: int | None = N
     if run_id is not None:
         query = query.where(row.run_id == run_id)
     with store.read() as connection:
-        return tuple(Arrival(*item) for item in connection.execute(query.order_by(row.id.desc()).limit(limit)))
+        return tuple(EvaluationSummary(*item) for item in connection.execute(query.order_by(row.id.desc()).limit(limit)))
 
 
-def of_ids(store: Store, ids: Collection[int]) -> tuple[Arrival, ...]:
+def of_ids(store: Store, ids: Collection[int]) -> tuple[EvaluationSummary, ...]:
     """The evaluations with these ids, as many as there are, newest first."""
     row = EvaluationRow
     with store.read() as connection:
-        return tuple(Arrival(*item) for item in connection.execute(_arrivals().where(row.id.in_(ids)).order_by(row.id.desc())))
+        return tuple(EvaluationSummary(*item) for item in connection.execute(_arrivals().where(row.id.in_(ids)).order_by(row.id.desc())))
 
 
 def came_between(store: Store, after: int, last: int) -> dict[int, Counter[str]]:

@@ -15,7 +15,8 @@ import numpy as np
 from sqlalchemy import Text, func, select, type_coerce
 
 from db.error import StoreError
-from db.queries.boards import author_id
+from db.queries.boards import EVERYTHING, author_id
+from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
 from db.schema.models import BoardRow, EvaluationRow
 from db.store import Store
@@ -60,18 +61,11 @@ class Timeline:
                 if len(found) < _PAGE:
                     return
 
-    def counts(
-        self,
-        problem: str | None = None,
-        author: str | None = None,
-        device: str | None = None,
-        case: str | None = None,
-        precision: str | None = None,
-    ) -> dict[datetime, Counter[Category]]:
+    def counts(self, filters: Filters = EVERYTHING) -> dict[datetime, Counter[Category]]:
         """Evaluations that began in each hour, by category, history included; hours without any are left out. Filters as of `failures`."""
         self.refresh()
         with self._lock:
-            chosen = self._chosen(problem, author, device, case, precision)
+            chosen = self._chosen(filters)
             hours, categories = np.frombuffer(self._hours, dtype=np.int64), np.frombuffer(self._categories, dtype=np.uint8)
             keys, numbers = np.unique(hours[chosen] * len(_CATEGORIES) + categories[chosen], return_counts=True)
             del hours, categories  # an array that is looked at can't grow
@@ -81,34 +75,24 @@ class Timeline:
             found.setdefault(moment, Counter())[_CATEGORIES[key % len(_CATEGORIES)]] = number
         return found
 
-    def latest(
-        self,
-        limit: int,
-        offset: int = 0,
-        category: Category | None = None,
-        problem: str | None = None,
-        author: str | None = None,
-        device: str | None = None,
-        case: str | None = None,
-        precision: str | None = None,
-    ) -> tuple[int, list[int]]:
+    def latest(self, limit: int, offset: int = 0, category: Category | None = None, filters: Filters = EVERYTHING) -> tuple[int, list[int]]:
         """How many evaluations fit, and the ids of some of them, newest first."""
         self.refresh()
         with self._lock:
-            chosen = self._chosen(problem, author, device, case, precision)
+            chosen = self._chosen(filters)
             if category is not None:
                 chosen &= np.frombuffer(self._categories, dtype=np.uint8) == _NUMBER_OF[category.value]
             ids = np.frombuffer(self._ids, dtype=np.int64)[chosen][::-1]
         return len(ids), ids[offset : offset + limit].tolist()
 
-    def _chosen(self, problem: str | None, author: str | None, device: str | None, case: str | None, precision: str | None) -> Any:
+    def _chosen(self, filters: Filters) -> Any:
         """A boolean for each evaluation."""
         chosen = np.ones(len(self._ids), dtype=bool)
-        given = boards_that_pass(problem, device, case, precision)
+        given = boards_that_pass(filters)
         with self._store.read() as connection:
-            if author is not None:
-                # An author whom nobody knows has no evaluation, and no row has this id.
-                chosen &= np.frombuffer(self._authors, dtype=np.int64) == (author_id(connection, author) or 0)
+            if filters.author is not None:
+                # An unknown author has no evaluations, and no row has the id 0.
+                chosen &= np.frombuffer(self._authors, dtype=np.int64) == (author_id(connection, filters.author) or 0)
             if given:
                 boards: Collection[int] = connection.execute(select(BoardRow.id).where(*given)).scalars().all()
                 chosen &= np.isin(np.frombuffer(self._boards, dtype=np.int64), np.array(boards, dtype=np.int64))

@@ -1,0 +1,1 @@
+"""The service's queue of requests, kept in the database."""

@@ -22,7 +22,7 @@ VIEW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class QueuedRequest:
     """What there is to be told of a request."""
 
     public_id: str
@@ -56,7 +56,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OfferGroup:
     """Offers of one author that are accepted together or not at all."""
 
     author: str
@@ -64,7 +64,7 @@ class Group:
     offers: tuple[Offer, ...]
 
 
-class Refusal(StrEnum):
+class RefusalReason(StrEnum):
     """Why an offer is not accepted."""
 
     CONFLICT = "idempotency_conflict"
@@ -76,14 +76,14 @@ class Refusal(StrEnum):
 class Accepted:
     """A request that there is now, or was before."""
 
-    request: Request
+    request: QueuedRequest
     replayed: bool
 
 
-Outcome = Accepted | Refusal
+Outcome = Accepted | RefusalReason
 
 
-def accept(connection: Connection, groups: Sequence[Group], limit: int) -> list[list[Outcome]]:
+def accept(connection: Connection, groups: Sequence[OfferGroup], limit: int) -> list[list[Outcome]]:
     """What becomes of each offer of each group. limit: requests that may wait."""
     waiting = connection.execute(select(func.count()).select_from(_R).where(_R.c.state == "queued")).scalar_one()
     outcomes: list[list[Outcome]] = [[] for _ in groups]
@@ -94,9 +94,9 @@ def accept(connection: Connection, groups: Sequence[Group], limit: int) -> list[
         refusal = None
         if fresh:
             if waiting + len(fresh) > limit:
-                refusal = Refusal.FULL
+                refusal = RefusalReason.FULL
             elif not _use(connection, group, len(fresh)):
-                refusal = Refusal.QUOTA
+                refusal = RefusalReason.QUOTA
             else:
                 known |= _add(connection, group.author, fresh)
                 waiting += len(fresh)
@@ -104,18 +104,18 @@ def accept(connection: Connection, groups: Sequence[Group], limit: int) -> list[
     return outcomes
 
 
-def _known(connection: Connection, group: Group) -> dict[str, tuple[str, Request]]:
+def _known(connection: Connection, group: OfferGroup) -> dict[str, tuple[str, QueuedRequest]]:
     """Fingerprint and request by key, of those keys of the group that its author has used."""
     keys = sorted({offer.idempotency_key for offer in group.offers if offer.idempotency_key is not None})
-    found: dict[str, tuple[str, Request]] = {}
+    found: dict[str, tuple[str, QueuedRequest]] = {}
     for start in range(0, len(keys), LOOKUP):
         used = (_R.c.author == group.author, _R.c.idempotency_key.in_(keys[start : start + LOOKUP]))
         for key, fingerprint, *view in connection.execute(select(_R.c.idempotency_key, _R.c.fingerprint, *VIEW).where(*used)):
-            found[key] = (fingerprint, Request(*view))
+            found[key] = (fingerprint, QueuedRequest(*view))
     return found
 
 
-def _fresh(group: Group, known: Mapping[str, object]) -> list[Offer]:
+def _fresh(group: OfferGroup, known: Mapping[str, object]) -> list[Offer]:
     """Those that are not known; of several with one key, the first."""
     fresh: dict[str, Offer] = {}
     for offer in group.offers:
@@ -129,7 +129,7 @@ def _name(offer: Offer) -> str:
     return offer.idempotency_key or offer.public_id
 
 
-def _use(connection: Connection, group: Group, count: int) -> bool:
+def _use(connection: Connection, group: OfferGroup, count: int) -> bool:
     """Whether that much of the quota was left; if so, it is used now."""
     day = datetime.now(UTC).date().isoformat()
     if group.per_day is not None and count > group.per_day:
@@ -140,7 +140,7 @@ def _use(connection: Connection, group: Group, count: int) -> bool:
     return connection.execute(change.returning(_U.c.count)).one_or_none() is not None
 
 
-def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[str, tuple[str, Request]]:
+def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[str, tuple[str, QueuedRequest]]:
     """The new requests with their fingerprints, by name."""
     references = sorted({offer.reference for offer in offers if offer.reference is not None})
     if references:
@@ -168,18 +168,18 @@ def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[s
     return {
         _name(offer): (
             offer.fingerprint,
-            Request(offer.public_id, author, "queued", offer.problem, offer.sample_id, now, None, 0, None, None),
+            QueuedRequest(offer.public_id, author, "queued", offer.problem, offer.sample_id, now, None, 0, None, None),
         )
         for offer in offers
     }
 
 
-def _outcome(offer: Offer, known: Mapping[str, tuple[str, Request]], refusal: Refusal | None) -> Outcome:
+def _outcome(offer: Offer, known: Mapping[str, tuple[str, QueuedRequest]], refusal: RefusalReason | None) -> Outcome:
     held = known.get(_name(offer))
     if held is None:
         assert refusal is not None
         return refusal
     fingerprint, request = held
     if fingerprint != offer.fingerprint:
-        return Refusal.CONFLICT
+        return RefusalReason.CONFLICT
     return Accepted(request, replayed=request.public_id != offer.public_id)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from db.error import StoreError
-from db.queue.acceptance import VIEW, Group, Outcome, Request, accept
+from db.queue.acceptance import VIEW, OfferGroup, Outcome, QueuedRequest, accept
 from db.schema.queue_models import ReferenceRow, RequestRow
 from db.store import LOOKUP, Store
 
@@ -51,7 +51,7 @@ class Requests:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def accept(self, groups: Sequence[Group], limit: int) -> list[list[Outcome]]:
+    def accept(self, groups: Sequence[OfferGroup], limit: int) -> list[list[Outcome]]:
         """What becomes of each offer, all in one transaction; when this returns, what is accepted is on disk.
 
         limit: requests that may wait; a group that would go beyond it is refused. Raises StoreError.
@@ -144,14 +144,14 @@ class Requests:
                 return True
             return connection.execute(select(_R.c.state).where(_R.c.public_id == public_id)).scalar() == "cancelled"
 
-    def find(self, public_ids: Sequence[str]) -> dict[str, Request]:
+    def find(self, public_ids: Sequence[str]) -> dict[str, QueuedRequest]:
         """Requests by public id; those that are nobody's are left out. Raises StoreError."""
-        found: dict[str, Request] = {}
+        found: dict[str, QueuedRequest] = {}
         with self._store.read() as connection:
             for start in range(0, len(public_ids), LOOKUP):
                 query = select(*VIEW).where(_R.c.public_id.in_(public_ids[start : start + LOOKUP]))
                 for public_id, *view in connection.execute(query):
-                    found[public_id] = Request(public_id, *view)
+                    found[public_id] = QueuedRequest(public_id, *view)
         return found
 
     def depth(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """The tables of evidence: what was observed of an evaluation, in rows that SQL can ask for.
 
-Every row belongs to an evaluation and goes with it. Columns are fields of the records in `evaluator.results.evidence` under the same names (but for
-`number`, a round's index, and a launch's `grid` and `block`, which have three columns each). What of a record has no column is in
-`more`, as a JSON object, so that nothing is lost. Not a number is stored there too, since SQLite knows none.
+Every row belongs to an evaluation and is deleted with it. Columns have the names of the fields in `evaluator.results.evidence`, with two
+exceptions: `number` is a round's index, and a launch's `grid` and `block` have three columns each. Fields without a column are in `more`,
+as a JSON object. NaN is stored there too, since SQLite has none.
 """
 
 from sqlalchemy import BigInteger, CheckConstraint, Double, ForeignKey, ForeignKeyConstraint, LargeBinary, String

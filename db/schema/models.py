@@ -1,11 +1,11 @@
-"""The tables, as SQLAlchemy models: what was handed in, what it was judged on, and the verdicts. `db.schema.evidence_models` has the evidence.
+"""The tables as SQLAlchemy models: submissions, what they were judged on, and the verdicts. The evidence is in `db.schema.evidence_models`.
 
 What many evaluations share is stored once: sources, problems, cases, environments, authors, submissions, boards. The constraints repeat
 the rules of `evaluator.results.result.Result`: a row that could not be a result can't be written, by whichever program.
 
-Some things follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
-`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.storage.standing` keeps them, and `python -m db check`
-compares.
+Some values follow from the evaluations and are kept with them, in the same transaction, so that no query has to read them all:
+`is_current` and `is_ranked` of an evaluation, `standings`, `tallies` and `totals`. `db.storage.standing` keeps them up to date, and
+`python -m db check` compares them.
 
 A change here needs a revision in `db/migrations/versions`.
 """
@@ -158,7 +158,7 @@ class AuthorRow(Base):
 
 
 class SubmissionRow(Base):
-    """What was handed in: where from, by whom, and which sample of the author's it is."""
+    """A submission: its name, its author, and its number among the author's samples."""
 
     __tablename__ = "submissions"
     __table_args__ = (
@@ -189,7 +189,7 @@ class RunRow(Base):
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     """None while it runs, and for ever where it was killed."""
     expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
-    """How many evaluations it is to come to, as far as it knows yet; None where it can't tell."""
+    """How many evaluations the run expects to make; None where it can't tell."""
 
 
 class CategoryRow(Base):
@@ -277,7 +277,7 @@ class EvaluationRow(Base):
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     """First half of the SHA-256 of the whole result: two evaluations with the same one are the same."""
     evidence: Mapped[bytes] = mapped_column(LargeBinary)
-    """What of the `evaluator.results.evidence.Evidence` is in no table of its own: JSON, compressed with zlib. Last, so that scans step over it."""
+    """The parts of `evaluator.results.evidence.Evidence` without a table: JSON, compressed with zlib. Last, so that scans step over it."""
 
 
 class StandingRow(Base):

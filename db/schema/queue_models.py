@@ -1,4 +1,4 @@
-"""The tables of the service: who may call it, what was accepted, and how much of whose quota is used."""
+"""The tables of the service: tokens, accepted requests, references, and the use of each author's quota."""
 
 from datetime import datetime
 

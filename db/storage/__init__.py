@@ -1,0 +1,1 @@
+"""Results as rows and back, and what is kept up to date with them."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from db.schema.models import AuthorRow, Base, BoardRow, CaseRow, EnvironmentRow, ProblemRow
-from db.storage.rows import Board, environment_values, storable_text, text_sha256
+from db.storage.rows import BoardKey, environment_values, storable_text, text_sha256
 from evaluator.results.result import Environment, Result
 
 
@@ -60,11 +60,11 @@ class Dimensions:
 
     def boards(self, connection: Connection, results: Sequence[Result], problem_sources: Sequence[str | None]) -> list[int]:
         """The ids of the boards of results, with the problems and the cases that they refer to."""
-        boards = [Board.of(result) for result in results]
+        boards = [BoardKey.of(result) for result in results]
         self._save_problems(connection, zip(boards, problem_sources, strict=True))
         return self._ids(connection, BoardRow, [(board.sha256, _columns(board)) for board in boards])
 
-    def _save_problems(self, connection: Connection, items: Iterable[tuple[Board, str | None]]) -> None:
+    def _save_problems(self, connection: Connection, items: Iterable[tuple[BoardKey, str | None]]) -> None:
         missing = {
             (board.problem, board.problem_sha256, board.case, None if text is None else storable_text(text))
             for board, text in items
@@ -113,5 +113,5 @@ def describe(environment: Environment | None, seen: dict[str, dict[str, Any]]) -
     return seen[text]
 
 
-def _columns(board: Board) -> dict[str, Any]:
-    return {name: getattr(board, name) for name in Board.__dataclass_fields__}
+def _columns(board: BoardKey) -> dict[str, Any]:
+    return {name: getattr(board, name) for name in BoardKey.__dataclass_fields__}

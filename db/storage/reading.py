@@ -20,7 +20,7 @@ from db.schema.models import (
     SubmissionRow,
 )
 from db.storage import evidence_rows, rows
-from db.storage.record import Command
+from db.storage.record import RunCommand
 from db.storage.rows import EvaluationKey
 from evaluator.results.category import Status
 from evaluator.results.result import Result
@@ -38,7 +38,7 @@ class StoredEvaluation:
     problem_source: str | None
     speedup_interval: tuple[float, float] | None = None
     """Holds the speedup with 95 % confidence; None where there is none."""
-    command: Command | None = None
+    command: RunCommand | None = None
     """The run that stored it, where that is known."""
 
 
@@ -91,7 +91,7 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
     command = None
     if row["run_command"] is not None:
         words = tuple(json.loads(row["run_command"]))
-        command = Command(words, row["run_version"], row["run_started_at"], row["run_finished_at"])
+        command = RunCommand(words, row["run_version"], row["run_started_at"], row["run_finished_at"])
     return StoredEvaluation(
         id=row["id"],
         result=rows.result_of(row, evidence),
@@ -103,8 +103,8 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
     )
 
 
-def keys(connection: Connection, evaluator_version: str | None, names: Collection[str] | None) -> Iterator[EvaluationKey]:
-    """Keys of current evaluations that were judged: by this version and of submissions with these names, where given."""
+def keys(connection: Connection, names: Collection[str]) -> Iterator[EvaluationKey]:
+    """Keys of the current evaluations, of submissions with these names, that were judged."""
     row = EvaluationRow
     query = (
         select(SubmissionRow.name, SubmissionRow.block, SourceRow.sha256, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name)
@@ -112,12 +112,8 @@ def keys(connection: Connection, evaluator_version: str | None, names: Collectio
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(BoardRow, BoardRow.id == row.board_id)
         .join(SourceRow, SourceRow.id == row.source_id)
-        .where(row.is_current, row.status != Status.NOT_EVALUATED.value)
+        .where(row.is_current, row.status != Status.NOT_EVALUATED.value, SubmissionRow.name.in_(names))
     )
-    if names is not None:
-        query = query.where(SubmissionRow.name.in_(names))
-    if evaluator_version is not None:
-        query = query.where(row.evaluator_version == evaluator_version)
     return (EvaluationKey(*item) for item in connection.execute(query))
 
 

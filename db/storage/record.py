@@ -1,4 +1,4 @@
-"""One evaluation on its way in, and the form that it travels in: a JSON object on one line."""
+"""An evaluation that is to be stored, also as one line of JSON for export, import and the spool."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from evaluator.results.result import Result
 
 
 @dataclass(frozen=True)
-class Command:
+class RunCommand:
     """The run that an evaluation came from."""
 
     words: tuple[str, ...]
@@ -22,7 +22,7 @@ class Command:
     started_at: datetime
     finished_at: datetime | None = None
     expected: int | None = None
-    """How many evaluations it is to come to, as far as is known."""
+    """How many evaluations the run expects to make, as far as it knows."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Entry:
     result: Result
     source: str
     problem_source: str | None = None
-    command: Command | None = None
+    command: RunCommand | None = None
     """Where it is not the store's own run."""
 
     @classmethod
@@ -71,7 +71,7 @@ class Entry:
             raise StoreError(f"{where} is no exported evaluation: {cause}") from error
 
 
-def _run(command: Command | None) -> dict[str, Any] | None:
+def _run(command: RunCommand | None) -> dict[str, Any] | None:
     if command is None:
         return None
     return {
@@ -83,13 +83,13 @@ def _run(command: Command | None) -> dict[str, Any] | None:
     }
 
 
-def _command(run: Mapping[str, Any] | None) -> Command | None:
+def _command(run: Mapping[str, Any] | None) -> RunCommand | None:
     if run is None:
         return None
     finished_at, expected = run["finished_at"], run.get("expected")
     if expected is not None and (not isinstance(expected, int) or not 0 <= expected < 1 << 63):
         raise ValueError("what a run expects is a count")
-    return Command(
+    return RunCommand(
         words=tuple(str(word) for word in run["command"]),
         evaluator_version=str(run["evaluator_version"]),
         started_at=datetime.fromisoformat(run["started_at"]),

@@ -65,7 +65,7 @@ class EvaluationKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class BoardKey:
     """Columns of `boards`: what evaluations are compared on."""
 
     problem: str | None

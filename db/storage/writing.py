@@ -12,7 +12,7 @@ from db.schema.models import BoardRow, EvaluationRow, RunRow, SourceRow, Submiss
 from db.storage import evidence_rows, rows
 from db.storage.dimensions import Dimensions, describe
 from db.storage.evidence_rows import Parts
-from db.storage.record import Command, Entry
+from db.storage.record import Entry, RunCommand
 from db.storage.standing import TallyKey, count, demote, refresh, stand
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
@@ -27,7 +27,7 @@ _INSERT = insert(_EVALUATIONS).returning(_EVALUATIONS.c.id, sort_by_parameter_or
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedEntry:
     """An evaluation with all of its rows that don't depend on what is stored: made before the database is locked."""
 
     item: Entry
@@ -48,14 +48,14 @@ class Prepared:
         return self.item.result
 
 
-def write(connection: Connection, items: Sequence[Prepared], run_id: int | None, dimensions: Dimensions) -> list[int]:
+def write(connection: Connection, items: Sequence[PreparedEntry], run_id: int | None, dimensions: Dimensions) -> list[int]:
     """Stores evaluations in the order given and returns their ids. A later one may take the place of an earlier one of the same call."""
     return [number for batch in _batches(items) for number in _write_batch(connection, batch, run_id, dimensions)]
 
 
-def _batches(items: Sequence[Prepared]) -> Iterator[list[Prepared]]:
+def _batches(items: Sequence[PreparedEntry]) -> Iterator[list[PreparedEntry]]:
     """Runs of evaluations in which each is of another submission, so that none bears on another."""
-    batch: list[Prepared] = []
+    batch: list[PreparedEntry] = []
     names: set[str] = set()
     for item in items:
         if item.result.submission in names or len(batch) == BATCH:
@@ -67,7 +67,7 @@ def _batches(items: Sequence[Prepared]) -> Iterator[list[Prepared]]:
         yield batch
 
 
-def _write_batch(connection: Connection, items: Sequence[Prepared], run_id: int | None, dimensions: Dimensions) -> list[int]:
+def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id: int | None, dimensions: Dimensions) -> list[int]:
     results = [item.result for item in items]
     sources, known_sources = _save_sources(connection, items)
     authors = dimensions.authors(connection, [result.author for result in results])
@@ -111,7 +111,7 @@ def _write_batch(connection: Connection, items: Sequence[Prepared], run_id: int 
     return numbers
 
 
-def save_run(connection: Connection, command: Command) -> int:
+def save_run(connection: Connection, command: RunCommand) -> int:
     """The id of a run, stored if it is not there yet."""
     values = {
         "command": json.dumps(command.words, ensure_ascii=False),
@@ -130,7 +130,7 @@ def _group(value: dict[str, Any]) -> tuple[int, int, int]:
     return value["source_id"], value["board_id"], value["author_id"]
 
 
-def _save_sources(connection: Connection, items: Sequence[Prepared]) -> tuple[dict[str, int], set[int]]:
+def _save_sources(connection: Connection, items: Sequence[PreparedEntry]) -> tuple[dict[str, int], set[int]]:
     """Ids by hash, and those that were there before."""
     texts: dict[str, dict[str, Any]] = {}
     for item in items:

@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import event
 
-from db.queries.boards import Filters
 from db.queries.compare import compare
 from db.queries.curves import best_speedups
+from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
-from db.queries.problems import problems, records, versions
+from db.queries.problems import best_time_histories, problems, versions
 from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from evaluator.results.category import Category
@@ -27,26 +27,26 @@ ALIASES = {
 
 QUESTIONS: dict[str, Callable[[Store], object]] = {
     "leaderboard": leaderboard,
-    "leaderboard of a problem": lambda store: leaderboard(store, problem="p4"),
-    "leaderboard of an author": lambda store: leaderboard(store, author="author 1"),
-    "every submission": lambda store: leaderboard(store, problem="p4", every=True),
+    "leaderboard of a problem": lambda store: leaderboard(store, Filters(problem="p4")),
+    "leaderboard of an author": lambda store: leaderboard(store, Filters(author="author 1")),
+    "every submission": lambda store: leaderboard(store, Filters(problem="p4"), every=True),
     "overall": overall,
     "failures": failures,
-    "failures of a problem": lambda store: failures(store, problem="p4"),
-    "failures of an author": lambda store: failures(store, author="author 1", device="NVIDIA H200"),
+    "failures of a problem": lambda store: failures(store, Filters(problem="p4")),
+    "failures of an author": lambda store: failures(store, Filters(author="author 1", device="NVIDIA H200")),
     "compare": lambda store: compare(store, "author 1", "author 2", Filters(case="full")),
     "history": lambda store: history(store, "s7"),
     "show": lambda store: store.get(7),
     "problems": problems,
     "versions": lambda store: versions(store, "p4"),
-    "best times": lambda store: records(store, "p4"),
+    "best times": lambda store: best_time_histories(store, "p4"),
     "best speedups": best_speedups,
     "latest": lambda store: arrivals(store, 20, after=7),
     "of a run": lambda store: arrivals(store, 20, run_id=3),
     "some": lambda store: of_ids(store, [7, 8]),
     "runs": lambda store: runs(store, 20),
     "news": lambda store: came_between(store, 990, 1000),
-    "judged": lambda store: store.judged(EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")),
+    "judged": lambda store: store.judged_among([EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")]),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
     "save again": lambda store: store.save(result(submission="s7", source="7"), "7", PROBLEM_SOURCE),
     "import": lambda store: store.add_missing([Entry(result(submission="other"), "class ModelNew: ...")]),

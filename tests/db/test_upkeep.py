@@ -31,24 +31,25 @@ def filled(store: Store) -> Store:
     return store
 
 
-@pytest.mark.parametrize(
-    ("damage", "told"),
-    [
-        ("UPDATE evaluations SET is_current = true WHERE id = 1", "is_current is wrong for evaluation 1"),
-        ("UPDATE evaluations SET is_ranked = false WHERE id = 3", "is_ranked is wrong for evaluation 3"),
-        ("UPDATE tallies SET count = 7 WHERE category = 'ok'", "tallies misses (1, 1, 'ok')"),
-        ("DELETE FROM tallies WHERE category = 'timeout'", "tallies misses (1, 1, 'timeout')"),
-        ("UPDATE standings SET speedup = 99", "standings should not have (1, 1, 3)"),
-        ("UPDATE totals SET count = 7 WHERE category = 'ok'", "totals misses (1, 'ok', 1)"),
-        ("DELETE FROM standings", "standings misses (1, 1, 3)"),
-    ],
-)
-def test_what_does_not_follow_from_the_evaluations_is_told_and_repaired(filled: Store, damage: str, told: str) -> None:
-    change(filled, damage)
-    assert told in "; ".join(check(filled))
-    repair(filled)
-    assert check(filled) == []
-    assert [row.evaluation_id for row in leaderboard(filled)] == [3]
+DAMAGES = {
+    "UPDATE evaluations SET is_current = true WHERE id = 1": "is_current is wrong for evaluation 1",
+    "UPDATE evaluations SET is_ranked = false WHERE id = 3": "is_ranked is wrong for evaluation 3",
+    "UPDATE tallies SET count = 7 WHERE category = 'ok'": "tallies misses (1, 1, 'ok')",
+    "DELETE FROM tallies WHERE category = 'timeout'": "tallies misses (1, 1, 'timeout')",
+    "UPDATE standings SET speedup = 99": "standings should not have (1, 1, 3)",
+    "UPDATE totals SET count = 7 WHERE category = 'ok'": "totals misses (1, 'ok', 1)",
+    "DELETE FROM standings": "standings misses (1, 1, 3)",
+}
+"""What is changed behind the store's back, and what `check` says of it."""
+
+
+def test_what_does_not_follow_from_the_evaluations_is_told_and_repaired(filled: Store) -> None:
+    for damage, told in DAMAGES.items():
+        change(filled, damage)
+        assert told in "; ".join(check(filled)), damage
+        repair(filled)
+        assert check(filled) == [], damage
+        assert [row.evaluation_id for row in leaderboard(filled)] == [3], damage
 
 
 @pytest.mark.parametrize(
@@ -87,16 +88,8 @@ def test_what_nothing_refers_to_is_removed(store: Store) -> None:
     change(store, "DELETE FROM totals WHERE category = 'no_device'")
     change(store, "DELETE FROM evaluations WHERE category = 'no_device'")
     removed = collect(store)
-    assert removed == {
-        "boards": 1,
-        "submissions": 1,
-        "authors": 1,
-        "sources": 1,
-        "environments": 0,
-        "runs": 0,
-        "cases": 1,
-        "problems": 1,
-    }
+    names = ("boards", "submissions", "authors", "sources", "environments", "runs", "cases", "problems")
+    assert removed == dict.fromkeys(names, 1) | {"environments": 0, "runs": 0}
     assert check(store, deep=True) == [] and store.count() == 1
     assert set(collect(store).values()) == {0}
 

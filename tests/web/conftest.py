@@ -1,5 +1,6 @@
 """A database with something of everything, and the pages of it."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -29,8 +30,31 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'assay.db'}"
 
 
+@pytest.fixture(scope="session")
+def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with empty tables, which is copied in much less time than one is made."""
+    path = tmp_path_factory.mktemp("ready") / "assay.db"
+    Store.open(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def filled(ready_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """A database that `fill` has filled, and the ids that it tells."""
+    folder = tmp_path_factory.mktemp("filled")
+    shutil.copy(ready_file, folder / "under_way.db")
+    with Store.open(f"sqlite:///{folder / 'under_way.db'}") as opened:
+        ids = fill(opened)
+        opened.compact()
+        shutil.copy(opened.path, folder / "assay.db")
+    return folder / "assay.db", ids
+
+
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, url: str) -> Iterator[Store]:
+    """A database of the test's own: the filled one where it asks for `ids`, else an empty one."""
+    path = request.getfixturevalue("filled")[0] if "ids" in request.fixturenames else request.getfixturevalue("ready_file")
+    shutil.copy(path, url.removeprefix("sqlite:///"))
     with Store.open(url) as opened:
         yield opened
 
@@ -60,8 +84,8 @@ def fill(store: Store) -> dict[str, int]:
 
 
 @pytest.fixture
-def ids(store: Store) -> dict[str, int]:
-    return fill(store)
+def ids(filled: tuple[Path, dict[str, int]]) -> dict[str, int]:
+    return filled[1]
 
 
 @pytest.fixture

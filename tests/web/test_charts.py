@@ -7,7 +7,7 @@ from functools import partial
 from xml.etree import ElementTree
 
 from db.queries.curves import Speedups
-from db.queries.problems import BestTime, Record
+from db.queries.problems import BestTime, BestTimeHistory
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState
 from tests.db.samples import full_evidence, result
@@ -21,9 +21,9 @@ def texts(picture: bytes) -> set[str]:
     return found - {""}
 
 
-def record(*times_ms: float) -> Record:
+def record(*times_ms: float) -> BestTimeHistory:
     times = tuple(BestTime(START + timedelta(hours=n), n, ms, 1.0, "ada", "a.py") for n, ms in enumerate(times_ms))
-    return Record("full", "NVIDIA H200", "own", times)
+    return BestTimeHistory("full", "NVIDIA H200", "own", times)
 
 
 def test_text_is_text_and_the_same_figure_gives_the_same_bytes() -> None:

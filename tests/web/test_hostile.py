@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx2 import Response
 from sqlalchemy import insert
 
 from db.schema.models import ForeignRow
@@ -67,13 +68,20 @@ def pages(ids: dict[str, int]) -> list[str]:
     ]
 
 
+def assert_forbidden(answer: Response) -> None:
+    for name, value in HEADERS.items():
+        assert answer.headers[name] == value, (answer.url, name)
+
+
 def test_names_of_strangers_are_text_on_every_page(client: TestClient, hostile: dict[str, int]) -> None:
     for path in pages(hostile):
-        text = client.get(path).text
-        seen = Seen(text)
+        answer = client.get(path)
+        assert_forbidden(answer)
+        text, seen = answer.text, Seen(answer.text)
         assert seen.tags <= TAGS, (path, seen.tags - TAGS)
         assert seen.attributes <= ATTRIBUTES, (path, seen.attributes - ATTRIBUTES)
         assert not re.search("[\x00\x1b\u202e\u2066]", text), path
+        assert not re.search(r"<style|\sstyle=|<script(?! src=)|https?://", text.replace("sqlite:///", "")), path
         assert text.count("<script") == text.count('<script src="/static/live.js" defer>'), path
         assert all(link.startswith(("/", "#")) and not link.startswith("//") for link in seen.links), path
     assert "<script>alert(1)</script>" in Seen(client.get("/leaderboard").text).text
@@ -105,28 +113,11 @@ def test_charts_are_pictures_of_text_and_lines_alone(client: TestClient, hostile
     assert drawn >= 10
 
 
-def test_every_answer_forbids_what_it_does_not_need(client: TestClient, hostile: dict[str, int]) -> None:
-    paths = [
-        *pages(hostile),
-        "/nothing",
-        "/evaluation/x.json",
-        "/index.json",
-        "/static/live.js",
-        "/static/source.css",
-        "/fast_p.svg?case=none",
-    ]
-    for path in paths:
-        answer = client.get(path)
-        for name, value in HEADERS.items():
-            assert answer.headers[name] == value, (path, name)
+def test_every_answer_forbids_what_it_does_not_need(client: TestClient) -> None:
+    for path in ("/nothing", "/evaluation/x.json", "/index.json", "/static/live.js", "/static/source.css", "/fast_p.svg?case=none"):
+        assert_forbidden(client.get(path))
     assert "unsafe" not in POLICY and POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
     assert "*" not in POLICY and "data:" not in POLICY
-
-
-def test_nothing_on_a_page_is_inline(client: TestClient, hostile: dict[str, int]) -> None:
-    for path in pages(hostile):
-        text = client.get(path).text
-        assert not re.search(r"<style|\sstyle=|<script(?! src=)|https?://", text.replace("sqlite:///", "")), path
 
 
 def test_only_this_machine_s_names_are_answered(store: Store) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from db.store import Store
 from tests.command_line import PROJECT
 from tests.db.samples import result
-from web.__main__ import listening
+from web.listener import listening
 
 WITHOUT = (
     "import sys; sys.modules['{}'] = None; import runpy; sys.argv = ['web', '--db', '{}']; runpy.run_module('web', run_name='__main__')"

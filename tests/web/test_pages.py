@@ -13,7 +13,7 @@ from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.submission_name import submission_name
 from tests.db.samples import full_evidence, result
-from tests.web.conftest import PROBLEM_SOURCE, fill, put
+from tests.web.conftest import PROBLEM_SOURCE, put
 from tests.web.seen import Seen
 
 
@@ -136,22 +136,13 @@ def test_a_long_table_comes_in_parts(client: TestClient, store: Store) -> None:
 
 def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str, int]) -> None:
     failed = seen(client, f"/evaluation/{ids['failed']}")
-    for text in (
-        *(
-            "incorrect/wrong_values",
-            "as observed",
-            "submission",
-            "wrong.py [2]",
-            "Feedback",
-            "softmax_kernel(float const*)",
-            "4096×1×1",
-            "75.0 %",
-        ),
-        *("Correctness rounds", "987654321", "a tail of 3", "..1#", "identifier undefined", "Compiler output", "more of it", "printed"),
-        *("RuntimeError: boom", "SIGKILL", "Stages", "11.500 s", "between them", "Environment", "Xeon", "allow_tf32", "1980", "namespaces"),
-        *("python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block",),
-        *("pipeline.py submissions --db sqlite:///results.db", "value_31"),
-    ):
+    told = """
+        incorrect/wrong_values; as observed; submission; wrong.py [2]; Feedback; softmax_kernel(float const*); 4096×1×1; 75.0 %;
+        Correctness rounds; 987654321; a tail of 3; ..1#; identifier undefined; Compiler output; more of it; printed; value_31;
+        RuntimeError: boom; SIGKILL; Stages; 11.500 s; between them; Environment; Xeon; allow_tf32; 1980; namespaces;
+        python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block;
+        pipeline.py submissions --db sqlite:///results.db"""
+    for text in map(str.strip, told.split(";")):
         assert text in failed.text, text
     assert f"/evaluation/{ids['failed']}/error.svg?theme=dark" in failed.links
     timed = seen(client, f"/evaluation/{ids['timed']}")
@@ -245,34 +236,32 @@ def test_a_new_result_is_on_the_page_at_once(client: TestClient, store: Store, m
     assert "timeout" in seen(client, "/failures").text
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "words"),
-    [
-        ("/nothing", 404, "There is no such page."),
-        ("/evaluation/999", 404, "There is no evaluation 999"),
-        ("/evaluation/x", 404, "There is no such page."),
-        ("/evaluation/99999999999999999999999", 400, "number"),
-        ("/run/999", 404, "There is no run 999"),
-        ("/problem", 400, "name"),
-        ("/problem?name=none", 404, "There is no problem 'none'"),
-        ("/author?name=none", 404, "There is no author 'none'"),
-        ("/submission?name=none", 404, "There is no submission 'none'"),
-        ("/leaderboard?page=0", 400, "page"),
-        ("/leaderboard?problem=" + "x" * 5000, 400, "problem"),
-        ("/static/../app.py", 404, "There is no such page."),
-        ("/static/%2e%2e/app.py", 404, "There is no such page."),
-        ("/evaluation/1/samples.svg", 404, "Nothing was timed"),
-        ("/evaluation/1/clock.svg", 404, "clock was not followed"),
-        ("/fast_p.svg?case=none", 404, "Nobody was judged there."),
-        ("/evaluation/1/error.svg?theme=neon", 400, "theme"),
-    ],
-)
-def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int], path: str, status: int, words: str) -> None:
-    answer = client.get(path)
-    assert answer.status_code == status and words in Seen(answer.text).text
+MISSING = {
+    "/nothing": (404, "There is no such page."),
+    "/evaluation/999": (404, "There is no evaluation 999"),
+    "/evaluation/x": (404, "There is no such page."),
+    "/evaluation/99999999999999999999999": (400, "number"),
+    "/run/999": (404, "There is no run 999"),
+    "/problem": (400, "name"),
+    "/problem?name=none": (404, "There is no problem 'none'"),
+    "/author?name=none": (404, "There is no author 'none'"),
+    "/submission?name=none": (404, "There is no submission 'none'"),
+    "/leaderboard?page=0": (400, "page"),
+    "/leaderboard?problem=" + "x" * 5000: (400, "problem"),
+    "/static/../app.py": (404, "There is no such page."),
+    "/static/%2e%2e/app.py": (404, "There is no such page."),
+    "/evaluation/1/samples.svg": (404, "Nothing was timed"),
+    "/evaluation/1/clock.svg": (404, "clock was not followed"),
+    "/fast_p.svg?case=none": (404, "Nobody was judged there."),
+    "/evaluation/1/error.svg?theme=neon": (400, "theme"),
+}
+"""Addresses of nothing, with the status and words of the answer."""
 
 
-def test_errors_beside_pages_are_json(client: TestClient) -> None:
+def test_what_is_not_there_is_said(client: TestClient, ids: dict[str, int]) -> None:
+    for path, (status, words) in MISSING.items():
+        answer = client.get(path)
+        assert answer.status_code == status and words in Seen(answer.text).text, path
     answer = client.get("/evaluation/999.json")
     assert answer.status_code == 404 and answer.json() == {"error": "There is no evaluation 999 in this database."}
 
@@ -288,11 +277,6 @@ def test_a_database_that_can_t_be_read_is_said(client: TestClient, store: Store,
     store.path.write_bytes(b"no database" * 1000)
     answer = client.get("/evaluation/1")
     assert answer.status_code == 503 and "can't be read" in Seen(answer.text).text
-
-
-def test_filling_gives_what_the_tests_count_on(store: Store) -> None:
-    fill(store)
-    assert store.count() == 10
 
 
 def test_boards_of_other_protocols_are_asked_for_by_name(client: TestClient, store: Store, ids: dict[str, int]) -> None:
@@ -339,21 +323,12 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
     timing = evidence.timing.model_copy(update={"fallback": "graph: it waits", "cores": (0, 1, 5), "strayed": True})
     number = put(store, result(evidence=evidence.model_copy(update={"timing": timing}), precision="float16"))
     found = seen(client, f"/evaluation/{number}")
-    for text in (
-        *(
-            "cold: device time of a call, with its inputs in no cache",
-            "graph: it waits",
-            "when the speedup was known to 1 %: 3 blocks of 16",
-        ),
-        *(
-            "0-1,5, 3 in all; a thread was found to have left them",
-            "baseline compile",
-            "Over the best baseline, compile",
-            "--dtype float16",
-        ),
-        *("In other shapes: generalises no", "odd (made from the problem's numbers)", "float32 (15, 7)", "wrong_shape", "far from it"),
-        *("A wrong answer in one of them is incorrect", "no, of 2 other shapes", "--baseline eager,compile", "The problem accepts answers"),
-    ):
+    told = """
+        cold: device time of a call, with its inputs in no cache; graph: it waits; when the speedup was known to 1 %: 3 blocks of 16;
+        0-1,5, 3 in all; a thread was found to have left them; baseline compile; Over the best baseline, compile; --dtype float16;
+        In other shapes: generalises no; odd (made from the problem's numbers); float32 (15, 7); wrong_shape; far from it;
+        A wrong answer in one of them is incorrect; no, of 2 other shapes; --baseline eager,compile; The problem accepts answers"""
+    for text in map(str.strip, told.split(";")):
         assert text in found.text, text
     (row,) = [row for row in found.rows if row[0].strip() == "baseline compile"]
     assert row[-1].strip() == "1", "one sample is far off"

@@ -1,0 +1,1 @@
+"""The pages, one module for each subject; their templates are in `web/templates`."""

@@ -6,17 +6,18 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from db.foreign import ForeignHistoryRow, foreign_history
-from db.queries.boards import author_id
+from db.queries.boards import EVERYTHING, author_id
+from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
-from db.queries.runs import Arrival, of_ids
+from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAST_P
 from db.store import StoreError
-from web.filters import MAX_NAME, Chosen, Name, PageNumber
+from web.filters import MAX_NAME, Name, PageNumber
 from web.pages.boards import COLUMNS, places
-from web.site import Answer, NotFoundError, SiteOf, page
+from web.site import NotFoundError, PageContent, SiteOf, page
 from web.tables import Table, table
 
 router = APIRouter()
@@ -25,7 +26,7 @@ LATEST = 20
 
 
 @dataclass(frozen=True)
-class AuthorPage(Answer):
+class AuthorPage(PageContent):
     """One author."""
 
     name: str
@@ -34,12 +35,12 @@ class AuthorPage(Answer):
     generality: dict[int, str]
     """Of the places that are shown, by the evaluation's id."""
     failures: Failures
-    latest: tuple[Arrival, ...]
+    latest: tuple[EvaluationSummary, ...]
     fast_p: tuple[float, ...] = FAST_P
 
 
 @dataclass(frozen=True)
-class SubmissionPage(Answer):
+class SubmissionPage(PageContent):
     """One submission."""
 
     name: str
@@ -55,12 +56,12 @@ def author_page(
     with site.store.read() as connection:
         if author_id(connection, name) is None:
             raise NotFoundError(f"There is no author {name!r} in this database.")
-    boards = site.memory.recall(("overall", Chosen()), lambda: overall(site.store))
+    boards = site.memory.recall(("overall", EVERYTHING), lambda: overall(site.store))
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
-    rows = places(site, Chosen(author=name))
-    counts = failures(site.store, author=name)
+    rows = places(site, Filters(author=name))
+    counts = failures(site.store, Filters(author=name))
     shown = table(COLUMNS, rows, sort, order, number)
-    latest = of_ids(site.store, site.timeline.latest(LATEST, author=name)[1])
+    latest = of_ids(site.store, site.timeline.latest(LATEST, filters=Filters(author=name))[1])
     return AuthorPage(
         value={
             "name": name,

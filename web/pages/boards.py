@@ -1,16 +1,18 @@
 """Authors over all problems, and the leaderboards."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.leaderboard import LeaderboardRow, leaderboard
 from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from web.filters import Chosen, ChosenOf, Field, Name, PageNumber, fields_of
-from web.site import Answer, Site, SiteOf, page
+from web.filters import FiltersOf, Name, PageNumber
+from web.forms import Field, fields_of
+from web.site import PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -27,7 +29,7 @@ class ShownBoard:
 
 
 @dataclass(frozen=True)
-class OverallPage(Answer):
+class OverallPage(PageContent):
     """Authors over all problems."""
 
     evaluations: int
@@ -38,7 +40,7 @@ class OverallPage(Answer):
 
 
 @dataclass(frozen=True)
-class LeaderboardPage(Answer):
+class LeaderboardPage(PageContent):
     """Who is how fast where."""
 
     fields: tuple[Field, ...]
@@ -69,14 +71,13 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
 
 
 @page(router, "/", "overall.html", json_path="/index.json")
-def overall_page(site: SiteOf, chosen: ChosenOf, sort: Name = None, order: Name = None) -> OverallPage:
-    names = {name: value for name, value in chosen.names.items() if name not in ("problem", "author")}
-    boards = site.memory.recall(("overall", chosen), lambda: overall(site.store, **names, protocol=chosen.protocol))
+def overall_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Name = None) -> OverallPage:
+    boards = site.memory.recall(("overall", filters), lambda: overall(site.store, filters))
     evaluations = site.memory.recall("count", site.store.count)
     return OverallPage(
         value={"evaluations": evaluations, "boards": boards},
         evaluations=evaluations,
-        fields=fields_of(site, chosen, "device", "case", "precision", "protocol"),
+        fields=fields_of(site, filters, "device", "case", "precision", "protocol"),
         boards=tuple(_shown(board, sort, order) for board in boards),
     )
 
@@ -84,32 +85,32 @@ def overall_page(site: SiteOf, chosen: ChosenOf, sort: Name = None, order: Name 
 @page(router, "/leaderboard", "leaderboard.html")
 def leaderboard_page(
     site: SiteOf,
-    chosen: ChosenOf,
+    filters: FiltersOf,
     every: Annotated[bool, Query(alias="all")] = False,
     sort: Name = None,
     order: Name = None,
     number: PageNumber = 1,
 ) -> LeaderboardPage:
     # Of all problems together that would be every right answer there ever was.
-    every = every and chosen.problem is not None
-    rows = places(site, chosen, every)
+    every = every and filters.problem is not None
+    rows = places(site, filters, every)
     shown = table(COLUMNS, rows, sort, order, number)
     return LeaderboardPage(
         value=rows,
-        fields=fields_of(site, chosen, "problem", "author", "device", "case", "precision", "protocol"),
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol"),
         every=every,
         table=shown,
         generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
     )
 
 
-def places(site: Site, chosen: Chosen, every: bool = False) -> tuple[LeaderboardRow, ...]:
+def places(site: Site, filters: Filters, every: bool = False) -> tuple[LeaderboardRow, ...]:
     """The places that fit. Ranks don't depend on filters, so that those of authors are found once for all."""
-    if chosen.problem is not None:
-        return site.memory.recall(("leaderboard", chosen, every), lambda: leaderboard(site.store, **asdict(chosen), every=every))
-    rows = site.memory.recall(("leaderboard", chosen.protocol), lambda: leaderboard(site.store, protocol=chosen.protocol))
-    wanted = ((chosen.author, "author"), (chosen.device, "device_name"), (chosen.case, "case"), (chosen.precision, "precision"))
-    return tuple(row for row in rows if all(value in (None, getattr(row, name)) for value, name in wanted))
+    if filters.problem is not None:
+        return site.memory.recall(("leaderboard", filters, every), lambda: leaderboard(site.store, filters, every=every))
+    rows = site.memory.recall(("leaderboard", filters.protocol), lambda: leaderboard(site.store, Filters(protocol=filters.protocol)))
+    wanted = filters.columns() | ({} if filters.author is None else {"author": filters.author})
+    return tuple(row for row in rows if all(getattr(row, name) == value for name, value in wanted.items()))
 
 
 def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoard:

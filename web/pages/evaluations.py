@@ -21,7 +21,7 @@ from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result
 from evaluator.results.text import plain_block
 from web.charts import traces
-from web.site import Answer, NotFoundError, Site, SiteOf, page
+from web.site import NotFoundError, PageContent, Site, SiteOf, page
 
 router = APIRouter()
 MAX_LINES = 5000
@@ -51,7 +51,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class EvaluationPage(Answer):
+class EvaluationPage(PageContent):
     """One evaluation."""
 
     stored: StoredEvaluation

@@ -7,18 +7,19 @@ from datetime import datetime
 from fastapi import APIRouter
 
 from db.queries.leaderboard import Failures, failures
-from db.queries.runs import Arrival, of_ids
+from db.queries.runs import EvaluationSummary, of_ids
 from evaluator.results.category import CATEGORIES, Category, CategoryInfo, Status
 from web.charts import in_stretches
-from web.filters import ChosenOf, Field, PageNumber, fields_of
-from web.site import Answer, SiteOf, page
+from web.filters import FiltersOf, PageNumber
+from web.forms import Field, fields_of
+from web.site import PageContent, SiteOf, page
 from web.tables import PAGE_ROWS
 
 router = APIRouter()
 
 
 @dataclass(frozen=True)
-class FailuresPage(Answer):
+class FailuresPage(PageContent):
     """What went wrong, how often, and when."""
 
     fields: tuple[Field, ...]
@@ -31,12 +32,12 @@ class FailuresPage(Answer):
 
 
 @dataclass(frozen=True)
-class EvaluationsPage(Answer):
+class EvaluationsPage(PageContent):
     """Evaluations that fit, newest first."""
 
     fields: tuple[Field, ...]
     category: Category | None
-    rows: tuple[Arrival, ...]
+    rows: tuple[EvaluationSummary, ...]
     total: int
     number: int
     pages: int
@@ -44,9 +45,9 @@ class EvaluationsPage(Answer):
 
 
 @page(router, "/failures", "failures.html")
-def failures_page(site: SiteOf, chosen: ChosenOf) -> FailuresPage:
-    counts = failures(site.store, **chosen.names)
-    hours = site.memory.recall(("hours", chosen), lambda: site.timeline.counts(**chosen.names))
+def failures_page(site: SiteOf, filters: FiltersOf) -> FailuresPage:
+    counts = failures(site.store, filters)
+    hours = site.memory.recall(("hours", filters), lambda: site.timeline.counts(filters))
     stretches, length = in_stretches(hours)
     occurring = {category: sum(found[category] for found in stretches.values()) for category in Category}
     return FailuresPage(
@@ -56,7 +57,7 @@ def failures_page(site: SiteOf, chosen: ChosenOf) -> FailuresPage:
             "stretch_s": length.total_seconds(),
             "over_time": [{"from": moment, "categories": dict(found)} for moment, found in stretches.items()],
         },
-        fields=fields_of(site, chosen, "problem", "author", "device", "case", "precision"),
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision"),
         failures=counts,
         stretches=stretches,
         categories=tuple(sorted((category for category in Category if occurring[category]), key=lambda category: -occurring[category])),
@@ -65,13 +66,13 @@ def failures_page(site: SiteOf, chosen: ChosenOf) -> FailuresPage:
 
 
 @page(router, "/evaluations", "evaluations.html")
-def evaluations_page(site: SiteOf, chosen: ChosenOf, category: str = "", number: PageNumber = 1) -> EvaluationsPage:
+def evaluations_page(site: SiteOf, filters: FiltersOf, category: str = "", number: PageNumber = 1) -> EvaluationsPage:
     wanted = Category(category) if category in set(Category) else None
-    total, ids = site.timeline.latest(PAGE_ROWS, (number - 1) * PAGE_ROWS, wanted, **chosen.names)
+    total, ids = site.timeline.latest(PAGE_ROWS, (number - 1) * PAGE_ROWS, wanted, filters)
     rows = of_ids(site.store, ids)
     return EvaluationsPage(
         value={"total": total, "evaluations": rows},
-        fields=fields_of(site, chosen, "problem", "author", "device", "case", "precision"),
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision"),
         category=wanted,
         rows=rows,
         total=total,

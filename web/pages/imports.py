@@ -59,7 +59,7 @@ def read_token(path: Path) -> str:
     return token
 
 
-class RefusedError(Exception):
+class ImportRefusedError(Exception):
     """Why a request is not done."""
 
     def __init__(self, status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> None:
@@ -73,7 +73,7 @@ def _permitted(request: Request, authorization: Annotated[str, Header()] = "") -
     wanted: str = request.app.state.token
     if scheme.lower() != _SCHEME or not hmac.compare_digest(given.strip().encode(), wanted.encode()):
         text = "Results are taken from those who have the token alone: send `Authorization: Bearer TOKEN`."
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, text, {"WWW-Authenticate": "Bearer"})
+        raise ImportRefusedError(HTTPStatus.UNAUTHORIZED, text, {"WWW-Authenticate": "Bearer"})
     told = request.headers.get("content-length", "0")
     if told.isdecimal() and int(told) > MAX_BYTES:
         raise _too_large()
@@ -106,11 +106,11 @@ def _import(store: Store, path: Path) -> tuple[int, int]:
             return import_lines(store, path, "body")
     except StoreError as error:
         of_database = isinstance(error.__cause__, SQLAlchemyError)
-        raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE if of_database else HTTPStatus.BAD_REQUEST, str(error)) from error
+        raise ImportRefusedError(HTTPStatus.SERVICE_UNAVAILABLE if of_database else HTTPStatus.BAD_REQUEST, str(error)) from error
 
 
-def _too_large() -> RefusedError:
-    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"More than {MAX_BYTES} bytes: send the lines in several requests.")
+def _too_large() -> ImportRefusedError:
+    return ImportRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"More than {MAX_BYTES} bytes: send the lines in several requests.")
 
 
 def refusal(_request: Request, error: Any) -> Response:

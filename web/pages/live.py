@@ -17,11 +17,11 @@ from fastapi.responses import StreamingResponse
 
 from db.error import StoreError
 from db.output.report import dump
-from db.queries.runs import Arrival, Run, arrivals, came_between, newest, run, runs
+from db.queries.runs import EvaluationSummary, Run, arrivals, came_between, newest, run, runs
 from db.store import Store
 from evaluator.results.text import plain_line
 from web.pages.evaluations import MAX_ID, Number
-from web.site import Answer, NotFoundError, SiteOf, of_request, page
+from web.site import NotFoundError, PageContent, SiteOf, of_request, page
 from web.tables import PAGE_ROWS
 
 router = APIRouter()
@@ -35,20 +35,20 @@ MAX_STREAMS = 50
 
 
 @dataclass(frozen=True)
-class LivePage(Answer):
+class LivePage(PageContent):
     """The last runs and evaluations."""
 
     runs: tuple[Run, ...]
-    arrivals: tuple[Arrival, ...]
+    arrivals: tuple[EvaluationSummary, ...]
     newest: int
 
 
 @dataclass(frozen=True)
-class RunPage(Answer):
+class RunPage(PageContent):
     """One run."""
 
     run: Run
-    rows: tuple[Arrival, ...]
+    rows: tuple[EvaluationSummary, ...]
     older: int | None
     """The next page has evaluations before this one; None where there are none."""
 

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Response
 from matplotlib.figure import Figure
 
 from db.queries.curves import Speedups, best_speedups
-from db.queries.problems import records
+from db.queries.problems import best_time_histories
 from web import charts
 from web.charts import Theme
-from web.filters import MAX_NAME, ChosenOf
+from web.filters import MAX_NAME, FiltersOf
 from web.pages.evaluations import Number, find
 from web.site import NotFoundError, Site, SiteOf
 
@@ -19,28 +19,28 @@ router = APIRouter()
 
 @router.get("/problem/best.svg")
 def best(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
-    found = site.memory.recall(("records", name), lambda: records(site.store, name))
+    found = site.memory.recall(("records", name), lambda: best_time_histories(site.store, name))
     if not found:
         raise NotFoundError(f"Nothing is ok for {name!r}.")
     return _picture(site, ("best", name), theme, lambda: charts.best_times(found))
 
 
 @router.get("/fast_p.svg")
-def fast_p(site: SiteOf, chosen: ChosenOf, theme: Theme = "light") -> Response:
-    found = _speedups(site, chosen)
-    return _picture(site, ("fast_p", chosen), theme, lambda: charts.fast_p(found))
+def fast_p(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
+    found = _speedups(site, filters)
+    return _picture(site, ("fast_p", filters), theme, lambda: charts.fast_p(found))
 
 
 @router.get("/speedups.svg")
-def speedups(site: SiteOf, chosen: ChosenOf, theme: Theme = "light") -> Response:
-    found = _speedups(site, chosen)
-    return _picture(site, ("speedups", chosen), theme, lambda: charts.distribution(found))
+def speedups(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
+    found = _speedups(site, filters)
+    return _picture(site, ("speedups", filters), theme, lambda: charts.distribution(found))
 
 
 @router.get("/failures/over_time.svg")
-def over_time(site: SiteOf, chosen: ChosenOf, theme: Theme = "light") -> Response:
-    found = site.memory.recall(("hours", chosen), lambda: site.timeline.counts(**chosen.names))
-    return _picture(site, ("over_time", chosen), theme, lambda: charts.over_time(found))
+def over_time(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
+    found = site.memory.recall(("hours", filters), lambda: site.timeline.counts(filters))
+    return _picture(site, ("over_time", filters), theme, lambda: charts.over_time(found))
 
 
 @router.get("/evaluation/{number:int}/samples.svg")
@@ -65,10 +65,10 @@ def error(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     return _picture(site, ("error", number), theme, lambda: charts.errors(result))
 
 
-def _speedups(site: Site, chosen: ChosenOf) -> Speedups:
+def _speedups(site: Site, filters: FiltersOf) -> Speedups:
     """Of the board of a case and device. A filter that is left out is that of what has neither."""
-    found = best_speedups(site.store, chosen.device, chosen.case, chosen.precision)
-    fitting = [board for board in found if board.case == chosen.case and board.device_name == (chosen.device or "")]
+    found = best_speedups(site.store, filters)
+    fitting = [board for board in found if board.case == filters.case and board.device_name == (filters.device or "")]
     if not fitting:
         raise NotFoundError("Nobody was judged there.")
     return fitting[0]

@@ -1,4 +1,4 @@
-"""The problems, and one of them: its text, its cases, its floor, who is fastest and how that came."""
+"""The list of problems, and the page of one: its text, cases, least time, ranking and best times so far."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from markupsafe import Markup
 
+from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.leaderboard import Failures, LeaderboardRow, failures, leaderboard
-from db.queries.problems import ProblemCount, Record, Version, problems, protocols, records, versions
+from db.queries.problems import BestTimeHistory, ProblemCount, Version, best_time_histories, problems, protocols, versions
 from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.results.text import plain_block
 from web.filters import MAX_NAME, Name, PageNumber
-from web.site import Answer, NotFoundError, Site, SiteOf, page
+from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -22,14 +23,14 @@ TOP_ROWS = 10
 
 
 @dataclass(frozen=True)
-class ProblemsPage(Answer):
+class ProblemsPage(PageContent):
     """All problems."""
 
     table: Table[ProblemCount]
 
 
 @dataclass(frozen=True)
-class Board:
+class ProblemBoard:
     """A board of the problem."""
 
     case: str | None
@@ -49,15 +50,15 @@ class Board:
 
 
 @dataclass(frozen=True)
-class ProblemPage(Answer):
+class ProblemPage(PageContent):
     """One problem."""
 
     name: str
     version: Version
     """The one that counts."""
     older: tuple[Version, ...]
-    boards: tuple[Board, ...]
-    records: tuple[Record, ...]
+    boards: tuple[ProblemBoard, ...]
+    records: tuple[BestTimeHistory, ...]
     failures: Failures
     source: tuple[Markup, ...]
     """Lines of the version's text as HTML; none where it is not known."""
@@ -82,10 +83,10 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
         raise NotFoundError(f"There is no problem {name!r} in this database.")
-    ranked = (leaderboard(site.store, problem=name, protocol=protocol) for protocol in protocols(site.store, name))
+    ranked = (leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name))
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
-    history = site.memory.recall(("records", name), lambda: records(site.store, name))
-    counts = failures(site.store, problem=name)
+    history = site.memory.recall(("records", name), lambda: best_time_histories(site.store, name))
+    counts = failures(site.store, Filters(problem=name))
     return ProblemPage(
         value={
             "name": name,
@@ -105,14 +106,14 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     )
 
 
-def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[Board]:
+def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[ProblemBoard]:
     of_board: dict[tuple[str | None, str, str | None, str | None], list[LeaderboardRow]] = {}
     for row in rows:
         of_board.setdefault((row.case, row.device_name, row.precision, row.protocol), []).append(row)
     return [_board(site, found) for found in of_board.values()]
 
 
-def _board(site: Site, rows: list[LeaderboardRow]) -> Board:
+def _board(site: Site, rows: list[LeaderboardRow]) -> ProblemBoard:
     """The floor and the speed of light are those of the best that has one."""
     floor: FloorEvidence | None = None
     light: LightEvidence | None = None
@@ -122,7 +123,7 @@ def _board(site: Site, rows: list[LeaderboardRow]) -> Board:
             break
     first, shown = rows[0], tuple(rows[:TOP_ROWS])
     asked = generality(site.store, [row.evaluation_id for row in shown])
-    return Board(first.case, first.device_name, first.precision, first.protocol, shown, len(rows), floor, light, asked)
+    return ProblemBoard(first.case, first.device_name, first.precision, first.protocol, shown, len(rows), floor, light, asked)
 
 
 def _evidence(site: Site, rows: list[LeaderboardRow]) -> Iterator[Evidence]:

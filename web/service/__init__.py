@@ -1,1 +1,5 @@
-"""Judging over HTTP: submissions come in, wait in the database, are judged on this machine, and are asked after by their id."""
+"""The HTTP service: it accepts submissions, judges them on this machine and answers questions about them by their ids.
+
+Each module imports only what stands before it in this list:
+`models`, `errors`, `options`, `tokens`, `metrics`, `progress` · `problems`, `intake` · `judging` · `http` · `server` · `__main__`.
+"""

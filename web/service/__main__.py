@@ -1,4 +1,4 @@
-"""`python -m web.service`: takes submissions over HTTP and judges them; `python -m web.service token …`: who may hand them in."""
+"""`python -m web.service` takes submissions over HTTP and judges them; `python -m web.service token …` makes and revokes tokens."""
 
 import argparse
 import logging
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(store: "Store", options: argparse.Namespace) -> int:
     from evaluator.results.text import plain_line
-    from web.__main__ import listening
+    from web.listener import listening
 
     try:
         from web.service.server import serve

@@ -19,23 +19,23 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 
-from db.queue.acceptance import Accepted, Group, Offer, Outcome, Refusal
+from db.queue.acceptance import Accepted, Offer, OfferGroup, Outcome, RefusalReason
 from db.queue.requests import Requests
-from web.service.http.errors import RefusedError, invalid, retry_after
-from web.service.http.models import Options, Submit
-from web.service.problems import Inline, Problems
+from web.service.errors import RefusedError, invalid, retry_after
+from web.service.models import Options, Submit
+from web.service.problems import Inline, ServedProblems
 from web.service.tokens import Grant, Scope
 
 MAX_TOGETHER = 64
 """Groups in one transaction."""
 MAX_TOGETHER_CHARS = 64 << 20
 MAX_LOADING = 4
-"""Threads that may wait for problems to be loaded: the others are for those whom that does not concern."""
+"""Threads that may wait for problems to be loaded; the others serve requests that need no loading."""
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    group: Group
+    group: OfferGroup
     future: "asyncio.Future[list[Outcome]]"
 
 
@@ -45,7 +45,7 @@ class Intake:
     def __init__(
         self,
         requests: Requests,
-        problems: Problems,
+        problems: ServedProblems,
         limit: int,
         longest_s: float,
         pause_s: Callable[[], float],
@@ -110,7 +110,7 @@ class Intake:
     async def accept(self, grant: Grant, offers: Sequence[Offer]) -> list[Outcome]:
         """What becomes of each; on disk when this returns. Raises StoreError."""
         future: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(Group(grant.author, grant.per_day, tuple(offers)), future))
+        self._waiting.append(_Waiting(OfferGroup(grant.author, grant.per_day, tuple(offers)), future))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
         return await future
@@ -136,11 +136,11 @@ class Intake:
                     each.future.set_result(outcomes)
             self._wake()
 
-    def refusal(self, grant: Grant, why: Refusal) -> RefusedError:
+    def refusal(self, grant: Grant, why: RefusalReason) -> RefusedError:
         """What is said to whoever is refused."""
-        if why is Refusal.CONFLICT:
+        if why is RefusalReason.CONFLICT:
             return RefusedError(HTTPStatus.CONFLICT, why, "This idempotency key was used for something else.")
-        if why is Refusal.QUOTA:
+        if why is RefusalReason.QUOTA:
             text = f"The quota of {grant.per_day} submissions a day does not have room for this."
             return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, why, text, headers=retry_after(_until_tomorrow_s()))
         text = f"At most {self._limit} requests may wait."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from db import DEFAULT_URL
 from evaluator.sandbox import Level
-from web.service.http.models import DEFAULT_MAX_TIMEOUT_S, MAX_TIMEOUT_S
+from web.service.models import DEFAULT_MAX_TIMEOUT_S, MAX_TIMEOUT_S
 from web.service.tokens import Scope
 
 HOST, PORT = "127.0.0.1", 8400

@@ -19,8 +19,8 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemFacts
 from evaluator.submission.attribution import Catalogue
 from evaluator.submission.source import clean
-from web.service.http.errors import RefusedError
-from web.service.http.models import Options
+from web.service.errors import RefusedError
+from web.service.models import Options
 
 MAX_INLINE = 256
 """Problems that came with submissions whose facts are kept in memory."""
@@ -50,7 +50,7 @@ class Inline:
         return f"inline_{self.sha256[:16]}"
 
 
-class Problems:
+class ServedProblems:
     """All problems of one service. Safe to share between threads; what takes a file to be loaded blocks."""
 
     def __init__(self, known: Mapping[str, Path], folder: Path, device: Device) -> None:
@@ -73,7 +73,7 @@ class Problems:
             self._readers = {}
 
     def load_all(self) -> None:
-        """Whoever names a problem first should not wait until its file is loaded. One that is broken is told of to those who name it."""
+        """Loads every problem, so that the first request for one need not wait. Requests for a broken problem get its error."""
         for name in self.known:
             try:
                 self.facts(name, None)

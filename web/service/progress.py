@@ -1,4 +1,4 @@
-"""Where evaluations are, as the threads that judge tell it, and the way for the event loop to wait until something has changed."""
+"""The stage of each evaluation, as the judging threads report it; the event loop can wait here for a change."""
 
 import asyncio
 import logging
@@ -25,9 +25,9 @@ class Progress:
         self._lock = threading.Lock()
         self._stages: OrderedDict[str, list[str]] = OrderedDict()
         self._open: set[str] = set()
-        self._watch: Watch | None = None
+        self._watch: ProgressWatch | None = None
 
-    def tell(self, watch: "Watch | None") -> None:
+    def tell(self, watch: "ProgressWatch | None") -> None:
         """Who is to hear of changes."""
         self._watch = watch
 
@@ -67,7 +67,7 @@ class Progress:
             watch.notify(public_id)
 
 
-class Watch:
+class ProgressWatch:
     """Lets coroutines wait for changes of requests, be they of this process or of others. Belongs to one event loop."""
 
     def __init__(self, requests: Requests) -> None:
@@ -135,7 +135,7 @@ class Watch:
 class Listener:
     """Hears of changes of some requests while it is entered, from the beginning on."""
 
-    def __init__(self, watch: Watch, public_ids: Collection[str]) -> None:
+    def __init__(self, watch: ProgressWatch, public_ids: Collection[str]) -> None:
         self._watch, self._public_ids, self._event = watch, tuple(public_ids), asyncio.Event()
 
     def __enter__(self) -> "Listener":

@@ -20,12 +20,12 @@ from evaluator.machine.devices import choose_all
 from evaluator.problem.catalogue import discover
 from web.service.http.app import create_app
 from web.service.http.state import Bounds, Service
+from web.service.judging.priority import yielding
+from web.service.judging.runner import Runner
 from web.service.metrics import Metrics
 from web.service.options import level_of
-from web.service.priority import yielding
-from web.service.problems import Problems
+from web.service.problems import ServedProblems
 from web.service.progress import Progress
-from web.service.runner import Runner
 
 CLOSE_WITHIN_S = 5
 
@@ -33,7 +33,7 @@ CLOSE_WITHIN_S = 5
 def serve(options: argparse.Namespace, store: Store, listener: socket.socket) -> None:
     """Serve until a signal says otherwise. Raises DeviceError, ProblemError."""
     devices, stands_in = choose_all(options.device)
-    problems = Problems(discover(options.reference), default_root() / "references", devices[0])
+    problems = ServedProblems(discover(options.reference), default_root() / "references", devices[0])
     progress = Progress()
     bounds = Bounds(options.max_body << 20, options.queue, timeout_s=options.max_timeout)
     service = Service(store, problems, progress, Metrics(Requests(store)), None, bounds)

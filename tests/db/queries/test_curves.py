@@ -1,10 +1,12 @@
 """Best speedups, and the curves that are made of them."""
 
 from db.queries.curves import best_speedups
+from db.queries.filters import Filters
 from db.queries.overall import overall
 from db.queries.statistics import FAST_P
 from db.store import Store
 from evaluator.results.category import Category
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, environment, result
 
 
@@ -14,6 +16,7 @@ def save(store: Store, problem: str, author: str | None, speedup: float | None) 
     store.save(result(category, name, speedup, submission=name, problem=problem, author=author), name, PROBLEM_SOURCE)
 
 
+@BOTH
 def test_a_curve_agrees_with_fast_p(store: Store) -> None:
     for problem, speedup in (("a", 0.6), ("b", 1.0), ("c", 2.5), ("d", None)):
         save(store, problem, "ada", speedup)
@@ -42,5 +45,5 @@ def test_settings_are_kept_apart_and_filtered(store: Store) -> None:
     store.save(result(submission="a.py"), "a", PROBLEM_SOURCE)
     store.save(result(submission="b.py", environment=environment("CPU")), "b", PROBLEM_SOURCE)
     assert [board.device_name for board in best_speedups(store)] == ["CPU", "NVIDIA H200"]
-    assert [board.device_name for board in best_speedups(store, device="CPU")] == ["CPU"]
-    assert best_speedups(store, case="none") == ()
+    assert [board.device_name for board in best_speedups(store, Filters(device="CPU"))] == ["CPU"]
+    assert best_speedups(store, Filters(case="none")) == ()

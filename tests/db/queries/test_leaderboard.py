@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from db.queries.boards import ranks
+from db.queries.filters import Filters
 from db.queries.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.queries.overall import overall
 from db.store import Store
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import environment, result, sha256
 
 
@@ -25,7 +27,7 @@ def save(
 
 
 def ranking(store: Store, **filters: Any) -> list[tuple[int, str]]:
-    return [(row.rank, row.submission) for row in leaderboard(store, **filters, every=True)]
+    return [(row.rank, row.submission) for row in leaderboard(store, Filters(**filters), every=True)]
 
 
 def timed(candidate_ms: list[float], baseline_ms: list[float]) -> dict[str, Any]:
@@ -44,6 +46,7 @@ def timed(candidate_ms: list[float], baseline_ms: list[float]) -> dict[str, Any]
     }
 
 
+@BOTH
 def test_a_worked_example(store: Store) -> None:
     save(store, submission="slow.py", speedup=0.5, author="ada")
     save(store, submission="fast.py", speedup=4.0, author="bob")
@@ -65,6 +68,7 @@ def test_an_empty_database_has_no_ranking(store: Store) -> None:
     assert failures(store) == Failures(0, ())
 
 
+@BOTH
 def test_problems_cases_and_devices_are_ranked_apart(store: Store) -> None:
     save(store, submission="a", speedup=1.0)
     save(store, submission="b", speedup=3.0, case="small")
@@ -160,6 +164,7 @@ def test_a_problem_that_was_changed_back_is_the_newest_again(store: Store) -> No
     assert ranking(store) == [(1, "a"), (2, "c")]
 
 
+@BOTH
 def test_failures_by_cause(store: Store) -> None:
     save(store, submission="good")
     for name in "abc":
@@ -174,10 +179,10 @@ def test_failures_by_cause(store: Store) -> None:
     syntax = CategoryCount(Status.REJECTED, Category.SYNTAX_ERROR, 1)
     memory = CategoryCount(Status.RUN_FAILED, Category.OUT_OF_MEMORY, 1)
     assert failures(store) == Failures(8, (wrong, link, no_kernel, syntax, memory))
-    assert failures(store, author="bob") == Failures(1, (link,))
-    assert failures(store, device="NVIDIA A100") == Failures(2, (syntax, memory))
-    assert failures(store, case="small") == Failures(2, (no_kernel, syntax))
-    assert failures(store, problem="gelu") == Failures(0, ())
+    assert failures(store, Filters(author="bob")) == Failures(1, (link,))
+    assert failures(store, Filters(device="NVIDIA A100")) == Failures(2, (syntax, memory))
+    assert failures(store, Filters(case="small")) == Failures(2, (no_kernel, syntax))
+    assert failures(store, Filters(problem="gelu")) == Failures(0, ())
 
 
 def test_only_the_latest_failure_of_a_submission_counts(store: Store) -> None:
@@ -210,6 +215,7 @@ def test_the_earlier_copy_takes_over_when_the_later_fails(store: Store) -> None:
     assert ranking(store) == [(1, "a")]
 
 
+@BOTH
 def test_without_an_author_each_submission_stands_for_itself(store: Store) -> None:
     save(store, submission="a", author=None, speedup=1.0)
     save(store, submission="b", author=None, speedup=2.0)
@@ -225,12 +231,13 @@ def test_precisions_are_ranked_apart(store: Store) -> None:
     assert ranking(store, precision="float32") == [(1, "a"), (2, "b")]
 
 
+@BOTH
 def test_protocols_are_ranked_apart_and_shown_on_demand(store: Store) -> None:
     save(store, submission="a", speedup=2.0)
     save(store, submission="a", speedup=9.0, protocol="graph")
     save(store, submission="b", speedup=3.0, protocol="throughput")
     assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store)] == [("a", 2.0, None)]
-    assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store, protocol="graph")] == [("a", 9.0, "graph")]
+    assert [(row.submission, row.speedup, row.protocol) for row in leaderboard(store, Filters(protocol="graph"))] == [("a", 9.0, "graph")]
     assert ranking(store, protocol="cold") == ranking(store) == [(1, "a")], "the default by its name"
     (board,) = overall(store)
     assert board.tasks == 1
@@ -272,5 +279,5 @@ def test_ranks_of_intervals(intervals: list[tuple[float, float]], expected: list
 
 def test_an_unknown_author_has_no_rows(store: Store) -> None:
     save(store, submission="a")
-    assert leaderboard(store, author="nobody") == ()
-    assert failures(store, author="nobody") == Failures(0, ())
+    assert leaderboard(store, Filters(author="nobody")) == ()
+    assert failures(store, Filters(author="nobody")) == Failures(0, ())

@@ -10,6 +10,7 @@ import pytest
 
 from db.error import StoreError
 from db.queries.compare import compare
+from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import CategoryCount
 from db.queries.overall import OverallRow, overall
@@ -17,6 +18,7 @@ from db.queries.statistics import FAILURE_SPEEDUP
 from db.store import Store
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import environment, result, sha256
 
 
@@ -40,10 +42,11 @@ def example(store: Store) -> None:
 
 
 def rows(store: Store, **filters: str) -> dict[str | None, OverallRow]:
-    (board,) = overall(store, **filters)
+    (board,) = overall(store, Filters(**filters))
     return {row.author: row for row in board.rows}
 
 
+@BOTH
 def test_a_worked_example(store: Store) -> None:
     example(store)
     (board,) = overall(store)
@@ -94,6 +97,7 @@ def test_medals(store: Store) -> None:
     assert medals == {"ada": (1, 0, 0), "bob": (2, 0, 0), "cy": (0, 1, 1), "dan": (0, 0, 1), "eve": (0, 0, 0)}
 
 
+@BOTH
 def test_all_figures_agree_with_their_definitions(store: Store) -> None:
     """Random results of 4 authors for 7 problems, several samples each, against the definitions carried out sample by sample."""
     draw = random.Random(11)
@@ -150,8 +154,8 @@ def test_cases_and_devices_have_boards_of_their_own(store: Store) -> None:
     save(store, "ada", "p1", "3", environment=environment("NVIDIA A100"))
     found = [(board.case, board.device_name) for board in overall(store)]
     assert found == [("full", "NVIDIA A100"), ("full", "NVIDIA H200"), ("small", "NVIDIA H200")]
-    assert [board.case for board in overall(store, case="small")] == ["small"]
-    assert overall(store, device="none") == ()
+    assert [board.case for board in overall(store, Filters(case="small"))] == ["small"]
+    assert overall(store, Filters(device="none")) == ()
 
 
 def test_precisions_are_tasks_of_their_own(store: Store) -> None:
@@ -161,6 +165,7 @@ def test_precisions_are_tasks_of_their_own(store: Store) -> None:
     assert board.tasks == 2 and board.rows[0].geometric_mean == pytest.approx(4.0)
 
 
+@BOTH
 def test_compare(store: Store) -> None:
     example(store)
     found = compare(store, "ada", "bob")

@@ -3,15 +3,17 @@
 from datetime import timedelta
 from typing import Any
 
-from db.queries.problems import problems, records, versions
+from db.queries.problems import best_time_histories, problems, versions
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import now
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import PROBLEM_SOURCE, result, sha256
 
 SOURCE = "class ModelNew: ...\n"
 
 
+@BOTH
 def test_problems_are_counted_by_name(store: Store) -> None:
     assert problems(store) == ()
     store.save(result(submission="a.py"), SOURCE)
@@ -23,6 +25,7 @@ def test_problems_are_counted_by_name(store: Store) -> None:
     assert found == [("gelu", 1, 1, 0), ("softmax", 3, 1, 1)]
 
 
+@BOTH
 def test_the_version_that_was_evaluated_last_comes_first(store: Store) -> None:
     older, newer = PROBLEM_SOURCE, "class Model: pass\n"
     store.save(result(submission="a.py"), SOURCE, older)
@@ -35,6 +38,7 @@ def test_the_version_that_was_evaluated_last_comes_first(store: Store) -> None:
     assert versions(store, "nothing") == ()
 
 
+@BOTH
 def test_a_record_holds_what_was_faster_than_all_before(store: Store) -> None:
     start = now()
     for number, runtime_ms in enumerate((4.0, 5.0, 2.0, 2.0, 1.0)):
@@ -42,7 +46,7 @@ def test_a_record_holds_what_was_faster_than_all_before(store: Store) -> None:
         times["started_at"] = start + timedelta(hours=number)
         store.save(result(submission=f"{number}.py", source=str(number), **times), str(number), PROBLEM_SOURCE)
     store.save(result(Category.TIMEOUT, submission="late.py"), SOURCE, PROBLEM_SOURCE)
-    (record,) = records(store, "softmax")
+    (record,) = best_time_histories(store, "softmax")
     assert (record.case, record.device_name, record.precision) == ("full", "NVIDIA H200", "own")
     assert [time.runtime_ms for time in record.times] == [4.0, 2.0, 1.0]
     assert [time.submission for time in record.times] == ["0.py", "2.py", "4.py"]
@@ -52,5 +56,5 @@ def test_a_record_holds_what_was_faster_than_all_before(store: Store) -> None:
 def test_what_is_history_has_its_place_in_the_record(store: Store) -> None:
     for runtime_ms in (1.0, 3.0):
         store.save(result(runtime_ms=runtime_ms, baseline_ms=3.0, speedup=3.0 / runtime_ms), SOURCE, PROBLEM_SOURCE)
-    (record,) = records(store, "softmax")
+    (record,) = best_time_histories(store, "softmax")
     assert [time.runtime_ms for time in record.times] == [1.0]

@@ -7,11 +7,13 @@ import pytest
 from db.queries.runs import arrivals, came_between, newest, of_ids, run, runs
 from db.store import Store
 from evaluator.results.category import Category
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import result
 
 SOURCE = "class ModelNew: ...\n"
 
 
+@BOTH
 def test_a_run_is_counted_by_status_while_it_works_and_after(store: Store, url: str) -> None:
     store.save(result(submission="of no run.py"), SOURCE)
     with Store.open(url) as working:
@@ -48,6 +50,7 @@ def test_the_newest_runs_come_first(store: Store, url: str) -> None:
     assert [found.words for found in runs(store, 2)] == [("2",), ("1",)]
 
 
+@BOTH
 def test_arrivals_are_those_between_two_ids_newest_first(store: Store) -> None:
     assert newest(store) == 0 and arrivals(store, 5) == ()
     ids = [store.save(result(submission=f"{number}.py", block=number), SOURCE) for number in range(1, 6)]
@@ -60,6 +63,7 @@ def test_arrivals_are_those_between_two_ids_newest_first(store: Store) -> None:
     assert row.device_name == "NVIDIA H200" and row.speedup == 2.0 and row.run_id is None
 
 
+@BOTH
 def test_what_came_between_is_counted_for_each_run(store: Store, url: str) -> None:
     store.save(result(submission="of no run.py"), SOURCE)
     with Store.open(url) as working:

@@ -4,10 +4,12 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from db.queries.filters import Filters
 from db.queries.leaderboard import failures
 from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category
+from tests.db.queries.conftest import BOTH
 from tests.db.samples import result
 
 SOURCE = "class ModelNew: ...\n"
@@ -18,6 +20,7 @@ def save(store: Store, category: Category, minutes: float, name: str, **changes:
     return store.save(result(category, submission=name, started_at=HOUR + timedelta(minutes=minutes), **changes), SOURCE)
 
 
+@BOTH
 def test_evaluations_are_counted_in_the_hour_in_which_they_began(store: Store) -> None:
     timeline = Timeline(store)
     assert timeline.counts() == {}
@@ -30,6 +33,7 @@ def test_evaluations_are_counted_in_the_hour_in_which_they_began(store: Store) -
     }
 
 
+@BOTH
 def test_what_comes_later_is_added_and_history_stays(store: Store) -> None:
     timeline = Timeline(store)
     first = save(store, Category.OK, 0, "a")
@@ -40,6 +44,7 @@ def test_what_comes_later_is_added_and_history_stays(store: Store) -> None:
     assert timeline.counts() == {HOUR: Counter({Category.OK: 1, Category.TIMEOUT: 1})}
 
 
+@BOTH
 def test_filters_are_those_of_failures(store: Store) -> None:
     save(store, Category.TIMEOUT, 0, "a", author="ada")
     save(store, Category.TIMEOUT, 0, "b", author="bob", problem="gelu")
@@ -55,9 +60,9 @@ def test_filters_are_those_of_failures(store: Store) -> None:
         {"precision": "float16"},
     ):
         counted: Counter[Category] = Counter()
-        for found in timeline.counts(**names).values():
+        for found in timeline.counts(Filters(**names)).values():
             counted.update(found)
-        assert counted == {item.category: item.count for item in failures(store, **names).counts}, names
+        assert counted == {item.category: item.count for item in failures(store, Filters(**names)).counts}, names
 
 
 def test_the_latest_come_in_parts(store: Store) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from db.error import StoreError
-from db.queue.acceptance import Accepted, Group, Offer, Outcome, Refusal
+from db.queue.acceptance import Accepted, Offer, OfferGroup, Outcome, RefusalReason
 from db.queue.requests import Claim, LostClaimsError, Requests
 from db.schema.queue_models import RequestRow, UsageRow
 from db.storage.record import Entry
@@ -26,7 +26,7 @@ def offer(key: str | None = None, fingerprint: str = "f", reference: tuple[str, 
 
 
 def accept(requests: Requests, *offers: Offer, author: str = "ada", per_day: int | None = None, limit: int = NO_LIMIT) -> list[Outcome]:
-    return requests.accept([Group(author, per_day, offers)], limit)[0]
+    return requests.accept([OfferGroup(author, per_day, offers)], limit)[0]
 
 
 def entry(claim: Claim, source: str = "x", category: Category = Category.WRONG_VALUES) -> Entry:
@@ -180,14 +180,14 @@ def test_the_same_key_is_the_same_request(requests: Requests) -> None:
     assert (first.replayed, again.replayed, other.replayed, elses.replayed) == (False, True, False, False)
     assert again.request.public_id == first.request.public_id
     assert len({each.request.public_id for each in (first, other, elses)}) == 3
-    assert mistaken is Refusal.CONFLICT
+    assert mistaken is RefusalReason.CONFLICT
 
 
 def test_the_same_key_within_a_batch_is_accepted_once(requests: Requests) -> None:
     one, two, three = accept(requests, offer("k"), offer("k"), offer("k", "another"))
     assert isinstance(one, Accepted) and isinstance(two, Accepted)
     assert one.request.public_id == two.request.public_id and two.replayed
-    assert three is Refusal.CONFLICT
+    assert three is RefusalReason.CONFLICT
     assert requests.depth()["queued"] == 1
 
 
@@ -208,12 +208,12 @@ def test_the_same_key_from_many_threads_is_accepted_once(url: str, store: Store,
 
 def test_a_quota_is_the_authors_and_a_batch_beyond_it_is_refused_whole(store: Store, requests: Requests) -> None:
     assert all(isinstance(each, Accepted) for each in accept(requests, offer(), offer(), per_day=3))
-    assert accept(requests, offer(), offer(), per_day=3) == [Refusal.QUOTA] * 2
+    assert accept(requests, offer(), offer(), per_day=3) == [RefusalReason.QUOTA] * 2
     (kept,) = accept(requests, offer("k"), per_day=3)
     assert isinstance(kept, Accepted)
     assert isinstance(accept(requests, offer("k"), per_day=3)[0], Accepted)  # it is not used up by what is known
-    assert accept(requests, offer(), per_day=3) == [Refusal.QUOTA]
-    assert accept(requests, offer(), per_day=0, author="none") == [Refusal.QUOTA]
+    assert accept(requests, offer(), per_day=3) == [RefusalReason.QUOTA]
+    assert accept(requests, offer(), per_day=0, author="none") == [RefusalReason.QUOTA]
     assert isinstance(accept(requests, offer(), per_day=3, author="bob")[0], Accepted)
     with store.read() as connection:
         used = connection.execute(select(UsageRow.author, UsageRow.count).order_by(UsageRow.author)).all()
@@ -224,15 +224,15 @@ def test_a_full_queue_takes_no_more_but_knows_what_it_has(requests: Requests) ->
     known = offer("k")
     accept(requests, known, offer(), limit=2)
     refused = accept(requests, offer("k"), offer(), limit=2)
-    assert isinstance(refused[0], Accepted) and refused[1] is Refusal.FULL
+    assert isinstance(refused[0], Accepted) and refused[1] is RefusalReason.FULL
     requests.claim("one", 1, 30.0)
     assert isinstance(accept(requests, offer(), limit=2)[0], Accepted)
 
 
 def test_several_groups_are_accepted_apart(requests: Requests) -> None:
-    groups = [Group("bob", 0, (offer(),)), Group("ada", None, (offer(), offer())), Group("bob", None, (offer(),))]
+    groups = [OfferGroup("bob", 0, (offer(),)), OfferGroup("ada", None, (offer(), offer())), OfferGroup("bob", None, (offer(),))]
     found = requests.accept(groups, NO_LIMIT)
-    assert found[0] == [Refusal.QUOTA]
+    assert found[0] == [RefusalReason.QUOTA]
     assert [[isinstance(each, Accepted) and each.request.author for each in outcomes] for outcomes in found[1:]] == [["ada"] * 2, ["bob"]]
 
 
@@ -270,24 +270,23 @@ def test_accepting_does_not_wait_for_who_stores_results(url: str, requests: Requ
         assert len(requests.claim("one", 1, 30.0)) == 1
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
+def test_rows_that_contradict_themselves_are_refused(store: Store, requests: Requests) -> None:
+    accept(requests, offer())
+    now = datetime.now(UTC)
+    wrong: list[dict[str, object]] = [
         {"state": "wonderful"},
         {"state": "claimed"},
         {"owner": "somebody"},
-        {"state": "done", "body": None, "due_at": None, "finished_at": datetime.now(UTC)},
+        {"state": "done", "body": None, "due_at": None, "finished_at": now},
         {"body": None},
         {"due_at": None},
-        {"finished_at": datetime.now(UTC)},
+        {"finished_at": now},
         {"attempts": -1},
-    ],
-)
-def test_rows_that_contradict_themselves_are_refused(store: Store, requests: Requests, values: dict[str, object]) -> None:
-    accept(requests, offer())
-    with pytest.raises(StoreError) as error, store.change() as connection:
-        connection.execute(update(RequestRow).values(**values))
-    assert isinstance(error.value.__cause__, IntegrityError)
+    ]
+    for values in wrong:
+        with pytest.raises(StoreError) as error, store.change() as connection:
+            connection.execute(update(RequestRow).values(**values))
+        assert isinstance(error.value.__cause__, IntegrityError), values
 
 
 def test_two_requests_can_not_have_one_result(store: Store, requests: Requests) -> None:

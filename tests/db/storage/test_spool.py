@@ -25,7 +25,7 @@ from db.store import Store, StoreError
 from db.upkeep import check
 from evaluator.results.category import Category
 from tests.db.samples import PROBLEM_SOURCE, full_evidence, result
-from tests.db.schema.test_upgrade import as_nobody
+from tests.db.test_upgrade import as_nobody
 
 ROOT = Path(__file__).parents[3]
 SOURCE = "class ModelNew: ...\n"

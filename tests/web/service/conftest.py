@@ -1,9 +1,7 @@
 """A service without judges, asked in this process, and a real one as a process of its own."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +19,7 @@ from tests.web.service.process import Process
 from web.service.http.app import create_app
 from web.service.http.state import Bounds, Service
 from web.service.metrics import Metrics
-from web.service.problems import Problems
+from web.service.problems import ServedProblems
 from web.service.progress import Progress
 from web.service.tokens import Scope, make
 
@@ -61,27 +59,12 @@ class Desk:
 
 
 @pytest.fixture(scope="session")
-def ready_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with empty tables, which is copied in much less time than one is made."""
-    path = tmp_path_factory.mktemp("ready") / "assay.db"
-    Store.open(f"sqlite:///{path}").close()
-    return path
-
-
-@pytest.fixture(scope="session")
-def problems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Problems]:
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProblems]:
     """The shipped problems."""
-    made = Problems(discover(), tmp_path_factory.mktemp("references"), cpu())
+    made = ServedProblems(discover(), tmp_path_factory.mktemp("references"), cpu())
     made.load_all()
     yield made
     made.close()
-
-
-@pytest.fixture
-def store(url: str, ready_file: Path) -> Iterator[Store]:
-    shutil.copy(ready_file, url.removeprefix("sqlite:///"))
-    with Store.open(url) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -90,7 +73,7 @@ def bounds() -> Bounds:
 
 
 @pytest.fixture
-def desk(store: Store, problems: Problems, bounds: Bounds) -> Iterator[Desk]:
+def desk(store: Store, problems: ServedProblems, bounds: Bounds) -> Iterator[Desk]:
     service = Service(store, problems, Progress(), Metrics(Requests(store)), None, bounds)
     token = make(store, "ada", [Scope.READ, Scope.SUBMIT])
     with TestClient(create_app(service), raise_server_exceptions=False) as client:

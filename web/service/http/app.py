@@ -11,10 +11,10 @@ from pydantic.json_schema import models_json_schema
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator.results.result import EVALUATOR_VERSION
+from web.service.errors import add_handlers
 from web.service.http import calls, draining, queries
-from web.service.http.errors import add_handlers
-from web.service.http.models import DEFAULT_TIMEOUT_S, Batch, Poll, Submit
 from web.service.http.state import Service
+from web.service.models import DEFAULT_TIMEOUT_S, Batch, Poll, Submit
 
 DESCRIPTION = "Hand in GPU kernels, and ask for their verdicts. Every call but those without a lock takes a bearer token."
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))

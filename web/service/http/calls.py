@@ -11,13 +11,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ValidationError
 
 from db.error import StoreError
-from db.queue.acceptance import Accepted, Offer, Outcome, Refusal
-from web.service.http.errors import RefusedError, invalid, retry_after
+from db.queue.acceptance import Accepted, Offer, Outcome, RefusalReason
+from web.service.errors import RefusedError, invalid, retry_after
 from web.service.http.limits import read_body
-from web.service.http.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
 from web.service.http.state import Reader, Service, ServiceOf, Submitter
 from web.service.http.views import evaluation, found, shown, visible, wait_for_any
 from web.service.intake import accepted
+from web.service.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
 from web.service.tokens import Grant
 
 router = APIRouter()
@@ -78,7 +78,7 @@ async def submit(
     outcomes = await service.intake.accept(grant, [offer])
     service.metrics.accepted(accepted(outcomes))
     item = await _item(service, grant, outcomes[0])
-    if isinstance(outcomes[0], Refusal):
+    if isinstance(outcomes[0], RefusalReason):
         raise service.intake.refusal(grant, outcomes[0])
     assert item.evaluation is not None
     headers = {"Location": f"/v1/evaluations/{item.evaluation.id}"}
@@ -108,8 +108,8 @@ async def submit_batch(request: Request, service: ServiceOf, grant: Submitter) -
     offers = [item for item in items if isinstance(item, Offer)]
     outcomes = await service.intake.accept(grant, offers) if offers else []
     for outcome in outcomes:
-        if outcome in (Refusal.FULL, Refusal.QUOTA):
-            raise service.intake.refusal(grant, Refusal(outcome))
+        if outcome in (RefusalReason.FULL, RefusalReason.QUOTA):
+            raise service.intake.refusal(grant, RefusalReason(outcome))
     service.metrics.accepted(accepted(outcomes))
     coming = iter(outcomes)
     told = [

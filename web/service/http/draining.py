@@ -6,8 +6,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Query
 
 from web.service.http.calls import answers
-from web.service.http.models import Backlog, Drain
 from web.service.http.state import AnyGrant, Service, ServiceOf, needs
+from web.service.models import Backlog, Drain
 from web.service.tokens import Scope
 
 router = APIRouter()

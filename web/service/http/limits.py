@@ -9,7 +9,7 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
-from web.service.http.errors import RefusedError, retry_after
+from web.service.errors import RefusedError, retry_after
 from web.service.tokens import Grant
 
 BODY_WITHIN_S = 120.0

@@ -5,18 +5,19 @@ from http import HTTPStatus
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from db.error import StoreError
+from db.queries.filters import Filters
 from db.queries.leaderboard import leaderboard
+from web.filters import filters_of
+from web.service.errors import RefusedError, retry_after
 from web.service.http.calls import answers
-from web.service.http.errors import RefusedError, retry_after
-from web.service.http.models import Health, Leaderboard, Name, Problem, Problems, Ranked
 from web.service.http.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
+from web.service.models import Health, Leaderboard, Name, Problem, Problems, Ranked
 from web.service.tokens import Scope
 
 router = APIRouter()
-Filter = Annotated[Name | None, Query()]
 FAILURES = 3
 """How often in a row the judges may fail to start before the process should be restarted."""
 
@@ -40,18 +41,13 @@ async def problems(service: ServiceOf, grant: Reader) -> Problems:  # noqa: ARG0
 async def ranking(
     service: ServiceOf,
     grant: Reader,  # noqa: ARG001 - it is asked for
-    problem: Filter = None,
-    author: Filter = None,
-    device: Filter = None,
-    case: Filter = None,
-    precision: Filter = None,
-    protocol: Filter = None,
+    filters: Annotated[Filters, Depends(filters_of(Annotated[Name | None, Query()]))],
     top: Annotated[int, Query(ge=1, le=1000, description="Ranks up to this number on each board.")] = 100,
 ) -> Leaderboard:
     """The best of each author for each problem, set of shapes, device and precision."""
 
     def rows() -> list[Ranked]:
-        found = leaderboard(service.store, problem, author, device, case, precision, protocol, top=top)
+        found = leaderboard(service.store, filters, top=top)
         return [Ranked.model_validate(asdict(row)) for row in found]
 
     return Leaderboard(rows=await to_thread.run_sync(rows))

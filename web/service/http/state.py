@@ -13,14 +13,14 @@ from fastapi.security import HTTPBearer
 
 from db.queue.requests import Requests
 from db.store import Store
-from web.service.http.errors import RefusedError, retry_after
+from web.service.errors import RefusedError, retry_after
 from web.service.http.limits import Rates
-from web.service.http.models import DEFAULT_MAX_TIMEOUT_S, Backlog
 from web.service.intake import Intake
+from web.service.judging.runner import Runner
 from web.service.metrics import Metrics
-from web.service.problems import Problems
-from web.service.progress import Progress, Watch
-from web.service.runner import Runner
+from web.service.models import DEFAULT_MAX_TIMEOUT_S, Backlog
+from web.service.problems import ServedProblems
+from web.service.progress import Progress, ProgressWatch
 from web.service.tokens import Grant, Scope, Tokens
 
 MIN_PAUSE_S, MAX_PAUSE_S = 2.0, 120.0
@@ -52,7 +52,7 @@ class Service:
     """One service process."""
 
     store: Store
-    problems: Problems
+    problems: ServedProblems
     progress: Progress
     metrics: Metrics
     runner: Runner | None
@@ -67,7 +67,7 @@ class Service:
     def __post_init__(self) -> None:
         self.requests, self.tokens, self.rates = Requests(self.store), Tokens(self.store), Rates()
         self._accepting: Intake | None = None
-        self._watch: Watch | None = None
+        self._watch: ProgressWatch | None = None
 
     @property
     def intake(self) -> Intake:
@@ -75,13 +75,13 @@ class Service:
         return self._accepting
 
     @property
-    def watch(self) -> Watch:
+    def watch(self) -> ProgressWatch:
         assert self._watch is not None, "the service has not been opened"
         return self._watch
 
     def open(self) -> None:
         """Called from the event loop, before the first call."""
-        self._watch = Watch(self.requests)
+        self._watch = ProgressWatch(self.requests)
         self.progress.tell(self._watch)
         wake = self.runner.wake if self.runner else (lambda: None)
         self._accepting = Intake(self.requests, self.problems, self.bounds.queued, self.bounds.timeout_s, self.pause_s, wake)

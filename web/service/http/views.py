@@ -7,12 +7,12 @@ from typing import Any
 
 from anyio import to_thread
 
-from db.queue.acceptance import Request
+from db.queue.acceptance import QueuedRequest
 from db.store import Store
 from evaluator.diagnosis.feedback import feedback, record
-from web.service.http.errors import RefusedError
-from web.service.http.models import Evaluation, State, Verdict
+from web.service.errors import RefusedError
 from web.service.http.state import Service
+from web.service.models import Evaluation, State, Verdict
 from web.service.tokens import Grant, Scope
 
 
@@ -25,7 +25,7 @@ def verdict(store: Store, evaluation_id: int) -> Verdict:
     return Verdict.model_validate(fields)
 
 
-def evaluation(service: Service, request: Request) -> Evaluation:
+def evaluation(service: Service, request: QueuedRequest) -> Evaluation:
     """A request with its result, if it has one. Raises StoreError."""
     stages = service.progress.stages(request.public_id) if request.state == State.CLAIMED else ()
     return Evaluation(
@@ -41,14 +41,14 @@ def evaluation(service: Service, request: Request) -> Evaluation:
     )
 
 
-async def shown(service: Service, request: Request) -> Evaluation:
+async def shown(service: Service, request: QueuedRequest) -> Evaluation:
     """As `evaluation`, from the event loop."""
     if request.evaluation_id is None:
         return evaluation(service, request)
     return await to_thread.run_sync(evaluation, service, request)
 
 
-async def found(service: Service, grant: Grant, public_id: str) -> Request:
+async def found(service: Service, grant: Grant, public_id: str) -> QueuedRequest:
     """The request of that id, where it is the caller's to see. Raises RefusedError, StoreError."""
     requests = await visible(service, grant, [public_id])
     if public_id not in requests:
@@ -56,14 +56,14 @@ async def found(service: Service, grant: Grant, public_id: str) -> Request:
     return requests[public_id]
 
 
-async def visible(service: Service, grant: Grant, public_ids: Sequence[str]) -> dict[str, Request]:
+async def visible(service: Service, grant: Grant, public_ids: Sequence[str]) -> dict[str, QueuedRequest]:
     """Those of the requests that are the caller's to see, by id. Raises StoreError."""
     requests = await to_thread.run_sync(service.requests.find, public_ids)
     everybodys = Scope.ADMIN in grant.scopes
     return {public_id: request for public_id, request in requests.items() if everybodys or request.author == grant.author}
 
 
-async def wait_for_any(service: Service, grant: Grant, public_ids: Sequence[str], wait_s: float) -> dict[str, Request]:
+async def wait_for_any(service: Service, grant: Grant, public_ids: Sequence[str], wait_s: float) -> dict[str, QueuedRequest]:
     """As `visible`, once one of them has ended or the time is over. Raises StoreError."""
     if wait_s <= 0 or not service.may_wait(grant.author):
         return await visible(service, grant, public_ids)

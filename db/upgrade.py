@@ -13,6 +13,7 @@ from db.address import Address
 from db.connection import BUSY_TIMEOUT_S
 from db.error import StoreError
 from db.migrations import REVISIONS
+from db.storage.standing import rebuild
 
 logger = logging.getLogger(__name__)
 
@@ -58,8 +59,6 @@ def ensure_current(engine: Engine, address: Address, history: History = HISTORY)
             logger.info("upgrading %s from revision %s to %s%s", address.name, revision, history.head, kept)
         _run_migrations(connection, history)
         if revision is not None:
-            from db.storage.standing import rebuild
-
             rebuild(connection)
 
 

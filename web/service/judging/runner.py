@@ -1,58 +1,42 @@
-"""Judges what waits: claims requests for the engine, and stores what it finds together with their end.
+"""Judges the requests that wait: claims them and gives them to the engine as jobs.
 
-One thread runs the engine, whose own threads draw jobs from `_jobs`; another renews the leases of what has been claimed. Nothing here
-decides a verdict.
+One thread runs the engine, whose own threads draw jobs from `_jobs`. Another renews the leases of the claimed requests. `result_writer`
+stores the results. Nothing here decides a verdict.
 """
 
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy.exc import SQLAlchemyError
 
-from db.connection import is_outage
 from db.error import StoreError
-from db.queue.requests import Claim, LostClaimsError, Requests
+from db.queue.requests import Claim, Requests
 from db.storage.record import Entry
 from db.store import Store
 from evaluator.engine.local import LocalEngine
 from evaluator.job import Job, make_job, rejected
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemFacts
-from evaluator.results.category import Category
-from evaluator.results.result import Result
 from evaluator.sandbox import SandboxUnavailable
-from web.service.http.models import Options
+from web.service.judging.priority import start
+from web.service.judging.reading import Reading, ReadingError, Text
+from web.service.judging.result_writer import ATTEMPTS, PAUSE_S, ResultWriter
+from web.service.judging.work import PREFIX, job_options, name_of
 from web.service.metrics import Metrics
-from web.service.priority import start
-from web.service.problems import Inline, Problems
+from web.service.models import Options
+from web.service.problems import Inline, ServedProblems
 from web.service.progress import Progress
-from web.service.reading import Reading, ReadingError, Text
-from web.service.work import PREFIX, failed, job_options, name_of
 
-ATTEMPTS = 3
-"""How often judging a request is begun where it ends on the machine's account, or with its process."""
-PAUSE_S = 5.0
-"""Before a request is tried again that failed on the machine's account, and before a database or an engine is that did."""
 IDLE_S = 1.0
 """How often a process that has nothing to do looks for what others have accepted."""
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A claimed request that can be judged."""
-
-    claim: Claim
-    problem: ProblemFacts
-
-
 def _told(error: Exception) -> str:
-    """What those hear who ask for the service's health, without a token: no addresses and no paths."""
+    """The reason that `/healthz` tells. It takes no token, so that no address and no path may be in it."""
     if isinstance(error, SandboxUnavailable):
         return f"The judges can't be started: {error}"
     return "The judges could not go on; the service's log says why."
@@ -65,19 +49,19 @@ class Runner:
         self,
         store: Store,
         engine: Callable[[], LocalEngine],
-        problems: Problems,
+        problems: ServedProblems,
         progress: Progress,
         metrics: Metrics,
         owner: str,
         lease_s: float,
     ) -> None:
         """engine: makes one, not started. owner: a name that no other process has or had."""
-        self._store, self._requests, self._make_engine, self._problems = store, Requests(store), engine, problems
+        self._requests, self._make_engine, self._problems = Requests(store), engine, problems
         self._progress, self._metrics, self._owner, self._lease_s = progress, metrics, owner, lease_s
         self._reading = Reading()
-        self._work: dict[str, _Work] = {}
         self._wake, self._stopping, self._ended = threading.Event(), threading.Event(), threading.Event()
         self._paused = threading.Event()
+        self._writer = ResultWriter(store, self._requests, progress, metrics, owner, self._stopping)
         self._claiming = threading.Lock()
         """Held from before a request is claimed until it is known as a job."""
         self._engine: LocalEngine | None = None
@@ -151,7 +135,7 @@ class Runner:
                         self._metrics.sandbox(engine.sandbox_level)
                         self.trouble = ""
                         for arrival in engine.run_together(self._jobs(over), self._at_stage):
-                            self._keep(arrival.take())
+                            self._writer.take(arrival.take())
                             self.failures = 0
                 # Whatever it was, what waits must not wait for ever; the thread tells, and begins again.
                 except Exception as error:
@@ -166,7 +150,7 @@ class Runner:
 
     def _abandon(self) -> None:
         """Give back what an engine that failed has left: all that is claimed."""
-        self._work.clear()
+        self._writer.forget()
         for public_id in self._progress.present():
             self._progress.end(public_id)  # so that it is not renewed, whatever becomes of the next step
         try:
@@ -216,7 +200,9 @@ class Runner:
         response = "response" in content
         text: str = content["response" if response else "source"]
         if claim.attempts > ATTEMPTS:
-            self._fail(claim, text, f"judging it has begun {ATTEMPTS} times, and each time the service ended before there was a verdict")
+            self._writer.fail(
+                claim, text, f"judging it has begun {ATTEMPTS} times, and each time the service ended before there was a verdict"
+            )
             return None
         try:
             options = Options.model_validate(content.get("options", {}))
@@ -225,14 +211,14 @@ class Runner:
         except (ReadingError, ProblemError, StoreError, ValidationError) as error:
             if claim.attempts < ATTEMPTS:
                 log.warning("%s: %s", name_of(claim), error)
-                self._again([claim])
+                self._writer.judge_again([claim])
             else:
-                self._fail(claim, text, str(error))
+                self._writer.fail(claim, text, str(error))
             return None
         if submission.rejection is not None:
-            self._store_all([(claim, Entry.of(rejected(submission), submission.code, submission.first_line, None))])
+            self._writer.store([(claim, Entry.of(rejected(submission), submission.code, submission.first_line, None))])
             return None
-        self._work[submission.name] = _Work(claim, problem)
+        self._writer.begun(submission.name, claim, problem)
         return make_job(submission, problem, self._problems.case(problem, options), job_options(options))
 
     def _facts(self, claim: Claim, options: Options) -> ProblemFacts:
@@ -242,71 +228,5 @@ class Runner:
         inline = Inline(claim.reference_sha256, self._requests.reference(claim.reference_sha256))
         return self._problems.inline_facts(inline, options.precision, options.case)
 
-    def _fail(self, claim: Claim, source: str, why: str) -> None:
-        """Have a claim end without a verdict, on our account."""
-        self._store_all([(claim, Entry.of(failed(claim, source, why), source, 1, None))])
-
-    def _again(self, claims: Sequence[Claim]) -> None:
-        for claim in claims:
-            self._progress.end(claim.public_id)
-        try:
-            self._requests.give_back(self._owner, claims, begun=True, pause_s=PAUSE_S)
-        except StoreError as error:
-            log.warning("what failed is claimed again when its lease has run out: %s", error)
-
     def _at_stage(self, job: Job, stage: str) -> None:
         self._progress.enter(job.submission.removeprefix(PREFIX), stage)
-
-    def _keep(self, found: Sequence[tuple[Job, Result]]) -> None:
-        """Store results, or have what failed on the machine's account judged again."""
-        entries, again = [], []
-        for job, result in found:
-            work = self._work.pop(job.submission)
-            if result.category is Category.INFRASTRUCTURE_ERROR and work.claim.attempts < ATTEMPTS:
-                log.warning("%s is judged again: %s", job.submission, result.message)
-                again.append(work.claim)
-            else:
-                entries.append((work.claim, Entry.of(result, job.code, job.first_line, work.problem.source)))
-        if again:
-            self._again(again)
-        self._store_all(entries)
-
-    def _store_all(self, entries: Sequence[tuple[Claim, Entry]]) -> None:
-        """Store results with the ends of their requests; what is no longer ours, because it was cancelled, is dropped."""
-        while entries:
-            try:
-                numbers = self._store.save_all(
-                    [entry for _, entry in entries], also=self._requests.settle(self._owner, [claim for claim, _ in entries])
-                )
-            except LostClaimsError as error:
-                for claim, _ in entries:
-                    if claim.id in error.ids:
-                        self._progress.end(claim.public_id)
-                entries = [pair for pair in entries if pair[0].id not in error.ids]
-            except StoreError as error:
-                entries = self._unstored(entries, error)
-            else:
-                for (claim, entry), _ in zip(entries, numbers, strict=True):
-                    self._metrics.judged(entry.result)
-                    self._progress.end(claim.public_id)
-                return
-
-    def _unstored(self, entries: Sequence[tuple[Claim, Entry]], error: StoreError) -> Sequence[tuple[Claim, Entry]]:
-        """What to store in place of what could not be. The lease is renewed meanwhile, or runs out, and then another judges it."""
-        log.error("%s", error)
-        if isinstance(error.__cause__, SQLAlchemyError) and is_outage(error.__cause__):
-            if self._stopping.is_set():
-                return []
-            self._stopping.wait(PAUSE_S)
-            return entries
-        if len(entries) > 1:
-            # One of them is at fault; the others must not suffer for it.
-            for pair in entries:
-                self._store_all([pair])
-            return []
-        ((claim, entry),) = entries
-        if entry.result.category is Category.INFRASTRUCTURE_ERROR:
-            self._again([claim])  # not even that there is no verdict can be stored: perhaps later
-            return []
-        bare = failed(claim, entry.source, f"its result could not be stored: {error}")
-        return [(claim, Entry.of(bare, entry.source, 1, None))]

@@ -16,7 +16,7 @@ MAX_WAIT_S = 60.0
 DEFAULT_TIMEOUT_S = 60.0
 """For one call of forward(), as on the command line."""
 DEFAULT_MAX_TIMEOUT_S = DEFAULT_TIMEOUT_S
-"""What a request may ask for where the operator has said nothing: no more than those get who ask for nothing."""
+"""The longest timeout that a request may ask for, unless the operator sets another limit: the default timeout."""
 MAX_TIMEOUT_S = 3600.0
 """What an operator may let requests ask for."""
 MAX_KEY = 200

@@ -17,10 +17,10 @@ from db.schema.queue_models import RequestRow
 from evaluator.engine.local import LocalEngine
 from evaluator.sandbox import SandboxUnavailable
 from tests.web.service.conftest import Desk
-from web.service import runner as module
+from web.service.judging.reading import Reading, ReadingError, Text
+from web.service.judging.result_writer import ATTEMPTS
+from web.service.judging.runner import Runner
 from web.service.metrics import Metrics
-from web.service.reading import Reading, ReadingError, Text
-from web.service.runner import ATTEMPTS, Runner
 
 OWNER = "one"
 
@@ -88,7 +88,8 @@ def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: R
 
 
 def test_judges_that_can_not_be_started_are_told_of_and_keep_no_claim(desk: Desk, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.judging.runner.PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.judging.result_writer.PAUSE_S", 0.01)
     claim = claimed(desk)
     desk.service.runner = runner
     runner.start()
@@ -104,7 +105,8 @@ def test_what_else_keeps_the_judges_from_going_on_is_in_the_log_alone(desk: Desk
     def broken() -> LocalEngine:
         raise StoreError("postgresql://ada@database/assay can't be read")
 
-    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.judging.runner.PAUSE_S", 0.01)
+    monkeypatch.setattr("web.service.judging.result_writer.PAUSE_S", 0.01)
     made = Runner(desk.store, broken, desk.service.problems, desk.service.progress, Metrics(Requests(desk.store)), OWNER, 30.0)
     desk.service.runner = made
     made.start()
@@ -148,7 +150,7 @@ def test_the_process_that_reads_is_replaced_when_it_dies_and_given_up_when_it_is
     reading._process.kill()
     reading._process.join(10)
     assert reading.read(text).rejection is None
-    monkeypatch.setattr("web.service.reading.READ_WITHIN_S", 0.25)
+    monkeypatch.setattr("web.service.judging.reading.READ_WITHIN_S", 0.25)
     os.kill(reading._process.pid or 0, signal.SIGSTOP)
     with pytest.raises(ReadingError, match=r"more than 0\.25 s"):
         reading.read(text)

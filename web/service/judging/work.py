@@ -1,4 +1,4 @@
-"""What a claimed request asks for, and what it comes to where it can't be judged."""
+"""What a claimed request asks for, and its result where it can't be judged."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ from db.queue.requests import Claim
 from evaluator.job import JobOptions
 from evaluator.results.category import Category
 from evaluator.results.result import Result
-from web.service.http.models import Options
+from web.service.models import Options
 
 PREFIX = "service/"
 

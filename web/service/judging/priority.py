@@ -1,4 +1,4 @@
-"""Who goes first on the processor: what answers calls, before what judges."""
+"""Gives the threads that answer calls more of the CPU than the judges."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ def yielding(call: Callable[[], object]) -> None:
 
 
 def start(engine: LocalEngine) -> None:
-    """Start the warm parents so that judges and compilers don't hold up whoever calls. Raises what the engine's start raises."""
+    """Start the warm parents with a lower priority, so that judges don't delay answers. Raises what the engine's start raises."""
     failed: list[Exception] = []
 
     def begin() -> None:

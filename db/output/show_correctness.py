@@ -1,0 +1,90 @@
+"""Text of how right an evaluation's answers were: correctness rounds, errors, other shapes, sanitizer reports."""
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from db.output.facts import shape_words
+from db.output.layout import facts_table, heading, table_of
+from evaluator.results.evidence import AblationEvidence, ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
+from evaluator.results.text import block, cell
+
+
+def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
+    yield heading("Correctness rounds")
+    rounds = tuple(rounds)
+    table = table_of("round", "seed", "verdict", "message")
+    for item in rounds:
+        table.add_row(*map(cell, (item.index, item.seed, "passed" if item.passed else item.category or "failed", item.message)))
+    yield table
+    columns = (
+        "round",
+        "output",
+        "elements",
+        "wrong",
+        "max error",
+        "tolerance",
+        "reference error",
+        "RMS error",
+        "non-finite",
+        "first wrong",
+    )
+    figures = table_of(*columns)
+    for item in rounds:
+        for output in item.outputs:
+            first = (
+                "" if output.first_index is None else f"{list(output.first_index)}: {output.first_value} instead of {output.first_expected}"
+            )
+            errors = (f"{value:.3g}" for value in (output.max_error, output.tolerance, output.reference_error, output.rms_error))
+            counts = (item.index, output.output or "(tensor)", output.elements, output.wrong)
+            figures.add_row(*map(cell, (*counts, *errors, output.nonfinite_mismatch, first)))
+    if figures.row_count:
+        yield figures
+    for item in rounds:
+        for output in item.outputs:
+            if output.wrong:
+                yield heading(f"Wrong in round {item.index}{f', output {output.output}' if output.output else ''}")
+                yield from _wrong_output(output)
+
+
+def _wrong_output(output: ErrorFigures) -> Iterator[RenderableType]:
+    shown = (f"{list(element.index)}: {element.value:.7g} instead of {element.expected:.7g}" for element in output.examples)
+    yield facts_table(
+        {"where": output.pattern or None, "like": output.likeness or None, "the first, and the worst": "; ".join(shown) or None}
+    )
+    if output.error_map is not None:
+        cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
+        yield f"  largest error of each {cell_size} patch, in half decades above what is allowed:"
+        yield block("\n".join(output.error_map.rows), indent="    ")
+
+
+def ablation_text(ablation: AblationEvidence) -> str:
+    return "still right" if ablation.still_right else f"{ablation.category or 'failed'}: {ablation.message}"
+
+
+def shapes_section(evidence: Evidence) -> Iterator[RenderableType]:
+    yield heading(f"In other shapes (generalises: {evidence.generalises})")
+    table = Table("shapes", "inputs", "verdict", "")
+    for shape in evidence.shapes:
+        name, verdict = shape_words(shape)
+        table.add_row(cell(name), cell("; ".join(shape.inputs)), cell(verdict), cell(shape.message))
+    yield table
+
+
+def sanitizer_section(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:
+    yield heading(f"compute-sanitizer {sanitizer.version}, on the case {sanitizer.case}")
+    runs = table_of("tool", "outcome", "reports", "time", "remark")
+    for run in sanitizer.runs:
+        runs.add_row(*map(cell, (run.tool, run.outcome, run.reports, f"{run.duration_s:.1f} s", run.remark)))
+    yield runs
+    if not sanitizer.findings:
+        return
+    found = table_of("tool", "line", "where", "kernel", "of", "severity", "reports", "message", "more")
+    for item in sanitizer.findings:
+        where = f"{item.file}:{item.line}" if item.line is not None else item.file
+        others = (f"{other.role}, line {other.source_line or f'{other.file}:{other.line}'}" for other in item.others)
+        more = "; ".join([*others, *([item.detail] if item.detail else [])])
+        origin = "own" if item.own else "library"
+        found.add_row(*map(cell, (item.tool, item.source_line, where, item.kernel, origin, item.severity, item.count, item.message, more)))
+    yield found

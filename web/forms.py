@@ -1,0 +1,45 @@
+"""The form of a page's filters, and the names that it proposes."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from db.queries.filters import COLUMNS, Filters
+from db.schema.models import AuthorRow, BoardRow
+from db.store import Store
+from web.site import Site
+
+MAX_CHOICES = 500
+"""Names that a field proposes; others can be typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A filter with what it can be set to."""
+
+    name: str
+    value: str | None
+    choices: tuple[str, ...]
+    free: bool
+    """Whether there are more than `choices`, so that it is typed."""
+    unset: str = "all"
+    """What it stands for where nothing is chosen."""
+
+
+def fields_of(site: Site, filters: Filters, *names: str) -> tuple[Field, ...]:
+    """The fields of a form for filters of these names."""
+    known = site.memory.recall("choices", lambda: _known(site.store))
+    return tuple(_field(name, getattr(filters, name), known[name]) for name in names)
+
+
+def _field(name: str, value: str | None, known: tuple[str, ...]) -> Field:
+    free = len(known) > MAX_CHOICES or (value is not None and value not in known)
+    return Field(name, value, known[:MAX_CHOICES], free, "the device's default" if name == "protocol" else "all")
+
+
+def _known(store: Store) -> dict[str, tuple[str, ...]]:
+    columns = {name: getattr(BoardRow, column) for name, column in COLUMNS.items()}
+    columns |= {"protocol": BoardRow.protocol, "author": AuthorRow.name}
+    with store.read() as connection:
+        found = {name: connection.execute(select(column).distinct()).scalars().all() for name, column in columns.items()}
+    return {name: tuple(sorted(value for value in values if value)) for name, values in found.items()}
