@@ -32,9 +32,7 @@ def build():
     (folder / "gelu.cpp").write_text(SOURCE)
     return load(name="assay_gelu_cpp_header_forgotten", sources=[str(folder / "gelu.cpp")], extra_cflags=["-O2"])
 
-
 extension = build()
-
 
 class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:

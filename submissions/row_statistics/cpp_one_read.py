@@ -11,7 +11,8 @@ from torch.utils.cpp_extension import load_inline
 CPP = r"""
 #include <torch/extension.h>
 
-__attribute__((target("avx2,fma"))) static void row_of(const float* in, int64_t n, float* mean, float* variance, float* least, float* largest) {
+__attribute__((target("avx2,fma")))
+static void row_of(const float* in, int64_t n, float* mean, float* variance, float* least, float* largest) {
     float sum = 0.0f;
     float low = in[0];
     float high = in[0];
