@@ -122,7 +122,7 @@ class Builder:
     def prepare(self, cuda: bool, flags: tuple[str, ...] = ()) -> bool:
         """Make what builds share, for C++ sources with these flags of their own; otherwise the first build that needs it does. Returns
         whether it is there."""
-        return self._preparations.binding(cuda, flags, self._run_in) is not None
+        return self._preparations.binding(cuda, flags, self._run_in, at_once=True) is not None
 
     def _shared_folders(self) -> tuple[str, ...]:
         try:

@@ -38,6 +38,8 @@ MAX_STANDING_FLAGS = 4
 HEADERS_WAIT_S = 30.0
 """How long to wait for another process that makes the headers: it takes less, and a build without them takes longer. For a precompiled
 header nobody waits, since making it takes longer than a build without."""
+WORTH_MAKING_AFTER = 4
+"""Builds with the same flags that go without a precompiled header before it is made: making it takes as long as it saves in four builds."""
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _CHECKSUM = "checksum"
 _VOCABULARY = "vocabulary.json"
@@ -87,8 +89,9 @@ class Preparations:
                 self._prepared = self._load()
             return self._prepared
 
-    def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn) -> Path | None:
-        """A header of which a precompiled form for these flags of the request's lies beside it; None as above, or for other flags."""
+    def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn, *, at_once: bool = False) -> Path | None:
+        """A header of which a precompiled form for these flags of the request's lies beside it. None as above, for other flags, and where
+        too few have asked for it yet, unless it is to be made `at_once`."""
         standing = tuple(flag for flag in flags if not PASSING_FLAGS.fullmatch(flag))
         prepared = self.headers(run)
         if prepared is None or len(standing) > MAX_STANDING_FLAGS or not all(map(STANDING_FLAGS.fullmatch, standing)):
@@ -96,6 +99,8 @@ class Preparations:
         variant = hashlib.sha256("\0".join((str(cuda), *standing)).encode()).hexdigest()[:16]
         folder = self._folder / variant
         if not self._is_whole(folder):
+            if not at_once and self._times_asked(variant) <= WORTH_MAKING_AFTER:
+                return None
             made = self._once(variant, lambda: self._precompile(prepared, cuda, standing, folder, run), 0.0)
             if not made or not self._is_whole(folder):
                 return None
@@ -103,6 +108,15 @@ class Preparations:
         with contextlib.suppress(FileNotFoundError):
             os.utime(_precompiled(header))
         return header
+
+    def _times_asked(self, variant: str) -> int:
+        """How often this was asked for by any process, this time included: each leaves a byte in a file."""
+        try:
+            with (self._folder / f"{variant}.asked").open("ab") as file:
+                file.write(b".")
+                return file.tell()
+        except OSError:
+            return 0
 
     def doubt(self) -> None:
         """Read everything again before it is used again: something failed with it that did not fail without."""

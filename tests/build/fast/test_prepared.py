@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.build.builder import work_folder
 from evaluator.build.cache import Cache
-from evaluator.build.fast.prepared import Preparations
+from evaluator.build.fast.prepared import WORTH_MAKING_AFTER, Preparations
 from evaluator.build.runner import CommandResult, plain_runner
 from evaluator.build.toolchain import Compiler, Toolchain
 from tests.build.conftest import FLAGS
@@ -53,7 +53,7 @@ def test_a_damaged_precompiled_header_is_made_again(warm: Path, machine: Toolcha
     (precompiled,) = warm.rglob("*.gch")
     half = precompiled.read_bytes()[: precompiled.stat().st_size // 2]
     replace_file(precompiled, half)
-    header = preparations(warm, machine).binding(False, FLAGS, run_in)
+    header = preparations(warm, machine).binding(False, FLAGS, run_in, at_once=True)
     assert header is not None
     assert header.with_name("binding.h.gch").stat().st_size > 1.5 * len(half)
 
@@ -83,12 +83,27 @@ def test_nobody_waits_for_a_precompiled_header_that_is_being_made(warm: Path, ma
         return CommandResult(1, timed_out=False, output="enough")
 
     maker = preparations(warm, machine)
-    thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow))
+    thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow), kwargs={"at_once": True})
     thread.start()
     assert entered.wait(20)
-    assert preparations(warm, machine).binding(False, ("-O1",), refuse) is None
+    assert preparations(warm, machine).binding(False, ("-O1",), refuse, at_once=True) is None
     release.set()
     thread.join()
+
+
+@pytest.mark.build
+def test_a_precompiled_header_is_made_when_enough_builds_have_asked_for_it(warm: Path, machine: Toolchain) -> None:
+    calls: list[str] = []
+
+    def fail(argv: tuple[str, ...], folder: Path) -> CommandResult:
+        calls.append(argv[-1])
+        return CommandResult(1, timed_out=False, output="no")
+
+    for _ in range(WORTH_MAKING_AFTER):
+        assert preparations(warm, machine).binding(False, ("-O1",), fail) is None  # in a process each
+        assert not calls
+    assert preparations(warm, machine).binding(False, ("-O1",), fail) is None
+    assert calls
 
 
 def test_a_compiler_that_fails_is_not_asked_twice(machine: Toolchain, tmp_path: Path) -> None:
