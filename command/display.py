@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 200
 """Results in the summary, the first that came; the rest is in the database."""
 _QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
+PIPED_EVERY_S = 10.0
+"""Between two lines about the progress where there is no terminal for a bar."""
 MARK = "*"
 """Behind a speedup whose times were disturbed."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
@@ -57,8 +60,22 @@ class Display:
         )
         with Progress(*columns, console=self._console, transient=True) as self._progress:
             self._task = self._progress.add_task("", total=total, doing="")
-            yield
+            ended = threading.Event()
+            if not self._console.is_terminal:
+                threading.Thread(target=self._tell, args=(self._progress, ended), daemon=True).start()
+            try:
+                yield
+            finally:
+                ended.set()
         self._progress = None
+
+    def _tell(self, progress: Progress, ended: threading.Event) -> None:
+        """Print a line about the progress every PIPED_EVERY_S seconds."""
+        while not ended.wait(PIPED_EVERY_S):
+            task = progress.tasks[0]
+            of = "" if task.total is None else f" of {task.total:.0f}"
+            doing = f"; {task.fields['doing']}" if task.fields["doing"] else ""
+            self.say(f"{task.elapsed or 0.0:.0f} s: {task.completed:.0f}{of} done{doing}")
 
     def stage(self, job: "Job", stage: str) -> None:
         """A job has entered a stage."""

@@ -16,7 +16,7 @@ from evaluator.build.commands import Plan, plan
 from evaluator.build.diagnostics import categorise, first_fault
 from evaluator.build.execution import Execution, Ran, read_object
 from evaluator.build.fast.compile import FastWay
-from evaluator.build.fast.prepared import Preparations
+from evaluator.build.fast.shared_headers import SharedHeaders
 from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
 from evaluator.build.messages import parse
@@ -86,8 +86,8 @@ class Builder:
 
             shared = () if stock_only else self._shared_folders()
             self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared), cores)
-        self._preparations = Preparations(cache, toolchain, work_folder)
-        self._fast = None if stock_only else FastWay(self._preparations, self._run_in)
+        self._shared_headers = SharedHeaders(cache, toolchain, work_folder)
+        self._fast = None if stock_only else FastWay(self._shared_headers, self._run_in)
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Never raises for what a request holds, nor for a machine that fails: the evidence says `infrastructure_error` then."""
@@ -122,7 +122,7 @@ class Builder:
     def prepare(self, cuda: bool, flags: tuple[str, ...] = ()) -> bool:
         """Make what builds share, for C++ sources with these flags of their own; otherwise the first build that needs it does. Returns
         whether it is there."""
-        return self._preparations.binding(cuda, flags, self._run_in) is not None
+        return self._shared_headers.binding(cuda, flags, self._run_in, at_once=True) is not None
 
     def _shared_folders(self) -> tuple[str, ...]:
         try:
@@ -175,7 +175,7 @@ class Builder:
                 self._fast,
                 self._timeout_s,
                 self._slots,
-                gnu=self._fast is not None and self._preparations.possible,
+                gnu=self._fast is not None and self._shared_headers.possible,
             )
             results = execution.carry_out(todo)
             shared_object: bytes | None = None

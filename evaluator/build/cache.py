@@ -57,7 +57,7 @@ class Cache:
 
     @property
     def headers(self) -> Path:
-        """Folder of what `evaluator.build.fast.prepared` keeps: in it a folder for each toolchain, in that one for each thing made."""
+        """What `evaluator.build.fast.shared_headers` keeps: a folder for each toolchain, and in it one for each thing made."""
         return self.root / "headers"
 
     def load(self, key: str) -> Entry | None:

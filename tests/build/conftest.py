@@ -2,11 +2,13 @@ import os
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
+from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
 from evaluator.machine.devices import choose
 from evaluator.sandbox import Zygote, best_level
@@ -14,6 +16,7 @@ from evaluator.sandbox import Zygote, best_level
 DATA = Path(__file__).parent / "data"
 FLAGS = ("-O3", "-fopenmp")
 """Flags of C++ sources for which `prepared` holds a precompiled header: those that the shipped submissions ask for."""
+PLAIN_C = "int answer(void) { return 42; }"
 
 
 @pytest.fixture
@@ -68,3 +71,33 @@ def copy_of(prepared: Path, root: Path) -> Path:
     time would wait for each other."""
     shutil.copytree(prepared / "headers", root / "headers", copy_function=os.link)
     return root
+
+
+def request(text: str = PLAIN_C, file: str = "answer.c", **changes: Any) -> BuildRequest:
+    return BuildRequest.model_validate({"name": "answer", "sources": [{"name": file, "text": text}], **changes})
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Toolchain:
+    """This machine's real C++ compiler, and libraries that are empty: for builds that need no PyTorch and take milliseconds."""
+    return bare_toolchain(tmp_path / "torch")
+
+
+def bare_toolchain(root: Path) -> Toolchain:
+    (root / "lib").mkdir(parents=True, exist_ok=True)
+    for name in ("c10", "torch_cpu", "torch", "torch_python"):
+        (root / "lib" / f"lib{name}.so").write_text("INPUT(-lc)")
+    compiler = Compiler(("/bin/sh", str(_counting_compiler(root))), "1")
+    return Toolchain(compiler, None, None, None, TorchInstall(root, "0", "0", None, "c++17", ()), root, ("9.0a",))
+
+
+def _counting_compiler(root: Path) -> Path:
+    """gcc, leaving one line for each call."""
+    script = root / "counting-gcc"
+    script.write_text(f'echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 1\nexec gcc $(echo "$@" | sed s/-std=c++17//)\n')
+    return script
+
+
+def calls(toolchain: Toolchain) -> int:
+    log = toolchain.torch.root / "calls"
+    return len(log.read_text().splitlines()) if log.exists() else 0

@@ -11,11 +11,10 @@ import pytest
 from evaluator.build.builder import Builder, BuildOutcome
 from evaluator.build.cache import Cache
 from evaluator.build.memory_file import sealed_copy
-from evaluator.build.request import BuildRequest
-from evaluator.build.toolchain import Compiler, Toolchain, TorchInstall
+from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
-from tests.build.conftest import FLAGS, copy_of
+from tests.build.conftest import FLAGS, PLAIN_C, bare_toolchain, calls, copy_of, request
 
 ADD = """#include <torch/extension.h>
 torch::Tensor twice(torch::Tensor x) { return x + x; }
@@ -23,7 +22,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 m.def("twice", twice, "twice");
 }
 """
-PLAIN_C = "int answer(void) { return 42; }"
 DOUBLE_CU = """#include <torch/types.h>
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -34,36 +32,6 @@ torch::Tensor twice(torch::Tensor x) {
     return y;
 }
 """
-
-
-def request(text: str = PLAIN_C, file: str = "answer.c", **changes: Any) -> BuildRequest:
-    return BuildRequest.model_validate({"name": "answer", "sources": [{"name": file, "text": text}], **changes})
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Toolchain:
-    """This machine's real C++ compiler, and libraries that are empty: for builds that need no PyTorch and take milliseconds."""
-    return bare_toolchain(tmp_path / "torch")
-
-
-def bare_toolchain(root: Path) -> Toolchain:
-    (root / "lib").mkdir(parents=True, exist_ok=True)
-    for name in ("c10", "torch_cpu", "torch", "torch_python"):
-        (root / "lib" / f"lib{name}.so").write_text("INPUT(-lc)")
-    compiler = Compiler(("/bin/sh", str(_counting_compiler(root))), "1")
-    return Toolchain(compiler, None, None, None, TorchInstall(root, "0", "0", None, "c++17", ()), root, ("9.0a",))
-
-
-def _counting_compiler(root: Path) -> Path:
-    """gcc, leaving one line for each call."""
-    script = root / "counting-gcc"
-    script.write_text(f'echo call >> {root}/calls\n[ -e {root}/slow ] && sleep 1\nexec gcc $(echo "$@" | sed s/-std=c++17//)\n')
-    return script
-
-
-def calls(toolchain: Toolchain) -> int:
-    log = toolchain.torch.root / "calls"
-    return len(log.read_text().splitlines()) if log.exists() else 0
 
 
 def content(outcome: BuildOutcome) -> bytes:

@@ -13,20 +13,9 @@ from evaluator.build.request import BuildRequest
 from evaluator.build.toolchain import Toolchain
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
-from tests.build.test_builder import bare_toolchain, request
+from tests.build.conftest import calls, request
 
 ELSEWHERE_S, BUILT_S = 0.5, 0.2
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Toolchain:
-    return bare_toolchain(tmp_path / "torch")
-
-
-def calls(toolchain: Toolchain) -> int:
-    """How often the compiler was called."""
-    counted = toolchain.torch.root / "calls"
-    return len(counted.read_text().splitlines()) if counted.exists() else 0
 
 
 class Other:

@@ -1,11 +1,12 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evaluator.build.toolchain import Toolchain, choose_arch, find_cuda_home, stock_standard
+from evaluator.build.toolchain import Compiler, Toolchain, choose_arch, find_cuda_home, stock_standard
 
 KNOWN = frozenset({(7, 5), (8, 0), (8, 6), (9, 0), (10, 0), (12, 0)})
 
@@ -57,16 +58,10 @@ def test_cuda_home_is_a_whole_toolkit(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_system_include_folder_is_not_passed(toolchain: Toolchain) -> None:
-    from dataclasses import replace
-
     assert Path("/usr/include") not in replace(toolchain, cuda_home=Path("/usr")).include_dirs(cuda=True)
 
 
 def test_readonly_paths_leave_out_the_system_and_home(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    from evaluator.build.toolchain import Compiler
-
     program = tmp_path / "bin" / "g++"
     program.parent.mkdir()
     program.touch()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from evaluator.results.category import Status
 from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.shipped import ROOT, Key, expectations
@@ -95,3 +97,13 @@ def test_every_response_is_in_the_manifest() -> None:
     assert named == {path.relative_to(ROOT).as_posix() for path in (ROOT / "submissions").rglob("*") if path.suffix in (".txt", ".md")} - {
         "submissions/README.md"
     }
+
+
+@pytest.mark.parametrize(("kind", "variable"), [("cpu", "DEMO_CPU"), ("cuda", "DEMO_GPU")])
+def test_the_demo_shows_every_status(kind: str, variable: str) -> None:
+    listed = re.search(rf"^{variable} := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert listed
+    names = {f"submissions/{name}" for name in listed[1].replace("\\", " ").split()}
+    expected = [verdicts for (name, _), verdicts in expectations(kind).items() if name in names]
+    assert len(expected) >= len(names) >= 12
+    assert {verdict.split("/")[0] for verdicts in expected for verdict in verdicts} == {str(status) for status in Status}

@@ -2,7 +2,7 @@
 
     python -m tests.web.screenshots [--db URL] FOLDER
 
-of the database that `make demo` fills. Needs Chromium.
+of the database that `make demo-all` fills. Needs Chromium.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The fast way to compile a source: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
+"""Compiles a source the fast way: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
 
 It may fail where the stock way does not, so that its failures mean nothing: whatever does not succeed here is compiled again the stock way.
 """
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.build.commands import Command, Step
+from evaluator.build.fast.identifiers import read_identifiers
 from evaluator.build.fast.lean_headers import SourceHeaders, UnknownHeadersError
 from evaluator.build.fast.passes import read_dryrun, script
-from evaluator.build.fast.prepared import Preparations, Prepared, RunIn
-from evaluator.build.fast.words import read_words
+from evaluator.build.fast.shared_headers import LeanHeaders, RunIn, SharedHeaders
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.runner import CommandResult
 
@@ -47,8 +47,8 @@ class FastResult:
 class FastWay:
     """Compiles sources of one toolchain the fast way, where there is one."""
 
-    def __init__(self, preparations: Preparations, run_in: RunIn) -> None:
-        self._preparations, self._run_in = preparations, run_in
+    def __init__(self, shared_headers: SharedHeaders, run_in: RunIn) -> None:
+        self._shared_headers, self._run_in = shared_headers, run_in
 
     def compile(
         self, request: BuildRequest, command: Command, key: str, folder: Path, run: Run, *, linked: bool = True
@@ -60,7 +60,7 @@ class FastWay:
             return self._compile_cuda(request, source, command, key, folder, run)
         if source.suffix not in CPP_SUFFIXES:
             return None
-        prepared = self._preparations.headers(self._run_in)
+        prepared = self._shared_headers.headers(self._run_in)
         headers = self._headers(prepared, request, source, request.extra_cflags)
         if prepared is None or headers is None:
             return None
@@ -75,12 +75,12 @@ class FastWay:
 
     def doubt(self) -> None:
         """Look at what was prepared again before it is used again: something failed with it."""
-        self._preparations.doubt()
+        self._shared_headers.doubt()
 
     def _compile_cuda(
         self, request: BuildRequest, source: SourceFile, command: Command, key: str, folder: Path, run: Run
     ) -> FastResult | None:
-        prepared = self._preparations.headers(self._run_in)
+        prepared = self._shared_headers.headers(self._run_in)
         headers = self._headers(prepared, request, source, request.extra_cuda_cflags)
         argv = command.argv
         if prepared is not None and headers is not None:
@@ -95,7 +95,7 @@ class FastWay:
         return FastResult("+".join(ways), run(argv), headers)
 
     def _headers(
-        self, prepared: Prepared | None, request: BuildRequest, source: SourceFile, flags: tuple[str, ...]
+        self, prepared: LeanHeaders | None, request: BuildRequest, source: SourceFile, flags: tuple[str, ...]
     ) -> SourceHeaders | None:
         """Cut-down headers that mean the same to `source`; None where that is not sure."""
         if prepared is None or any(map(_TELLING_FLAG.search, flags)):
@@ -104,14 +104,14 @@ class FastWay:
         if sum(map(len, texts)) > MAX_READ_CHARS:
             return None
         try:
-            return prepared.vocabulary.headers_for(read_words(texts), prepared.cutter, cuda=source.is_cuda)
+            return prepared.omitted.headers_for(read_identifiers(texts), prepared.cutter, cuda=source.is_cuda)
         except (OSError, UnknownHeadersError):
             return None
 
     def _binding(self, request: BuildRequest, source: SourceFile) -> Path | None:
         if not _BEGINS_WITH_EXTENSION.match(source.text):
             return None
-        return self._preparations.binding(request.uses_cuda, request.extra_cflags, self._run_in)
+        return self._shared_headers.binding(request.uses_cuda, request.extra_cflags, self._run_in)
 
 
 def _place(folder: Path, source: SourceFile, headers: SourceHeaders) -> str:
@@ -126,5 +126,5 @@ def _place(folder: Path, source: SourceFile, headers: SourceHeaders) -> str:
     return place
 
 
-def _with_headers(argv: tuple[str, ...], prepared: Prepared, place: str) -> tuple[str, ...]:
+def _with_headers(argv: tuple[str, ...], prepared: LeanHeaders, place: str) -> tuple[str, ...]:
     return (argv[0], "-isystem", place, "-isystem", str(prepared.base), *argv[1:])

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from evaluator.build.fast.identifiers import Identifiers
 from evaluator.build.fast.number_types import without_conversions
-from evaluator.build.fast.words import Words
 
 _METHOD = re.compile(
     r"^(?://[^\n]*\n)?inline [^\n(]*? Tensor::(?P<name>\w+)\([^\n]*\{\n +return at::_ops::(?P<operator>\w+)::call\([^\n]*\n\}\n",
@@ -147,11 +147,11 @@ class HeaderCutter:
         """Whether `at::word` comes with the headers for a source which uses that word."""
         return self._operator_of(word) is not None
 
-    def for_source(self, words: Words, parts: Iterable[int]) -> SourceHeaders:
+    def for_source(self, identifiers: Identifiers, parts: Iterable[int]) -> SourceHeaders:
         """The files for a source of these words, with those of PARTS that are listed."""
         chosen = [PARTS[number] for number in sorted(set(parts))]
-        wanted = words.used | {word for part in chosen for word in re.findall(r"\b[a-z_]\w*", self._read(part.header))}
-        operators = sorted({name for word in words.named if (name := self._operator_of(word))})
+        wanted = identifiers.used | {word for part in chosen for word in re.findall(r"\b[a-z_]\w*", self._read(part.header))}
+        operators = sorted({name for word in identifiers.named if (name := self._operator_of(word))})
         methods = [match for match in self._methods if match["name"] in wanted - self._own_methods]
         aten = [*(f"ATen/ops/{name}.h" for name in operators), *self._files_of(methods)]
         factories = "".join(self._factories(frozenset(operators)))

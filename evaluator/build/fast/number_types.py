@@ -7,7 +7,7 @@ of the text that its passes read. The types themselves stay, since signatures of
 import re
 from collections.abc import Callable, Iterable
 
-from evaluator.build.fast.words import Words
+from evaluator.build.fast.identifiers import Identifiers
 
 FILES = tuple(
     f"{folder}/{name}.h"
@@ -36,10 +36,15 @@ def without_conversions(read: Callable[[str], str]) -> dict[str, str]:
     return found
 
 
-def unnamed(words: Words, parts: Iterable[int], macros: frozenset[str] | None) -> bool:
+def unnamed(identifiers: Identifiers, parts: Iterable[int], macros: frozenset[str] | None) -> bool:
     """Whether a source of these words means the same with the files of `without_conversions`.
 
     `parts` of the cut-down headers make types of their own accord, as AT_DISPATCH does; `macros` are those that the conversions bring,
     None where they are not known.
     """
-    return macros is not None and not any(True for _ in parts) and not words.used & macros and not any(map(_NAMES_ONE.search, words.used))
+    return (
+        macros is not None
+        and not any(True for _ in parts)
+        and not identifiers.used & macros
+        and not any(map(_NAMES_ONE.search, identifiers.used))
+    )

@@ -7,8 +7,8 @@ import pytest
 from evaluator.build.commands import Command, plan
 from evaluator.build.fast.compile import MAX_READ_CHARS, FastResult, FastWay
 from evaluator.build.fast.lean_headers import HeaderCutter
-from evaluator.build.fast.prepared import Prepared, RunIn
-from evaluator.build.fast.vocabulary import Vocabulary
+from evaluator.build.fast.omitted_names import OmittedNames
+from evaluator.build.fast.shared_headers import LeanHeaders, RunIn
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
@@ -21,10 +21,10 @@ class Shelf:
     """Headers that are there already, and a precompiled one that goes with every set of flags."""
 
     def __init__(self, machine: Toolchain, base: Path) -> None:
-        self.prepared = Prepared(base, Vocabulary(macros={}, functions={}), HeaderCutter(machine.torch.root / "include"))
+        self.prepared = LeanHeaders(base, OmittedNames(macros={}, functions={}), HeaderCutter(machine.torch.root / "include"))
         self.asked: list[tuple[bool, tuple[str, ...]]] = []
 
-    def headers(self, _run: RunIn) -> Prepared:
+    def headers(self, _run: RunIn) -> LeanHeaders:
         return self.prepared
 
     def binding(self, cuda: bool, flags: tuple[str, ...], _run: RunIn) -> Path:

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.build.fast.identifiers import Identifiers, read_identifiers
 from evaluator.build.fast.lean_headers import PARTS, HeaderCutter, UnknownHeadersError
-from evaluator.build.fast.words import Words, read_words
 from evaluator.build.toolchain import Toolchain
 
 
@@ -12,8 +12,8 @@ def cutter(machine: Toolchain) -> HeaderCutter:
     return HeaderCutter(machine.torch.root / "include")
 
 
-def words(text: str) -> Words:
-    return read_words([text])
+def words(text: str) -> Identifiers:
+    return read_identifiers([text])
 
 
 def test_operators_that_a_source_names_are_included_and_no_others(cutter: HeaderCutter) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import header_flags
+from evaluator.build.fast.identifiers import read_identifiers
 from evaluator.build.fast.lean_headers import HeaderCutter, SourceHeaders
 from evaluator.build.fast.number_types import unnamed, without_conversions
-from evaluator.build.fast.vocabulary import Vocabulary
-from evaluator.build.fast.words import read_words
+from evaluator.build.fast.omitted_names import OmittedNames
 from evaluator.build.toolchain import Toolchain
 
 KERNEL = """#include <torch/extension.h>
@@ -28,8 +28,8 @@ def cutter(machine: Toolchain) -> HeaderCutter:
     return HeaderCutter(machine.torch.root / "include")
 
 
-def headers_for(text: str, vocabulary: Vocabulary, cutter: HeaderCutter, *, cuda: bool) -> SourceHeaders:
-    headers = vocabulary.headers_for(read_words([text]), cutter, cuda=cuda)
+def headers_for(text: str, omitted: OmittedNames, cutter: HeaderCutter, *, cuda: bool) -> SourceHeaders:
+    headers = omitted.headers_for(read_identifiers([text]), cutter, cuda=cuda)
     assert headers is not None
     return headers
 
@@ -72,29 +72,29 @@ def test_what_is_for_nvcc_goes_and_what_is_for_others_stays() -> None:
     ],
 )
 def test_a_source_that_may_have_to_do_with_such_a_type_keeps_them(text: str) -> None:
-    assert not unnamed(read_words([text]), (), MACROS)
+    assert not unnamed(read_identifiers([text]), (), MACROS)
 
 
 def test_parts_that_make_types_and_an_unknown_toolkit_keep_them() -> None:
-    words = read_words([KERNEL])
+    words = read_identifiers([KERNEL])
     assert unnamed(words, (), MACROS)
     assert not unnamed(words, (0,), MACROS)
     assert not unnamed(words, (), None)
 
 
 def test_only_cuda_sources_go_without(cutter: HeaderCutter) -> None:
-    vocabulary = Vocabulary(macros={}, functions={}, number_macros=MACROS)
+    omitted = OmittedNames(macros={}, functions={}, number_macros=MACROS)
     plain = set(cutter.plain_numbers)
     assert {"torch/headeronly/util/Half.h", "torch/headeronly/util/complex.h"} <= plain
-    assert plain <= headers_for(KERNEL, vocabulary, cutter, cuda=True).files.keys()
-    assert not plain & headers_for(KERNEL, vocabulary, cutter, cuda=False).files.keys()
-    assert not plain & headers_for(f"{KERNEL}// \n__half x;", vocabulary, cutter, cuda=True).files.keys()
+    assert plain <= headers_for(KERNEL, omitted, cutter, cuda=True).files.keys()
+    assert not plain & headers_for(KERNEL, omitted, cutter, cuda=False).files.keys()
+    assert not plain & headers_for(f"{KERNEL}// \n__half x;", omitted, cutter, cuda=True).files.keys()
 
 
 @pytest.mark.build
 def test_macros_of_the_conversions_are_known(warm: Path, cuda_machine: Toolchain) -> None:
-    (path,) = warm.glob("headers/*/vocabulary.json")
-    macros = Vocabulary.model_validate_json(path.read_bytes()).number_macros
+    (path,) = warm.glob("headers/*/omitted_names.json")
+    macros = OmittedNames.model_validate_json(path.read_bytes()).number_macros
     assert macros is not None
     assert {"THRUST_VERSION", "CUDART_INF_FP16"} & macros
     assert not {"FLT_MAX", "INT_MAX", "TORCH_CHECK", "assert"} & macros
@@ -102,14 +102,14 @@ def test_macros_of_the_conversions_are_known(warm: Path, cuda_machine: Toolchain
 
 @pytest.mark.build
 def test_device_code_is_the_same(warm: Path, cuda_machine: Toolchain, cutter: HeaderCutter, tmp_path: Path) -> None:
-    (path,) = warm.glob("headers/*/vocabulary.json")
-    found = Vocabulary.model_validate_json(path.read_bytes())
+    (path,) = warm.glob("headers/*/omitted_names.json")
+    found = OmittedNames.model_validate_json(path.read_bytes())
     assert cuda_machine.nvcc is not None
     (tmp_path / "kernel.cu").write_text(KERNEL)
     made: list[str] = []
-    for vocabulary in (found, found.model_copy(update={"number_macros": None})):
+    for omitted in (found, found.model_copy(update={"number_macros": None})):
         place = tmp_path / str(len(made))
-        for name, text in headers_for(KERNEL, vocabulary, cutter, cuda=True).files.items():
+        for name, text in headers_for(KERNEL, omitted, cutter, cuda=True).files.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)
         flags = ["-isystem", str(place), "-isystem", str(path.parent / "base"), *header_flags(cuda_machine, cuda=True)]

@@ -23,7 +23,7 @@ FOREIGN_NAMESPACES = frozenset(("std", "cooperative_groups", "nvcuda", "cub", "t
 
 
 @dataclass(frozen=True)
-class Words:
+class Identifiers:
     """Identifiers of some texts, without those in comments and literals."""
 
     used: frozenset[str]
@@ -40,7 +40,7 @@ class Words:
     """Whether a macro, other than a guard, is defined above an include of PyTorch's, whose text it may change."""
 
 
-def read_words(texts: Iterable[str]) -> Words:
+def read_identifiers(texts: Iterable[str]) -> Identifiers:
     """The words of all `texts` together."""
     used: set[str] = set()
     named: set[str] = set()
@@ -73,7 +73,7 @@ def read_words(texts: Iterable[str]) -> Words:
             hidden = hidden or token in ("%:", "\\")
             before, last = last, token
     known = FOREIGN_NAMESPACES | (defined - aliases)
-    return Words(frozenset(used), frozenset(named), frozenset(called), hidden or pastes > 0, not opened <= known, early_macros)
+    return Identifiers(frozenset(used), frozenset(named), frozenset(called), hidden or pastes > 0, not opened <= known, early_macros)
 
 
 def _tokens(text: str) -> Iterator[str]:

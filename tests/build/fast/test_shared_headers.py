@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.build.builder import work_folder
 from evaluator.build.cache import Cache
-from evaluator.build.fast.prepared import Preparations
+from evaluator.build.fast.shared_headers import WORTH_MAKING_AFTER, SharedHeaders
 from evaluator.build.runner import CommandResult, plain_runner
 from evaluator.build.toolchain import Compiler, Toolchain
 from tests.build.conftest import FLAGS
@@ -21,8 +21,8 @@ def refuse(argv: tuple[str, ...], folder: Path) -> CommandResult:
     raise AssertionError("a compiler was run")
 
 
-def preparations(root: Path, machine: Toolchain) -> Preparations:
-    return Preparations(Cache(root), machine, work_folder)
+def shared_headers(root: Path, machine: Toolchain) -> SharedHeaders:
+    return SharedHeaders(Cache(root), machine, work_folder)
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -32,11 +32,11 @@ def replace_file(path: Path, data: bytes) -> None:
 
 @pytest.mark.build
 def test_what_was_made_is_found_without_a_compiler(warm: Path, machine: Toolchain) -> None:
-    again = preparations(warm, machine)
+    again = shared_headers(warm, machine)
     prepared = again.headers(refuse)
     assert prepared is not None
     assert (prepared.base / "assay" / "torch.h").exists()
-    assert prepared.vocabulary.macros["AT_DISPATCH_FLOATING_TYPES"] >= 0
+    assert prepared.omitted.macros["AT_DISPATCH_FLOATING_TYPES"] >= 0
     header = again.binding(False, ("-Wall", "-I/somewhere", *FLAGS), refuse)
     assert header is not None
     assert header.with_name("binding.h.gch").stat().st_size > 1 << 20
@@ -53,7 +53,7 @@ def test_a_damaged_precompiled_header_is_made_again(warm: Path, machine: Toolcha
     (precompiled,) = warm.rglob("*.gch")
     half = precompiled.read_bytes()[: precompiled.stat().st_size // 2]
     replace_file(precompiled, half)
-    header = preparations(warm, machine).binding(False, FLAGS, run_in)
+    header = shared_headers(warm, machine).binding(False, FLAGS, run_in, at_once=True)
     assert header is not None
     assert header.with_name("binding.h.gch").stat().st_size > 1.5 * len(half)
 
@@ -62,7 +62,7 @@ def test_a_damaged_precompiled_header_is_made_again(warm: Path, machine: Toolcha
 def test_damaged_headers_are_made_again(warm: Path, machine: Toolchain) -> None:
     (file,) = warm.glob("headers/*/base/assay/torch.h")
     replace_file(file, b"")
-    prepared = preparations(warm, machine).headers(run_in)
+    prepared = shared_headers(warm, machine).headers(run_in)
     assert prepared is not None
     assert "assay_lean" in (prepared.base / "assay" / "torch.h").read_text()
 
@@ -70,7 +70,7 @@ def test_damaged_headers_are_made_again(warm: Path, machine: Toolchain) -> None:
 @pytest.mark.build
 @pytest.mark.parametrize("flags", [("-include", "x.h"), ("-fno-rtti",), ("-DNDEBUG",), ("-O1", "-O2", "-O3", "-O0", "-Ofast")])
 def test_flags_that_are_not_known_get_no_precompiled_header(flags: tuple[str, ...], warm: Path, machine: Toolchain) -> None:
-    assert preparations(warm, machine).binding(False, flags, refuse) is None
+    assert shared_headers(warm, machine).binding(False, flags, refuse) is None
 
 
 @pytest.mark.build
@@ -82,13 +82,28 @@ def test_nobody_waits_for_a_precompiled_header_that_is_being_made(warm: Path, ma
         release.wait(20)
         return CommandResult(1, timed_out=False, output="enough")
 
-    maker = preparations(warm, machine)
-    thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow))
+    maker = shared_headers(warm, machine)
+    thread = threading.Thread(target=maker.binding, args=(False, ("-O1",), slow), kwargs={"at_once": True})
     thread.start()
     assert entered.wait(20)
-    assert preparations(warm, machine).binding(False, ("-O1",), refuse) is None
+    assert shared_headers(warm, machine).binding(False, ("-O1",), refuse, at_once=True) is None
     release.set()
     thread.join()
+
+
+@pytest.mark.build
+def test_a_precompiled_header_is_made_when_enough_builds_have_asked_for_it(warm: Path, machine: Toolchain) -> None:
+    calls: list[str] = []
+
+    def fail(argv: tuple[str, ...], folder: Path) -> CommandResult:
+        calls.append(argv[-1])
+        return CommandResult(1, timed_out=False, output="no")
+
+    for _ in range(WORTH_MAKING_AFTER):
+        assert shared_headers(warm, machine).binding(False, ("-O1",), fail) is None  # in a process each
+        assert not calls
+    assert shared_headers(warm, machine).binding(False, ("-O1",), fail) is None
+    assert calls
 
 
 def test_a_compiler_that_fails_is_not_asked_twice(machine: Toolchain, tmp_path: Path) -> None:
@@ -98,7 +113,7 @@ def test_a_compiler_that_fails_is_not_asked_twice(machine: Toolchain, tmp_path: 
         calls.append(argv[-1])
         return CommandResult(1, timed_out=False, output="no")
 
-    broken = preparations(tmp_path / "cache", machine)
+    broken = shared_headers(tmp_path / "cache", machine)
     assert broken.headers(fail) is None
     asked = len(calls)
     assert asked > 0
@@ -109,14 +124,14 @@ def test_a_compiler_that_fails_is_not_asked_twice(machine: Toolchain, tmp_path: 
 
 def test_without_a_gnu_compiler_nothing_is_made(machine: Toolchain, tmp_path: Path) -> None:
     for compiler in (None, Compiler(("/usr/bin/clang++",), "clang version 18"), Compiler(("ccache", "g++"), "g++ 12")):
-        assert preparations(tmp_path, replace(machine, cxx=compiler)).headers(refuse) is None
+        assert shared_headers(tmp_path, replace(machine, cxx=compiler)).headers(refuse) is None
 
 
 @pytest.mark.build
 def test_the_precompiled_header_changes_no_object(warm: Path, machine: Toolchain, tmp_path: Path) -> None:
     from evaluator.build.commands import cpp_flags
 
-    ready = preparations(warm, machine)
+    ready = shared_headers(warm, machine)
     prepared, header = ready.headers(refuse), ready.binding(False, FLAGS, refuse)
     assert prepared is not None
     assert header is not None

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict
 
+from evaluator.build.fast.identifiers import Identifiers
 from evaluator.build.fast.lean_headers import PART_OF_WORD, PARTS, HeaderCutter, SourceHeaders
 from evaluator.build.fast.number_types import unnamed
-from evaluator.build.fast.words import Words
 
 NEVER = -1
 """In place of the number of a part: no part declares it."""
@@ -37,8 +37,8 @@ _ITEM = re.compile(
 _KEYWORDS = frozenset(("alignas", "constexpr", "decltype", "noexcept", "operator", "requires", "throw", "void", "__attribute__"))
 
 
-class Vocabulary(BaseModel):
-    """Words that PyTorch's own header gives a meaning which the cut-down ones don't, with the part that does, or NEVER."""
+class OmittedNames(BaseModel):
+    """Identifiers that PyTorch's own header gives a meaning which the cut-down ones don't, with the part that does, or NEVER."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -48,18 +48,18 @@ class Vocabulary(BaseModel):
     number_macros: frozenset[str] | None = None
     """Macros that come with the conversions of PyTorch's number types to CUDA's; None where there is no nvcc to ask."""
 
-    def headers_for(self, words: Words, cutter: HeaderCutter, *, cuda: bool = False) -> SourceHeaders | None:
+    def headers_for(self, identifiers: Identifiers, cutter: HeaderCutter, *, cuda: bool = False) -> SourceHeaders | None:
         """Headers that mean the same to a source of these words, in CUDA or in C++, as PyTorch's own, if it compiles with them; None where
         that is not sure."""
-        if words.hidden or words.opens_namespace or words.early_macros or words.used & OUR_WORDS:
+        if identifiers.hidden or identifiers.opens_namespace or identifiers.early_macros or identifiers.used & OUR_WORDS:
             return None
-        found = [self.macros[word] for word in words.used & self.macros.keys()]
-        found += [self.functions[word] for word in words.called & self.functions.keys() if not cutter.has_operator(word)]
-        found += [PART_OF_WORD[word] for word in words.used & PART_OF_WORD.keys()]
+        found = [self.macros[word] for word in identifiers.used & self.macros.keys()]
+        found += [self.functions[word] for word in identifiers.called & self.functions.keys() if not cutter.has_operator(word)]
+        found += [PART_OF_WORD[word] for word in identifiers.used & PART_OF_WORD.keys()]
         if NEVER in found:
             return None
-        headers = cutter.for_source(words, found)
-        if cuda and unnamed(words, found, self.number_macros):
+        headers = cutter.for_source(identifiers, found)
+        if cuda and unnamed(identifiers, found, self.number_macros):
             return replace(headers, files=headers.files | cutter.plain_numbers)
         return headers
 
@@ -105,7 +105,7 @@ def read_files(text: str) -> frozenset[str]:
     return frozenset(_MARK.findall(text))
 
 
-def compare(stock: Preprocessed, base: frozenset[str], with_part: dict[int, frozenset[str]]) -> Vocabulary:
+def compare(stock: Preprocessed, base: frozenset[str], with_part: dict[int, frozenset[str]]) -> OmittedNames:
     """What `stock` has beyond the headers in `base`. `with_part` has for each of PARTS the headers that are read with it."""
 
     def part_of(declarations: Collection[set[str]]) -> int | None:
@@ -116,7 +116,7 @@ def compare(stock: Preprocessed, base: frozenset[str], with_part: dict[int, froz
     # A macro that several files define may be another in each.
     macros = {word: part_of([{file} for file in files]) for word, files in stock.macros.items()}
     functions = {word: part_of(overloads.values()) for word, overloads in stock.functions.items()}
-    return Vocabulary(
+    return OmittedNames(
         macros={word: part for word, part in macros.items() if part is not None},
         functions={word: part for word, part in functions.items() if part is not None},
     )

@@ -1,8 +1,8 @@
 import pytest
 
+from evaluator.build.fast.identifiers import read_identifiers
 from evaluator.build.fast.lean_headers import PARTS, HeaderCutter
-from evaluator.build.fast.vocabulary import NEVER, Preprocessed, Vocabulary, compare, read_files, read_preprocessed, relative_to
-from evaluator.build.fast.words import read_words
+from evaluator.build.fast.omitted_names import NEVER, OmittedNames, Preprocessed, compare, read_files, read_preprocessed, relative_to
 from evaluator.build.toolchain import Toolchain
 
 TEXT = """# 1 "ATen/A.h" 1 3
@@ -46,7 +46,7 @@ def cutter(machine: Toolchain) -> HeaderCutter:
     return HeaderCutter(machine.torch.root / "include")
 
 
-VOCABULARY = Vocabulary(
+OMITTED = OmittedNames(
     macros={"AT_DISPATCH_ALL_TYPES": 0, "TORCH_MODULE": NEVER}, functions={"parallel_for": 1, "from_blob": NEVER, "relu": NEVER}
 )
 
@@ -63,7 +63,7 @@ VOCABULARY = Vocabulary(
     ],
 )
 def test_a_source_that_may_mean_something_else_gets_no_cut_down_headers(text: str, cutter: HeaderCutter) -> None:
-    assert VOCABULARY.headers_for(read_words([text]), cutter) is None
+    assert OMITTED.headers_for(read_identifiers([text]), cutter) is None
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,6 @@ def test_a_source_that_may_mean_something_else_gets_no_cut_down_headers(text: st
     ],
 )
 def test_words_bring_in_what_declares_them(text: str, header: str, cutter: HeaderCutter) -> None:
-    made = VOCABULARY.headers_for(read_words([text]), cutter)
+    made = OMITTED.headers_for(read_identifiers([text]), cutter)
     assert made is not None
     assert header in made.files["assay/source_aten.h"]

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from evaluator.build.cache import Cache
 from evaluator.build.commands import cpp_flags, header_flags
-from evaluator.build.fast import lean_headers, number_types, vocabulary
+from evaluator.build.fast import lean_headers, number_types, omitted_names
 from evaluator.build.fast.lean_headers import BINDING_HEADER, PARTS, HeaderCutter, UnknownHeadersError
-from evaluator.build.fast.vocabulary import Vocabulary, compare, read_files, read_preprocessed, relative_to
+from evaluator.build.fast.omitted_names import OmittedNames, compare, read_files, read_preprocessed, relative_to
 from evaluator.build.runner import CommandResult
 from evaluator.build.toolchain import Toolchain
 
@@ -38,9 +38,11 @@ MAX_STANDING_FLAGS = 4
 HEADERS_WAIT_S = 30.0
 """How long to wait for another process that makes the headers: it takes less, and a build without them takes longer. For a precompiled
 header nobody waits, since making it takes longer than a build without."""
+WORTH_MAKING_AFTER = 4
+"""Builds with the same flags that go without a precompiled header before it is made: making it takes as long as it saves in four builds."""
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _CHECKSUM = "checksum"
-_VOCABULARY = "vocabulary.json"
+_OMITTED = "omitted_names.json"
 _USED = "assay/aten.h"
 """A file whose time tells when the headers were used last."""
 
@@ -48,26 +50,26 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class LeanHeaders:
     """Cut-down headers of one toolchain."""
 
     base: Path
     """Folder to be searched before PyTorch's own."""
-    vocabulary: Vocabulary
+    omitted: OmittedNames
     cutter: HeaderCutter
 
 
-class Preparations:
+class SharedHeaders:
     """Made on demand, kept below `cache.root`/headers. Safe to use from several threads and processes."""
 
     def __init__(self, cache: Cache, toolchain: Toolchain, scratch: Scratch) -> None:
         self._cache, self._toolchain, self._scratch = cache, toolchain, scratch
         self._cutter = HeaderCutter(toolchain.torch.root / "include")
-        sources = [Path(str(module.__file__)).read_bytes() for module in (lean_headers, number_types, vocabulary)]
+        sources = [Path(str(module.__file__)).read_bytes() for module in (lean_headers, number_types, omitted_names)]
         facts = (*(fact.encode() for fact in toolchain.identity), *sources)
         self._key = hashlib.sha256(b"".join(len(fact).to_bytes(8, "big") + fact for fact in facts)).hexdigest()
         self._folder = cache.headers / self._key
-        self._prepared: Prepared | None = None
+        self._prepared: LeanHeaders | None = None
         self._preparing = threading.Lock()
         self._given_up: set[str] = set()
         self._verified: dict[Path, tuple[int, int]] = {}
@@ -78,7 +80,7 @@ class Preparations:
         cxx = self._toolchain.cxx
         return cxx is not None and len(cxx.command) == 1 and "clang" not in cxx.version
 
-    def headers(self, run: RunIn) -> Prepared | None:
+    def headers(self, run: RunIn) -> LeanHeaders | None:
         """The cut-down headers, made if need be. None where another process is making them, or they can't be made."""
         with self._preparing:
             if self._prepared is None and self.possible:
@@ -87,8 +89,9 @@ class Preparations:
                 self._prepared = self._load()
             return self._prepared
 
-    def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn) -> Path | None:
-        """A header of which a precompiled form for these flags of the request's lies beside it; None as above, or for other flags."""
+    def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn, *, at_once: bool = False) -> Path | None:
+        """A header of which a precompiled form for these flags of the request's lies beside it. None as above, for other flags, and where
+        too few have asked for it yet, unless it is to be made `at_once`."""
         standing = tuple(flag for flag in flags if not PASSING_FLAGS.fullmatch(flag))
         prepared = self.headers(run)
         if prepared is None or len(standing) > MAX_STANDING_FLAGS or not all(map(STANDING_FLAGS.fullmatch, standing)):
@@ -96,6 +99,8 @@ class Preparations:
         variant = hashlib.sha256("\0".join((str(cuda), *standing)).encode()).hexdigest()[:16]
         folder = self._folder / variant
         if not self._is_whole(folder):
+            if not at_once and self._times_asked(variant) <= WORTH_MAKING_AFTER:
+                return None
             made = self._once(variant, lambda: self._precompile(prepared, cuda, standing, folder, run), 0.0)
             if not made or not self._is_whole(folder):
                 return None
@@ -103,6 +108,15 @@ class Preparations:
         with contextlib.suppress(FileNotFoundError):
             os.utime(_precompiled(header))
         return header
+
+    def _times_asked(self, variant: str) -> int:
+        """How often this was asked for by any process, this time included: each leaves a byte in a file."""
+        try:
+            with (self._folder / f"{variant}.asked").open("ab") as file:
+                file.write(b".")
+                return file.tell()
+        except OSError:
+            return 0
 
     def doubt(self) -> None:
         """Read everything again before it is used again: something failed with it that did not fail without."""
@@ -124,10 +138,10 @@ class Preparations:
             return False
         return True
 
-    def _load(self) -> Prepared | None:
+    def _load(self) -> LeanHeaders | None:
         base = self._folder / "base"
         try:
-            found = Vocabulary.model_validate_json((self._folder / _VOCABULARY).read_bytes())
+            found = OmittedNames.model_validate_json((self._folder / _OMITTED).read_bytes())
             if (self._folder / _CHECKSUM).read_text() != _checksum(
                 {str(path.relative_to(base)): path.read_bytes() for path in _files(base)}
             ):
@@ -139,7 +153,7 @@ class Preparations:
             log.warning("headers in %s are damaged", self._folder)
             shutil.rmtree(self._folder, ignore_errors=True)
             return None
-        return Prepared(base, found, self._cutter)
+        return LeanHeaders(base, found, self._cutter)
 
     def _make(self, run: RunIn) -> None:
         """Raises OSError, UnknownHeadersError, and ValueError where a compiler refuses the headers."""
@@ -153,15 +167,15 @@ class Preparations:
         with tempfile.TemporaryDirectory(prefix=".new-", dir=self._cache.headers) as made:
             made_path = Path(made)
             _write(made_path / "base", files)
-            (made_path / _VOCABULARY).write_text(found.model_dump_json())
+            (made_path / _OMITTED).write_text(found.model_dump_json())
             (made_path / _CHECKSUM).write_text(_checksum({name: text.encode() for name, text in files.items()}))
             (made_path / "base").chmod(0o755)
             target = self._folder
             target.mkdir(mode=0o755, exist_ok=True)
-            for name in ("base", _CHECKSUM, _VOCABULARY):
+            for name in ("base", _CHECKSUM, _OMITTED):
                 (made_path / name).rename(target / name)
 
-    def _look_through(self, folder: Path, run: RunIn) -> Vocabulary:
+    def _look_through(self, folder: Path, run: RunIn) -> OmittedNames:
         cuda = self._toolchain.nvcc is not None
         before = ["#include <assay/torch.h>\n"]
         texts = {"stock": "#include <torch/extension.h>\n", "base": before[0]}
@@ -200,7 +214,7 @@ class Preparations:
             log.warning("nvcc does not read the cut-down headers: number types keep their conversions", exc_info=True)
             return None
 
-    def _precompile(self, prepared: Prepared, cuda: bool, flags: tuple[str, ...], target: Path, run: RunIn) -> None:
+    def _precompile(self, prepared: LeanHeaders, cuda: bool, flags: tuple[str, ...], target: Path, run: RunIn) -> None:
         if self._is_whole(target):
             return
         with self._scratch() as folder:
