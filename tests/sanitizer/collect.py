@@ -17,10 +17,11 @@ from evaluator.problem.problem import SHIPPED, load
 from evaluator.sandbox import Zygote
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Tool, Wish, find
+from tests.corpus import corpus
 from tests.judge.conftest import make_job
-from tests.sanitizer.mistake import MISTAKES
 
-DATA = Path(__file__).parent / "data"
+HERE = Path(__file__).parent
+DATA = HERE / "data"
 
 
 def main(target: Path) -> None:
@@ -31,11 +32,12 @@ def main(target: Path) -> None:
     device, _ = choose("cuda")
     with tempfile.TemporaryDirectory() as cache, Zygote.start(modules=(WORKER_MODULE,), env=WARM_ENVIRONMENT) as zygote:
         bench = make_bench(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
-        for name, mistake in MISTAKES.items():
+        for name, mistake in corpus(HERE / "corpus").items():
+            header = {key: value for key, (value,) in mistake.header.items()}
             plan = SanitizerRuns(
                 bench=bench,
-                job=make_job(mistake.code, mistake.problem),
-                problem=load(SHIPPED / f"{mistake.problem}.py"),
+                job=make_job(mistake.data.decode(), header["problem"]),
+                problem=load(SHIPPED / f"{header['problem']}.py"),
                 case_name="small",
                 lock=DeviceLock(device.unique_id),
                 environment={"CUDA_VISIBLE_DEVICES": device.visible},
@@ -43,7 +45,7 @@ def main(target: Path) -> None:
                 report=lambda _: None,
             )
             talk = Conversation(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(bench.builder))
-            text = talk.hold(command(sanitizer, mistake.tool), sanitizer.readonly_paths)
+            text = talk.hold(command(sanitizer, Tool(header["tool"])), sanitizer.readonly_paths)
             plan.lock.close()
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
             print(name, talk.outcome, talk.remark, f"{len(text)} characters")
