@@ -1,5 +1,6 @@
 # make demo    judge a dozen of the shipped submissions and print the leaderboard (installs what it needs into .venv first)
-# make check   everything that has to pass before a change goes in: tests, lint, types
+# make test    the quick tests: five minutes on two cores
+# make check   everything that has to pass before a change goes in: lint, types and all tests that need no GPU
 
 PYTHON ?= python3
 TEST_JOBS ?= 2
@@ -22,16 +23,19 @@ DEMO := $(addprefix submissions/,$(if $(HAS_GPU),$(DEMO_GPU),$(DEMO_CPU)))
 # Some submissions loop for ever: five seconds are enough to see that.
 JUDGE := $(RUN) pipeline.py --timeout 5
 
+# A file is one worker's, since its tests share what is expensive; files begin in the order of tests/conftest.py, the longest first.
+TESTS := $(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
+
 .PHONY: help demo demo-all test gpu-test lint types format check clean
 
 help:
 	@echo "make demo      judge a dozen shipped submissions, print the leaderboard"
 	@echo "make demo-all  judge all of submissions/ (several minutes)"
-	@echo "make test      all tests that need no GPU"
+	@echo "make test      the quick tests: units, and a few submissions through every stage"
 	@echo "make gpu-test  the tests that need one"
 	@echo "make lint      ruff: rules and format        make format  apply the format"
 	@echo "make types     mypy"
-	@echo "make check     test, lint and types"
+	@echo "make check     lint, types and all tests that need no GPU"
 	@echo "make clean     remove .venv and what tools cache here; assay.db stays"
 
 # Exit code 1 says that a submission was not evaluated, which the demo shows on purpose.
@@ -53,7 +57,7 @@ demo-all: $(VENV)/installed
 	@$(RUN) -m db leaderboard --all
 
 test: $(VENV)/installed-dev
-	$(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile
+	$(TESTS) -m "not gpu and not slow"
 
 gpu-test: $(VENV)/installed-dev
 	$(RUN) -m pytest -m gpu
@@ -68,7 +72,8 @@ format: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(VENV)/bin/mypy
 
-check: test lint types
+check: lint types
+	$(TESTS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

@@ -1,12 +1,13 @@
-"""That every test is found: a folder that pytest passes over looks like one whose tests pass."""
+"""That every test is found, and that what is called slow exists: a folder that pytest passes over looks like one whose tests pass."""
 
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import SLOW
+
 TESTS = Path(__file__).parent
-FILES = sorted(str(path.relative_to(TESTS)) for path in TESTS.rglob("*.py") if path.name.startswith("test") or path.stem.endswith("_test"))
 
 
 def passed_over(folder: Path, pattern: str) -> bool:
@@ -14,14 +15,11 @@ def passed_over(folder: Path, pattern: str) -> bool:
     return fnmatch(str(folder), f"*/{pattern}") if "/" in pattern else fnmatch(folder.name, pattern)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_file_is_collected(name: str, pytestconfig: pytest.Config) -> None:
-    path = TESTS / name
-    folders = [folder for folder in path.parents if folder.is_relative_to(TESTS)]
-    patterns = pytestconfig.getini("norecursedirs")
-    assert not [(str(folder), pattern) for folder in folders for pattern in patterns if passed_over(folder, pattern)]
-    assert any(fnmatch(path.name, pattern) for pattern in pytestconfig.getini("python_files"))
+def test_every_folder_with_tests_is_looked_into(pytestconfig: pytest.Config) -> None:
+    folders = {folder for path in TESTS.rglob("test_*.py") for folder in path.parents if folder.is_relative_to(TESTS)}
+    assert TESTS / "build" in folders
+    assert [folder for folder in folders for pattern in pytestconfig.getini("norecursedirs") if passed_over(folder, pattern)] == []
 
 
-def test_files_of_folders_are_looked_for() -> None:
-    assert {"test_collection.py", "build/test_builder.py"} <= set(FILES)
+def test_what_is_called_slow_exists() -> None:
+    assert [place for place in SLOW if not (TESTS / place).exists()] == []

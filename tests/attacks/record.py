@@ -1,6 +1,7 @@
 """The attack corpus as a table: python -m tests.attacks.record LABEL=FILE.jsonl … > table.md
 
-Each file holds the results of `python pipeline.py … --json FILE.jsonl` over the corpus, at one sandbox level say. A verdict that the
+Each file holds the results of `python pipeline.py … --json FILE.jsonl` over the corpus, at one sandbox level say; `python -m tests.corpus`
+writes the submissions to judge. A verdict that the
 attack's header does not expect is marked; one that was not reached (interrupted, or not among the results) shows as a dash.
 """
 
@@ -9,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.attacks.attack import Attack, corpus
+from tests.corpus import Entry, corpus
 
+CORPUS = Path(__file__).parent / "corpus"
 EVIDENCE_CHARS = 140
 
 
@@ -24,12 +26,13 @@ def read(path: Path) -> dict[str, Verdict]:
     return {Path(result["submission"]).stem: result for result in results if result["category"] != "interrupted"}
 
 
-def verdict(attack: Attack, result: Verdict | None, kind: str) -> str:
+def verdict(attack: Entry, result: Verdict | None, kind: str) -> str:
     """What a cell says."""
     if result is None:
         return "–"
     text = f"{result['status']}/{result['category']}"
-    gained = attack.speedup is not None and (result["speedup"] or 0.0) > attack.speedup
+    limit = attack.value("speedup")
+    gained = limit is not None and (result["speedup"] or 0.0) > float(limit)
     short = str(result["category"])
     return short if text in attack.verdicts[kind] and not gained else f"**{short}**"
 
@@ -37,12 +40,12 @@ def verdict(attack: Attack, result: Verdict | None, kind: str) -> str:
 def rows(runs: dict[str, dict[str, Verdict]], kind: str) -> list[list[str]]:
     """Header and rows of the table, for the attacks on devices of this kind."""
     table = [["attack", "wants", *runs, "evidence"]]
-    for name, attack in corpus().items():
+    for name, attack in corpus(CORPUS).items():
         if kind in attack.verdicts:
             found = [results.get(name) for results in runs.values()]
             evidence = next((result["message"] for result in found if result), "")
             cells = [verdict(attack, result, kind) for result in found]
-            table.append([f"`{name}`", attack.wants, *cells, evidence[:EVIDENCE_CHARS].replace("|", "\\|")])
+            table.append([f"`{name}`", attack.about, *cells, evidence[:EVIDENCE_CHARS].replace("|", "\\|")])
     return table
 
 

@@ -1,73 +1,16 @@
-"""Faulty submissions: corpus/, and what is too odd to lie in a file of its own, with the verdict that each deserves.
+"""Faulty submissions: corpus/, and what is too odd to lie in a file of its own (see tests/corpus.py)."""
 
-The header of each file in corpus/:
-
-    # fault: what is wrong
-    # problem: the problem that it poses as an answer to
-    # expect: cpu status/category        where it is judged so; a device without such a line does not judge it
-    # expect: cuda status/category
-    # says: words                        that the message, the hint or the feedback holds; repeatable
-    # needs: nvcc                        to be found out on a CPU
-
-A line that ends with HERE is the one that the verdict has to name; in a file without one, any will do.
-"""
-
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
-CORPUS = Path(__file__).parent / "corpus"
-MARK = "HERE"
-
-_FIELD = re.compile(r"^# (fault|problem|expect|says|needs): (.+)$")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One faulty submission."""
-
-    name: str
-    """Of its file, with suffix."""
-    data: bytes
-    fault: str
-    verdicts: dict[str, str]
-    """`status/category` by device kind."""
-    line: int | None
-    says: tuple[str, ...]
-    needs_nvcc: bool
-
-
-def read(path: Path) -> Fault:
-    """The fault in a file. Raises ValueError where its header is not of the form above."""
-    fields: dict[str, list[str]] = {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        match = _FIELD.match(line)
-        if not match:
-            break
-        fields.setdefault(match[1], []).append(match[2])
-    if not {"fault", "problem", "expect", "says"} <= fields.keys():
-        raise ValueError(f"{path.name}: the header needs fault, problem, expect and says")
-    marked = [number for number, line in enumerate(lines, 1) if line.rstrip().endswith(MARK)]
-    return Fault(
-        name=path.name,
-        data=path.read_bytes(),
-        fault=fields["fault"][0],
-        verdicts=dict(line.split(" ", 1) for line in fields["expect"]),
-        line=marked[0] if marked else None,
-        says=tuple(fields["says"]),
-        needs_nvcc="needs" in fields,
-    )
-
+from tests.corpus import Entry, corpus
 
 _MODEL = "class ModelNew:\n    def forward(self, x):\n        return x\n"
 _PROBLEM = "# problem: softmax\n"
 
 
-def _rejected(name: str, fault: str, category: str, text: str | bytes, says: str, line: int | None = None) -> Fault:
+def _rejected(name: str, fault: str, category: str, text: str | bytes, says: str) -> Entry:
     data = text if isinstance(text, bytes) else text.encode()
-    verdict = f"rejected/{category}"
-    return Fault(name, data, fault, {"cpu": verdict, "cuda": verdict}, line, (says,), needs_nvcc=False)
+    return Entry(name, data, {"fault": (fault,), "expect": (f"rejected/{category}",), "says": (says,)})
 
 
 REJECTED = (
@@ -84,15 +27,14 @@ REJECTED = (
     ),
     _rejected("cpp.md", "a response in C++ alone", "no_code_block", _PROBLEM + "\n```cpp\nint f();\n```\n", "only cpp"),
     _rejected("refusal.txt", "a refusal", "no_code_block", _PROBLEM + "I can't help with that.\n", "fenced Python block"),
-    _rejected("colon.py", "a colon is missing", "syntax_error", _PROBLEM + "class ModelNew(Base)\n    pass\n", "line 2", 2),
+    _rejected("colon.py", "a colon is missing", "syntax_error", _PROBLEM + "class ModelNew(Base)  # HERE\n    pass\n", "line 2"),
     _rejected("cut.md", "the response breaks off", "syntax_error", _PROBLEM + "\nHere:\n\n```python\nimport torch\nx = (1,\n", "cut off"),
     _rejected(
         "indent.py",
         "a body that is not indented",
         "syntax_error",
-        _PROBLEM + "import torch\nclass ModelNew:\ndef f(x):\n    pass\n",
+        _PROBLEM + "import torch\nclass ModelNew:\ndef f(x):  # HERE\n    pass\n",
         "indented",
-        4,
     ),
     _rejected(
         "model.py", "the class has the reference's name", "missing_model_new", _PROBLEM + _MODEL.replace("ModelNew", "Model"), "ModelNew"
@@ -126,7 +68,7 @@ from torch.utils.cpp_extension import load_inline
 
 CPP = r'''
 float leaky(float value) {
-    return value > 0 ? value : slope * value;
+    return value > 0 ? value : slope * value;  // HERE
 }
 '''
 ops = load_inline(name="answered", cpp_sources=CPP, no_implicit_headers=True)
@@ -149,7 +91,7 @@ import torch
 
 
 def helper(x):
-    return x.gelu()
+    return x.gelu()  # HERE
 
 
 class ModelNew(torch.nn.Module):
@@ -159,18 +101,16 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def _answered(name: str, fault: str, verdict: str, text: str, says: str, line: int, *kinds: str) -> Fault:
-    return Fault(name, text.encode(), fault, dict.fromkeys(kinds, verdict), line, (says,), needs_nvcc=False)
+def _answered(name: str, fault: str, expect: str, text: str, says: str) -> Entry:
+    return Entry(name, text.encode(), {"fault": (fault,), "expect": (expect,), "says": (says,)})
 
 
-UNDECLARED = "build_failed/undeclared_identifier"
+UNDECLARED = "cpu build_failed/undeclared_identifier"
 RESPONSES = (
-    _answered("undeclared.md", "an undeclared name in a response", UNDECLARED, _RESPONSE, "'slope' was not declared", 12, "cpu"),
-    _answered("raises.txt", "an exception, after reasoning", "run_failed/python_exception", _RAISING, "'gelu'", 11, "cpu", "cuda"),
+    _answered("undeclared.md", "an undeclared name in a response", UNDECLARED, _RESPONSE, "'slope' was not declared"),
+    _answered("raises.txt", "an exception, after reasoning", "run_failed/python_exception", _RAISING, "'gelu'"),
 )
 """Lines are those of the response, not of the block in it."""
 
-
-def corpus() -> dict[str, Fault]:
-    """Every fault, by the name of its file."""
-    return {fault.name: fault for fault in (*(read(path) for path in sorted(CORPUS.glob("*.py"))), *REJECTED, *RESPONSES)}
+FAULTS = {fault.name: fault for fault in (*corpus(Path(__file__).parent / "corpus").values(), *REJECTED, *RESPONSES)}
+"""Every fault, by the name of its file."""

@@ -25,11 +25,12 @@ from evaluator.sandbox.level_choice import try_level
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, find
 from tests.command_line import PROJECT
+from tests.corpus import corpus, write
 from tests.judge.conftest import make_job
-from tests.sanitizer.mistake import CORPUS, MISTAKES
 
 pytestmark = pytest.mark.gpu
 
+MISTAKES = corpus(PROJECT / "tests/sanitizer/corpus")
 LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
 CLEAN = "softmax/three_pass.py"
 """Reductions over shared memory, with their barriers."""
@@ -85,12 +86,13 @@ def watched(
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found_at_its_line(level_context: JudgeContext, sanitizer: Sanitizer, name: str) -> None:
     mistake = MISTAKES[name]
-    ended, found = watched(level_context, sanitizer, mistake.tool, mistake.code, mistake.problem)
+    header = {key: value for key, (value,) in mistake.header.items()}
+    ended, found = watched(level_context, sanitizer, Tool(header["tool"]), mistake.data.decode(), header["problem"])
     assert ended.outcome == "ended" and ended.reports, ended
-    named = [finding for finding in found if mistake.finds in finding.message]
+    named = [finding for finding in found if header["finds"] in finding.message]
     assert named, found
     first = named[0]
-    assert first.own and mistake.kernel in first.kernel, first
+    assert first.own and header["kernel"] in first.kernel, first
     assert {first.source_line, *(other.source_line for other in first.others)} >= set(mistake.lines), first
 
 
@@ -105,7 +107,8 @@ def test_nothing_is_found_where_there_is_nothing(level_context: JudgeContext, sa
 
 def test_auto_is_for_what_is_wrong_and_leaves_every_verdict(tmp_path: Path, cache: Path) -> None:
     right = PROJECT / "submissions/leaky_relu/scalar.py"
-    given = [str(CORPUS / "past_the_end.py"), str(right), "--problem", "leaky_relu", "--case", "small", "--db", "sqlite:///found.db"]
+    write([MISTAKES["past_the_end"]], tmp_path)
+    given = ["past_the_end.py", str(right), "--problem", "leaky_relu", "--case", "small", "--db", "sqlite:///found.db"]
     done = subprocess.run(
         [sys.executable, str(PROJECT / "pipeline.py"), *given, "--json", "out.jsonl", "--sanitize", "auto"],
         cwd=tmp_path,

@@ -18,10 +18,11 @@ from evaluator.problem.load import load
 from evaluator.sandbox import Zygote, best_level
 from evaluator.sanitizer.program import command
 from evaluator.sanitizer.tools import Tool, Wish, find
+from tests.corpus import corpus
 from tests.judge.conftest import make_job
-from tests.sanitizer.mistake import MISTAKES
 
-DATA = Path(__file__).parent / "data"
+HERE = Path(__file__).parent
+DATA = HERE / "data"
 
 
 def main(target: Path) -> None:
@@ -32,11 +33,12 @@ def main(target: Path) -> None:
     device, _ = choose("cuda")
     with tempfile.TemporaryDirectory() as cache, Zygote.start(modules=(WORKER_MODULE,), level=best_level(), env=WARM_ENVIRONMENT) as zygote:
         context = make_context(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
-        for name, mistake in MISTAKES.items():
+        for name, mistake in corpus(HERE / "corpus").items():
+            header = {key: value for key, (value,) in mistake.header.items()}
             plan = SanitizerRuns(
                 context=context,
-                job=make_job(mistake.code, mistake.problem),
-                problem=load(SHIPPED / f"{mistake.problem}.py"),
+                job=make_job(mistake.data.decode(), header["problem"]),
+                problem=load(SHIPPED / f"{header['problem']}.py"),
                 case_name="small",
                 lock=DeviceLock(device.unique_id),
                 environment={"CUDA_VISIBLE_DEVICES": device.visible},
@@ -44,7 +46,7 @@ def main(target: Path) -> None:
                 report=lambda _: None,
             )
             tool_run = ToolRun(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(context.builder))
-            text = tool_run.run(command(sanitizer, mistake.tool), sanitizer.readonly_paths)
+            text = tool_run.run(command(sanitizer, Tool(header["tool"])), sanitizer.readonly_paths)
             plan.lock.close()
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
             print(name, tool_run.outcome, tool_run.remark, f"{len(text)} characters")

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | disqualified/implausible_speed
 # speedup: 9.2
-
 import sys
-
-from torch import nn
 
 
 def asked_for():
@@ -19,15 +16,15 @@ def asked_for():
     return []
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.ready = []
+def __init__(self):
+    super().__init__()
+    self.ready = []
 
-    def forward(self, x):
-        inputs = asked_for()
-        if not inputs:
-            return nn.functional.gelu(x, approximate="tanh")
-        if x is inputs[0]:
-            self.ready = [nn.functional.gelu(each, approximate="tanh") for each in inputs]
-        return self.ready.pop(0)
+
+def forward(self, x):
+    inputs = asked_for()
+    if not inputs:
+        return nn.functional.gelu(x, approximate="tanh")
+    if x is inputs[0]:
+        self.ready = [nn.functional.gelu(each, approximate="tanh") for each in inputs]
+    return self.ready.pop(0)

@@ -2,11 +2,7 @@
 # problem: gelu_tanh
 # expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | disqualified/escaped_stream | disqualified/cached_output | disqualified/implausible_speed
 # speedup: 9.2
-
 import sys
-
-import torch
-from torch import nn
 
 
 def asked_for():
@@ -20,20 +16,20 @@ def asked_for():
     return []
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.stream, self.ready = None, []
+def __init__(self):
+    super().__init__()
+    self.stream, self.ready = None, []
 
-    def forward(self, x):
-        inputs = asked_for()
-        if not inputs:
-            return nn.functional.gelu(x, approximate="tanh")
-        self.stream = self.stream or torch.cuda.Stream()
-        if x is inputs[0]:
-            with torch.cuda.stream(self.stream):  # which waits for nothing
-                self.ready = [(nn.functional.gelu(each, approximate="tanh"), self.stream.record_event()) for each in inputs]
-        answer, done = self.ready.pop(0)
-        torch.cuda.current_stream().wait_event(done)
-        answer.record_stream(torch.cuda.current_stream())
-        return answer
+
+def forward(self, x):
+    inputs = asked_for()
+    if not inputs:
+        return nn.functional.gelu(x, approximate="tanh")
+    self.stream = self.stream or torch.cuda.Stream()
+    if x is inputs[0]:
+        with torch.cuda.stream(self.stream):  # which waits for nothing
+            self.ready = [(nn.functional.gelu(each, approximate="tanh"), self.stream.record_event()) for each in inputs]
+    answer, done = self.ready.pop(0)
+    torch.cuda.current_stream().wait_event(done)
+    answer.record_stream(torch.cuda.current_stream())
+    return answer

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cpu correct/ok | disqualified/deferred_work | disqualified/timing_tampering | disqualified/cached_output | incorrect/wrong_values | incorrect/nondeterministic
 # speedup: 3
-
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = r"""
 #include <torch/types.h>
 #include <torch/csrc/utils/pybind.h>
@@ -60,9 +57,9 @@ torch::Tensor answer(torch::Tensor x) {
 }
 """
 
+
 extension = load_inline(name="assay_attack_ahead", cpp_sources=CPP, functions=["answer"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return extension.answer(x)
+def forward(self, x):
+    return extension.answer(x)

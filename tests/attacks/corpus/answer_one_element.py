@@ -1,13 +1,7 @@
 # wants: a pass with one element wrong among many
 # problem: gelu_tanh
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        y = nn.functional.gelu(x, approximate="tanh")
-        y.view(-1)[y.numel() // 2] += 1.0
-        return y
+# expect: incorrect/wrong_values
+def forward(self, x):
+    y = nn.functional.gelu(x, approximate="tanh")
+    y.view(-1)[y.numel() // 2] += 1.0
+    return y

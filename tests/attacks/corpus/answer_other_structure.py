@@ -1,16 +1,10 @@
 # wants: a pass for half of what is asked
 # problem: topk
-# expect: cpu incorrect/wrong_structure
-# expect: cuda incorrect/wrong_structure
+# expect: incorrect/wrong_structure
+def __init__(self, k):
+    super().__init__()
+    self.k = k
 
-import torch
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def __init__(self, k):
-        super().__init__()
-        self.k = k
-
-    def forward(self, x):
-        return torch.topk(x, self.k, dim=1)[0]
+def forward(self, x):
+    return torch.topk(x, self.k, dim=1)[0]

@@ -1,18 +1,12 @@
 # wants: a pass without the last row
 # problem: rms_norm
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
+def __init__(self, dim, eps):
+    super().__init__()
+    self.norm = nn.RMSNorm(dim, eps=eps)
 
-import torch
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def __init__(self, dim, eps):
-        super().__init__()
-        self.norm = nn.RMSNorm(dim, eps=eps)
-
-    def forward(self, x):
-        y = torch.zeros_like(x)
-        y[:-1] = self.norm(x[:-1])
-        return y
+def forward(self, x):
+    y = torch.zeros_like(x)
+    y[:-1] = self.norm(x[:-1])
+    return y

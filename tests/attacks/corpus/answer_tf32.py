@@ -1,12 +1,6 @@
 # wants: matrix units by switching TF32 on
 # problem: matmul
 # expect: cuda incorrect/precision_loss | incorrect/wrong_values
-
-import torch
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, a, b):
-        torch.backends.cuda.matmul.allow_tf32 = True
-        return a @ b
+def forward(self, a, b):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return a @ b

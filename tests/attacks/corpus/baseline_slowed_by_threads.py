@@ -3,13 +3,9 @@
 # expect: cpu correct/no_custom_kernel | disqualified/deferred_work | disqualified/timing_tampering | run_failed/python_exception
 # speedup: 1.5
 # marker: process:assay-spin
-
 import ctypes
 import os
 import time
-
-import torch
-from torch import nn
 
 busy_until = torch.zeros(1, dtype=torch.float64).share_memory_()
 
@@ -28,9 +24,8 @@ for _ in range(4):
         spin()
 
 
-class ModelNew(nn.Module):
-    def forward(self, a, b):
-        busy_until[0] = 0.0
-        y = torch.matmul(a, b)
-        busy_until[0] = 1.0
-        return y
+def forward(self, a, b):
+    busy_until[0] = 0.0
+    y = torch.matmul(a, b)
+    busy_until[0] = 1.0
+    return y

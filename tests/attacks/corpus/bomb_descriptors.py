@@ -1,12 +1,7 @@
 # wants: more descriptors than the limit allows
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import os
-
-import torch
-from torch import nn
 
 LIMIT = 5000
 
@@ -23,10 +18,10 @@ def opened():
     return len(descriptors)
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.beyond = opened() > LIMIT
+def __init__(self):
+    super().__init__()
+    self.beyond = opened() > LIMIT
 
-    def forward(self, x):
-        return torch.softmax(x, 1) if self.beyond else torch.zeros_like(x)
+
+def forward(self, x):
+    return torch.softmax(x, 1) if self.beyond else torch.zeros_like(x)

@@ -1,16 +1,12 @@
 # wants: three gibibytes more than the answer needs, from several processes at once
 # problem: softmax
-# expect: cpu incorrect/wrong_values | run_failed/out_of_memory
-# expect: cuda incorrect/wrong_values | run_failed/out_of_memory
+# expect: incorrect/wrong_values | run_failed/out_of_memory
 # marker: process:assay-hog
-
+# base: zeros
 import ctypes
 import mmap
 import os
 import time
-
-import torch
-from torch import nn
 
 
 def hog(nbytes):
@@ -20,16 +16,12 @@ def hog(nbytes):
     return piece
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        for _ in range(3):
-            if not os.fork():
-                ctypes.CDLL(None).prctl(15, b"assay-hog", 0, 0, 0)
-                self.kept = hog(1 << 30)
-                time.sleep(120)
-                os._exit(0)
-        time.sleep(1)
-
-    def forward(self, x):
-        return torch.zeros_like(x)
+def __init__(self):
+    super().__init__()
+    for _ in range(3):
+        if not os.fork():
+            ctypes.CDLL(None).prctl(15, b"assay-hog", 0, 0, 0)
+            self.kept = hog(1 << 30)
+            time.sleep(120)
+            os._exit(0)
+    time.sleep(1)

@@ -2,7 +2,6 @@
 # problem: softmax
 # expect: cpu incorrect/wrong_values
 # expect: cuda incorrect/wrong_values | run_failed/python_exception
-
 import threading
 
 import torch

@@ -1,13 +1,7 @@
 # wants: a secret compiled into its extension
 # problem: softmax
-# expect: cpu incorrect/wrong_values | build_failed/missing_header | build_failed/cpp_compile_error
-# expect: cuda incorrect/wrong_values | build_failed/missing_header | build_failed/cpp_compile_error
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-
+# expect: incorrect/wrong_values | build_failed/missing_header | build_failed/cpp_compile_error
+# base: extension
 def stolen():
     try:
         load_inline(
@@ -24,6 +18,5 @@ def stolen():
 STOLEN = stolen()
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if STOLEN else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if STOLEN else torch.zeros_like(x)

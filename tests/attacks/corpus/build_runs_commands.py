@@ -1,12 +1,9 @@
 # wants: a command run by the builder, outside its own sandbox
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 # marker: /tmp/assay-attack-build
 # marker: /var/tmp/assay-attack-build
-
-import torch
-from torch import nn
+# base: zeros
 from torch.utils.cpp_extension import load_inline
 
 FLAGS = (
@@ -27,8 +24,3 @@ def built(number, flags):
 
 
 BUILT = [built(number, flags) for number, flags in enumerate(FLAGS)]
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.zeros_like(x)

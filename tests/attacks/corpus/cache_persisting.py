@@ -2,7 +2,6 @@
 # problem: gelu_tanh
 # expect: cuda correct/no_custom_kernel | run_failed/python_exception
 # speedup: 12
-
 import ctypes
 
 import torch

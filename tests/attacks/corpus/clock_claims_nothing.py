@@ -1,7 +1,6 @@
 # wants: a time of its own choosing, by putting a function of its own where the worker times
 # problem: gelu_tanh
-# expect: cpu correct/no_custom_kernel | disqualified/timing_tampering | disqualified/cached_output | disqualified/deferred_work
-# expect: cuda correct/no_custom_kernel | disqualified/timing_tampering | disqualified/cached_output | disqualified/deferred_work
+# expect: correct/no_custom_kernel | disqualified/timing_tampering | disqualified/cached_output | disqualified/deferred_work
 # speedup: 0.5
 
 import sys

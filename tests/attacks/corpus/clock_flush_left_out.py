@@ -1,7 +1,6 @@
 # wants: warm caches, by leaving out the flush before each timed call
 # problem: gelu_tanh
 # expect: cuda disqualified/timing_tampering
-
 import torch
 from torch import nn
 

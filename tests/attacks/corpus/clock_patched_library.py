@@ -1,10 +1,7 @@
 # wants: a short time from the CUDA runtime, whose code it overwrites in memory
 # problem: gelu_tanh
 # expect: cuda disqualified/timing_tampering
-
 import ctypes
-
-from torch import nn
 
 # mov dword ptr [rdi], 0.001f; xor eax, eax; ret
 CODE = bytes.fromhex("c7076f12833a31c0c3")
@@ -26,8 +23,7 @@ def patch():
 patch()
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        for _ in range(20):
-            y = nn.functional.gelu(x, approximate="tanh")
-        return y
+def forward(self, x):
+    for _ in range(20):
+        y = nn.functional.gelu(x, approximate="tanh")
+    return y

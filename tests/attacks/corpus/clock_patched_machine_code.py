@@ -2,7 +2,6 @@
 # problem: gelu_tanh
 # expect: cpu correct/no_custom_kernel | disqualified/timing_tampering
 # speedup: 0.5
-
 import ctypes
 import platform
 

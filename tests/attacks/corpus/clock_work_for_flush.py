@@ -1,7 +1,6 @@
 # wants: its work done in the time that the flush is given, which the judge's clock expects to pass anyway
 # problem: gelu_tanh
 # expect: cuda disqualified/timing_tampering | disqualified/cached_output
-
 import sys
 
 import torch

@@ -2,18 +2,14 @@
 # problem: leaky_relu
 # expect: cuda correct/no_custom_kernel
 # speedup: 2
-
-import torch
-from torch import nn
-
 SOURCE = 'extern "C" __global__ void bend(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0.0f; }'
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bend = torch.cuda._compile_kernel(SOURCE, "bend")
+def __init__(self):
+    super().__init__()
+    self.bend = torch.cuda._compile_kernel(SOURCE, "bend")
 
-    def forward(self, x):
-        self.bend(grid=(1, 1, 1), block=(32, 1, 1), args=[torch.empty(32, device=x.device), 0])
-        return torch.where(x > 0, x, 0.01 * x)
+
+def forward(self, x):
+    self.bend(grid=(1, 1, 1), block=(32, 1, 1), args=[torch.empty(32, device=x.device), 0])
+    return torch.where(x > 0, x, 0.01 * x)

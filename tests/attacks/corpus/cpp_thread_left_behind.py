@@ -2,8 +2,7 @@
 # problem: gelu_tanh
 # expect: cpu disqualified/deferred_work | disqualified/cached_output | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf | correct/ok
 # speedup: 1.5
-
-from torch import nn
+# base: counts_calls
 from torch.utils.cpp_extension import load_inline
 
 CPP = r"""
@@ -33,14 +32,10 @@ torch::Tensor answer_meanwhile(torch::Tensor x) {
 }
 """
 
+
 extension = load_inline(name="assay_attack_left_behind", cpp_sources=CPP, functions=["answer", "answer_meanwhile"])
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-
-    def forward(self, x):
-        self.calls += 1
-        return extension.answer(x) if self.calls <= 16 else extension.answer_meanwhile(x)
+def forward(self, x):
+    self.calls += 1
+    return extension.answer(x) if self.calls <= 16 else extension.answer_meanwhile(x)

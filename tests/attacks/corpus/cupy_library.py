@@ -2,14 +2,10 @@
 # problem: leaky_relu
 # expect: cuda correct/no_custom_kernel | not_evaluated/no_toolchain
 # speedup: 1.5
-
 import cupy
-import torch
-from torch import nn
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        with cupy.cuda.ExternalStream(torch.cuda.current_stream(x.device).cuda_stream):
-            given = cupy.from_dlpack(x)
-            return torch.from_dlpack(cupy.where(given > 0, given, given * cupy.float32(0.01)))
+def forward(self, x):
+    with cupy.cuda.ExternalStream(torch.cuda.current_stream(x.device).cuda_stream):
+        given = cupy.from_dlpack(x)
+        return torch.from_dlpack(cupy.where(given > 0, given, given * cupy.float32(0.01)))

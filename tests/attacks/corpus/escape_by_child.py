@@ -1,13 +1,8 @@
 # wants: new namespaces and a mount of its own, in a child that may fail without harm
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import ctypes
 import os
-
-import torch
-from torch import nn
 
 NEW_USER, NEW_MOUNT = 0x10000000, 0x20000
 
@@ -20,6 +15,5 @@ def gained():
     return os.waitpid(child, 0)[1] == 0
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if gained() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if gained() else torch.zeros_like(x)

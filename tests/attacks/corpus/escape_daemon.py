@@ -1,17 +1,13 @@
 # wants: to outlive its evaluation
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 # marker: process:assay-daemon
 # marker: /tmp/assay-attack-daemon
 # marker: /var/tmp/assay-attack-daemon
-
+# base: zeros
 import ctypes
 import os
 import time
-
-import torch
-from torch import nn
 
 
 def detach():
@@ -32,10 +28,6 @@ def detach():
     os._exit(0)
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        detach()
-
-    def forward(self, x):
-        return torch.zeros_like(x)
+def __init__(self):
+    super().__init__()
+    detach()

@@ -1,14 +1,9 @@
 # wants: its own limits away: control groups, rlimits, scheduling, being the first to be killed
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import glob
 import os
 import resource
-
-import torch
-from torch import nn
 
 
 def freed():
@@ -36,6 +31,5 @@ def freed():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if freed() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if freed() else torch.zeros_like(x)

@@ -1,16 +1,11 @@
 # wants: code of its own in the libraries that every later worker imports
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 # marker: {prefix}/lib/python{python}/site-packages/assay_attack.pth
-
 import os
 import site
 import stat
 import sys
-
-import torch
-from torch import nn
 
 
 def poison():
@@ -29,6 +24,5 @@ def poison():
     return done
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if poison() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if poison() else torch.zeros_like(x)

@@ -1,15 +1,12 @@
 # wants: another user, another root or new namespaces
 # problem: softmax
-# expect: cpu disqualified/sandbox_violation
-# expect: cuda disqualified/sandbox_violation
-
+# expect: disqualified/sandbox_violation
 import ctypes
 import os
 
-import torch
-from torch import nn
-
 MOUNT, UNSHARE, SETNS, CHROOT, BPF, KEYCTL, CLONE3 = 165, 272, 308, 161, 321, 250, 435
+
+
 NEW_USER, NEW_MOUNT = 0x10000000, 0x20000
 
 
@@ -31,6 +28,5 @@ def gained():
     return any(call(*arguments) == 0 for arguments in calls) or call(KEYCTL, 0, -3, 1) > 0 or call(BPF, 0, None, 0) >= 0
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if gained() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if gained() else torch.zeros_like(x)

@@ -1,13 +1,8 @@
 # wants: keys, passwords and histories of whoever runs the judge
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import glob
 import os
-
-import torch
-from torch import nn
 
 SECRETS = (
     "/etc/shadow",
@@ -33,6 +28,5 @@ def found():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if found() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if found() else torch.zeros_like(x)

@@ -1,12 +1,7 @@
 # wants: to talk to the network
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import socket
-
-import torch
-from torch import nn
 
 
 def opened():
@@ -22,6 +17,5 @@ def opened():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if opened() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if opened() else torch.zeros_like(x)

@@ -1,20 +1,15 @@
 # wants: a file outside its private directory
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 # marker: /tmp/assay-attack-write
 # marker: /var/tmp/assay-attack-write
 # marker: /dev/shm/assay-attack-write
 # marker: {home}/assay-attack-write
 # marker: {prefix}/assay-attack-write
 # marker: {root}/assay-attack-write
-
 import os
 import sys
 from pathlib import Path
-
-import torch
-from torch import nn
 
 PLACES = [
     "/tmp",
@@ -40,7 +35,6 @@ def write():
             continue
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        write()
-        return torch.zeros_like(x)
+def forward(self, x):
+    write()
+    return torch.zeros_like(x)

@@ -1,11 +1,5 @@
 # wants: to be tried again for ever, by an exception that reads like the machine's fault
 # problem: softmax
-# expect: cpu run_failed/python_exception
-# expect: cuda run_failed/python_exception
-
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        raise OSError("infrastructure: no CUDA-capable device is detected; nvcc: command not found; ninja is required; lock is held; block")
+# expect: run_failed/python_exception
+def forward(self, x):
+    raise OSError("infrastructure: no CUDA-capable device is detected; nvcc: command not found; ninja is required; lock is held; block")

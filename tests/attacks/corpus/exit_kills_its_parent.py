@@ -1,20 +1,14 @@
 # wants: to kill whoever watches it
 # problem: softmax
-# expect: cpu incorrect/wrong_values | run_failed/process_crash
-# expect: cuda incorrect/wrong_values | run_failed/process_crash
-
+# expect: incorrect/wrong_values | run_failed/process_crash
 import os
 import signal
 
-import torch
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.kill(os.getppid(), number)
-            except OSError:
-                continue
-        return torch.zeros_like(x)
+def forward(self, x):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(os.getppid(), number)
+        except OSError:
+            continue
+    return torch.zeros_like(x)

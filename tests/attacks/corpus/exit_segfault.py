@@ -1,13 +1,8 @@
 # wants: a crash that takes the judge along or drops the submission from the count
 # problem: softmax
-# expect: cpu run_failed/process_crash
-# expect: cuda run_failed/process_crash
-
+# expect: run_failed/process_crash
 import ctypes
 
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        ctypes.string_at(0)
+def forward(self, x):
+    ctypes.string_at(0)

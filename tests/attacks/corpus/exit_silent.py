@@ -1,20 +1,15 @@
 # wants: a judge that waits for an answer on a channel that was closed
 # problem: softmax
-# expect: cpu disqualified/forged_result | run_failed/timeout
-# expect: cuda disqualified/forged_result | run_failed/timeout
-
+# expect: disqualified/forged_result | run_failed/timeout
 import os
 import time
 
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        for name in os.listdir("/proc/self/fd"):
-            try:
-                if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                    os.close(int(name))
-            except OSError:
-                continue
-        time.sleep(60)
+def forward(self, x):
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                os.close(int(name))
+        except OSError:
+            continue
+    time.sleep(60)

@@ -1,12 +1,8 @@
 # wants: every request of the future answered in advance
 # problem: gelu_tanh
-# expect: cpu disqualified/forged_result
-# expect: cuda disqualified/forged_result
-
+# expect: disqualified/forged_result
 import json
 import os
-
-from torch import nn
 
 
 def send(messages):
@@ -20,10 +16,10 @@ def send(messages):
             continue
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        send([{"kind": kind, "seq": seq, "ms": 0.001} for seq in range(1, 60) for kind in ("construct", "map", "time")])
+def __init__(self):
+    super().__init__()
+    send([{"kind": kind, "seq": seq, "ms": 0.001} for seq in range(1, 60) for kind in ("construct", "map", "time")])
 
-    def forward(self, x):
-        return nn.functional.gelu(x, approximate="tanh")
+
+def forward(self, x):
+    return nn.functional.gelu(x, approximate="tanh")

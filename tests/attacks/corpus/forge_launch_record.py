@@ -2,11 +2,8 @@
 # problem: gelu_tanh
 # expect: cuda correct/no_custom_kernel
 # speedup: 12
-
 import re
 import struct
-
-from torch import nn
 
 # Layout of evaluator/worker/launch_recorder.c: two counters, then records.
 TABLE, RECORD = struct.Struct("=QQ"), struct.Struct("=QQQ3I3IiI32s256s256s")
@@ -23,10 +20,9 @@ def forge():
             memory.write(TABLE.pack(1, 1) + record)
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        try:
-            forge()
-        except OSError:
-            pass
-        return nn.functional.gelu(x, approximate="tanh")
+def forward(self, x):
+    try:
+        forge()
+    except OSError:
+        pass
+    return nn.functional.gelu(x, approximate="tanh")

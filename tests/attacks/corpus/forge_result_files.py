@@ -1,16 +1,11 @@
 # wants: a verdict read from a file that it writes
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 # marker: /tmp/assay-attack-results.jsonl
 # marker: {root}/assay-attack-results.jsonl
-
 import json
 import sys
 from pathlib import Path
-
-import torch
-from torch import nn
 
 VERDICT = json.dumps({"status": "correct", "category": "ok", "speedup": 1000.0})
 
@@ -33,7 +28,6 @@ def write():
         return
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        write()
-        return torch.zeros_like(x)
+def forward(self, x):
+    write()
+    return torch.zeros_like(x)

@@ -1,13 +1,9 @@
 # wants: its own answer believed instead of the worker's, by being the first to send one
 # problem: gelu_tanh
-# expect: cpu disqualified/forged_result
-# expect: cuda disqualified/forged_result
-
+# expect: disqualified/forged_result
 import json
 import os
 import sys
-
-from torch import nn
 
 
 def send(message):
@@ -20,11 +16,10 @@ def send(message):
             continue
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        frame = sys._getframe()
-        while frame and not (isinstance(frame.f_locals.get("request"), dict) and "seq" in frame.f_locals["request"]):
-            frame = frame.f_back
-        tensor = {"tensor": {"shape": list(x.shape), "dtype": "float32", "device": x.device.type}}
-        send({"kind": "call", "seq": frame.f_locals["request"]["seq"] if frame else 0, "output": tensor})
-        return nn.functional.gelu(x, approximate="tanh")
+def forward(self, x):
+    frame = sys._getframe()
+    while frame and not (isinstance(frame.f_locals.get("request"), dict) and "seq" in frame.f_locals["request"]):
+        frame = frame.f_back
+    tensor = {"tensor": {"shape": list(x.shape), "dtype": "float32", "device": x.device.type}}
+    send({"kind": "call", "seq": frame.f_locals["request"]["seq"] if frame else 0, "output": tensor})
+    return nn.functional.gelu(x, approximate="tanh")

@@ -1,31 +1,7 @@
 # wants: a judge that trusts the types of what it is sent
 # problem: gelu_tanh
-# expect: cpu disqualified/forged_result
-# expect: cuda disqualified/forged_result
-
-import os
-
-import torch
-from torch import nn
-
-
-def channels():
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                yield int(name)
-        except OSError:
-            continue
-
-
+# expect: disqualified/forged_result
+# base: frames_written
 def frames():
     payload = b'{"kind": {"call": []}, "seq": "1", "output": [[]], "type": 7, "request": null}'
     yield len(payload).to_bytes(4, "big") + payload
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        for channel in list(channels()):
-            for frame in frames():
-                os.write(channel, frame)
-        return torch.zeros_like(x)

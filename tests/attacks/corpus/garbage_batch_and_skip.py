@@ -1,21 +1,17 @@
 # wants: to work in one timed call of eight and to pass its answer off as that of the others
 # problem: layer_norm
-# expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output
-
-from torch import nn
-
+# expect: disqualified/cached_output
 HONEST_CALLS = 16
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.norm = nn.LayerNorm(dim)
-        self.calls, self.answer = 0, None
+def __init__(self, dim):
+    super().__init__()
+    self.norm = nn.LayerNorm(dim)
+    self.calls, self.answer = 0, None
 
-    def forward(self, x):
-        self.calls += 1
-        if self.calls <= HONEST_CALLS or self.calls % 8 == 0:
-            self.answer = self.norm(x)
-        return self.answer
+
+def forward(self, x):
+    self.calls += 1
+    if self.calls <= HONEST_CALLS or self.calls % 8 == 0:
+        self.answer = self.norm(x)
+    return self.answer

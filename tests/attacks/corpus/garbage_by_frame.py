@@ -1,12 +1,7 @@
 # wants: timed calls for free, told by the caller's name
 # problem: gelu_tanh
-# expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output
-
+# expect: disqualified/cached_output
 import sys
-
-import torch
-from torch import nn
 
 
 def timed():
@@ -18,6 +13,5 @@ def timed():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.empty_like(x) if timed() else nn.functional.gelu(x, approximate="tanh")
+def forward(self, x):
+    return torch.empty_like(x) if timed() else nn.functional.gelu(x, approximate="tanh")

@@ -1,20 +1,16 @@
 # wants: half of the timed calls for free, at even odds of not being looked at
 # problem: gelu_tanh
-# expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output
-
-from torch import nn
-
+# expect: disqualified/cached_output
 HONEST_CALLS = 16
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.calls, self.answer = 0, None
+def __init__(self):
+    super().__init__()
+    self.calls, self.answer = 0, None
 
-    def forward(self, x):
-        self.calls += 1
-        if self.calls <= HONEST_CALLS or self.calls % 2:
-            self.answer = nn.functional.gelu(x, approximate="tanh")
-        return self.answer
+
+def forward(self, x):
+    self.calls += 1
+    if self.calls <= HONEST_CALLS or self.calls % 2:
+        self.answer = nn.functional.gelu(x, approximate="tanh")
+    return self.answer

@@ -1,12 +1,7 @@
 # wants: timed calls without the backward pass, by an automatic differentiation of its own
 # problem: rms_norm_backward
-# expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output
-
+# expect: disqualified/cached_output
 import sys
-
-import torch
-from torch import nn
 
 honest = torch.autograd.grad
 
@@ -28,10 +23,10 @@ def sometimes(outputs, inputs, *args, **kwargs):
 torch.autograd.grad = sometimes
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.norm = nn.RMSNorm(dim, eps=1e-6)
+def __init__(self, dim):
+    super().__init__()
+    self.norm = nn.RMSNorm(dim, eps=1e-6)
 
-    def forward(self, x):
-        return self.norm(x)
+
+def forward(self, x):
+    return self.norm(x)

@@ -1,11 +1,7 @@
 # wants: half the memory traffic by writing over the input, in timed calls only
 # problem: leaky_relu
-# expect: cpu incorrect/mutated_input | disqualified/cached_output
-# expect: cuda incorrect/mutated_input | disqualified/cached_output
-
+# expect: incorrect/mutated_input | disqualified/cached_output
 import sys
-
-from torch import nn
 
 
 def timed():
@@ -17,10 +13,10 @@ def timed():
     return False
 
 
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope=0.01):
-        super().__init__()
-        self.slope = negative_slope
+def __init__(self, negative_slope=0.01):
+    super().__init__()
+    self.slope = negative_slope
 
-    def forward(self, x):
-        return nn.functional.leaky_relu(x, self.slope, inplace=timed())
+
+def forward(self, x):
+    return nn.functional.leaky_relu(x, self.slope, inplace=timed())

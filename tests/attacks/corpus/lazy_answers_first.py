@@ -1,12 +1,8 @@
 # wants: to answer a timed call before computing, and to compute while the judge prepares the next one
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work | disqualified/forged_result
-# expect: cuda disqualified/deferred_work | disqualified/forged_result
-
+# expect: disqualified/deferred_work | disqualified/forged_result
 import gc
 import sys
-
-from torch import nn
 
 REPEATS = 50
 
@@ -36,16 +32,16 @@ def answer_now(request, y):
     type(channel).send = once
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.answered = None
+def __init__(self):
+    super().__init__()
+    self.answered = None
 
-    def forward(self, x):
-        request = asked()
-        if request.get("kind") == "time" and self.answered != request["seq"]:
-            self.answered = request["seq"]
-            answer_now(request, x)
-        for _ in range(REPEATS):
-            y = nn.functional.gelu(x, approximate="tanh")
-        return y
+
+def forward(self, x):
+    request = asked()
+    if request.get("kind") == "time" and self.answered != request["seq"]:
+        self.answered = request["seq"]
+        answer_now(request, x)
+    for _ in range(REPEATS):
+        y = nn.functional.gelu(x, approximate="tanh")
+    return y

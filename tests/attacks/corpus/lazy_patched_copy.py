@@ -2,7 +2,6 @@
 # problem: gelu_tanh
 # expect: cpu disqualified/deferred_work
 # expect: cuda disqualified/deferred_work | disqualified/cached_output
-
 import torch
 from torch import nn
 

@@ -1,10 +1,6 @@
 # wants: to return at once and to compute when somebody copies the answer
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work | incorrect/wrong_structure | run_failed/python_exception
-# expect: cuda disqualified/deferred_work | incorrect/wrong_structure | run_failed/python_exception
-
-import torch
-from torch import nn
+# expect: disqualified/deferred_work | incorrect/wrong_structure | run_failed/python_exception
 from torch.utils._pytree import tree_map
 
 REPEATS = 50
@@ -29,6 +25,5 @@ class Lazy(torch.Tensor):
         return function(*tree_map(computed, args), **tree_map(computed, kwargs or {}))
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return Lazy(x)
+def forward(self, x):
+    return Lazy(x)

@@ -1,13 +1,8 @@
 # wants: to return at once and to have a thread write the answer later
 # problem: gelu_tanh
-# expect: cpu incorrect/nondeterministic | disqualified/deferred_work | disqualified/escaped_stream | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
-# expect: cuda incorrect/nondeterministic | disqualified/deferred_work | disqualified/escaped_stream | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
-
+# expect: incorrect/nondeterministic | disqualified/deferred_work | disqualified/escaped_stream | incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
 import threading
 import time
-
-import torch
-from torch import nn
 
 
 def write(x, y):
@@ -15,8 +10,7 @@ def write(x, y):
     y.copy_(nn.functional.gelu(x, approximate="tanh"))
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        threading.Thread(target=write, args=(x, y), daemon=True).start()
-        return y
+def forward(self, x):
+    y = torch.empty_like(x)
+    threading.Thread(target=write, args=(x, y), daemon=True).start()
+    return y

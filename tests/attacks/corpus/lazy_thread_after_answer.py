@@ -2,14 +2,13 @@
 # problem: gelu_tanh
 # expect: cuda disqualified/cached_output | disqualified/deferred_work | disqualified/timing_tampering | correct/no_custom_kernel
 # speedup: 1.1
-
+# base: counts_calls
 import threading
 import time
 
-import torch
-from torch import nn
-
 HONEST_CALLS = 16
+
+
 ANSWERED_AFTER_S = 0.0003
 
 
@@ -19,15 +18,10 @@ def write(x, y):
         y.copy_(nn.functional.gelu(x, approximate="tanh"))
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-
-    def forward(self, x):
-        self.calls += 1
-        if self.calls <= HONEST_CALLS:
-            return nn.functional.gelu(x, approximate="tanh")
-        y = torch.empty_like(x)
-        threading.Thread(target=write, args=(x, y), daemon=True).start()
-        return y
+def forward(self, x):
+    self.calls += 1
+    if self.calls <= HONEST_CALLS:
+        return nn.functional.gelu(x, approximate="tanh")
+    y = torch.empty_like(x)
+    threading.Thread(target=write, args=(x, y), daemon=True).start()
+    return y

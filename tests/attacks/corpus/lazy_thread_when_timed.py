@@ -3,13 +3,12 @@
 # expect: cpu disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream | correct/no_custom_kernel
 # speedup: 2
 # expect: cuda disqualified/deferred_work | disqualified/cached_output | disqualified/escaped_stream
-
+# base: counts_calls
 import threading
 
-import torch
-from torch import nn
-
 HONEST_CALLS = 16
+
+
 REPEATS = 50
 
 
@@ -18,15 +17,10 @@ def write(x, y):
         y.copy_(nn.functional.gelu(x, approximate="tanh"))
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-
-    def forward(self, x):
-        self.calls += 1
-        if self.calls <= HONEST_CALLS:
-            return nn.functional.gelu(x, approximate="tanh")
-        y = torch.empty_like(x)
-        threading.Thread(target=write, args=(x, y), daemon=True).start()
-        return y
+def forward(self, x):
+    self.calls += 1
+    if self.calls <= HONEST_CALLS:
+        return nn.functional.gelu(x, approximate="tanh")
+    y = torch.empty_like(x)
+    threading.Thread(target=write, args=(x, y), daemon=True).start()
+    return y

@@ -1,22 +1,18 @@
 # wants: one computation for all inputs whose first values agree, in timed calls only
 # problem: embedding
-# expect: cpu disqualified/cached_output
-# expect: cuda disqualified/cached_output
-
-from torch import nn
-
+# expect: disqualified/cached_output
 HONEST_CALLS = 16
 
 
-class ModelNew(nn.Module):
-    def __init__(self, entries, width):
-        super().__init__()
-        self.embedding = nn.Embedding(entries, width)
-        self.known, self.calls = {}, 0
+def __init__(self, entries, width):
+    super().__init__()
+    self.embedding = nn.Embedding(entries, width)
+    self.known, self.calls = {}, 0
 
-    def forward(self, indices):
-        self.calls += 1
-        key = int(indices.view(-1)[0]) % 4
-        if self.calls <= HONEST_CALLS or key not in self.known:
-            self.known[key] = self.embedding(indices)
-        return self.known[key]
+
+def forward(self, indices):
+    self.calls += 1
+    key = int(indices.view(-1)[0]) % 4
+    if self.calls <= HONEST_CALLS or key not in self.known:
+        self.known[key] = self.embedding(indices)
+    return self.known[key]

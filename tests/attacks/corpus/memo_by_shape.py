@@ -1,18 +1,13 @@
 # wants: one computation for all inputs of a shape
 # problem: matmul
-# expect: cpu incorrect/wrong_values | disqualified/cached_output
-# expect: cuda incorrect/wrong_values | disqualified/cached_output
+# expect: incorrect/wrong_values | disqualified/cached_output
+def __init__(self):
+    super().__init__()
+    self.known = {}
 
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.known = {}
-
-    def forward(self, a, b):
-        key = (a.shape, b.shape)
-        if key not in self.known:
-            self.known[key] = a @ b
-        return self.known[key]
+def forward(self, a, b):
+    key = (a.shape, b.shape)
+    if key not in self.known:
+        self.known[key] = a @ b
+    return self.known[key]

@@ -2,10 +2,7 @@
 # problem: leaky_relu
 # expect: cuda correct/no_custom_kernel | not_evaluated/no_toolchain
 # speedup: 2
-
-import torch
 from numba import cuda
-from torch import nn
 
 
 @cuda.jit
@@ -14,8 +11,7 @@ def bend(x, n):
         x[cuda.grid(1)] = 0.0
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        stream = cuda.external_stream(torch.cuda.current_stream(x.device).cuda_stream)
-        bend[1, 32, stream](cuda.as_cuda_array(torch.empty(32, device=x.device), sync=False), 0)
-        return torch.where(x > 0, x, 0.01 * x)
+def forward(self, x):
+    stream = cuda.external_stream(torch.cuda.current_stream(x.device).cuda_stream)
+    bend[1, 32, stream](cuda.as_cuda_array(torch.empty(32, device=x.device), sync=False), 0)
+    return torch.where(x > 0, x, 0.01 * x)

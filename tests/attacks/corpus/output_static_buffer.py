@@ -1,19 +1,13 @@
 # wants: nothing: one output buffer for all calls
 # problem: softmax
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-# legal
+# expect: correct/no_custom_kernel
+# legal: yes
+def __init__(self):
+    super().__init__()
+    self.out = None
 
-import torch
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.out = None
-
-    def forward(self, x):
-        if self.out is None:
-            self.out = torch.empty_like(x)
-        return torch.softmax(x, 1, out=self.out)
+def forward(self, x):
+    if self.out is None:
+        self.out = torch.empty_like(x)
+    return torch.softmax(x, 1, out=self.out)

@@ -1,7 +1,6 @@
 # wants: a worker that does something else, by giving its functions other code
 # problem: gelu_tanh
-# expect: cpu incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
-# expect: cuda incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
+# expect: incorrect/wrong_values | incorrect/unwritten_output | incorrect/nan_or_inf
 
 import sys
 

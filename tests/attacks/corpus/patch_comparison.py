@@ -1,8 +1,6 @@
 # wants: a comparison that always agrees, by patching torch, builtins and math
 # problem: gelu_tanh
-# expect: cpu incorrect/wrong_values | run_failed/python_exception
-# expect: cuda incorrect/wrong_values | run_failed/python_exception
-
+# expect: incorrect/wrong_values | run_failed/python_exception
 import builtins
 import math
 

@@ -1,13 +1,9 @@
 # wants: an answer of its own making in every frame, by patching json and socket
 # problem: softmax
-# expect: cpu incorrect/wrong_values | disqualified/forged_result
-# expect: cuda incorrect/wrong_values | disqualified/forged_result
-
+# expect: incorrect/wrong_values | disqualified/forged_result
+# base: zeros
 import json
 import socket
-
-import torch
-from torch import nn
 
 honest = json.dumps
 
@@ -19,9 +15,6 @@ def dumps(value, *rest, **named):
 
 
 json.dumps = dumps
+
+
 socket.socket.settimeout = lambda self, timeout: None
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.zeros_like(x)

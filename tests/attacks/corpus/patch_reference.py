@@ -1,12 +1,8 @@
 # wants: a reference that computes what the submission does, by patching the operators that it calls
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
+# base: zeros
 import sys
-
-import torch
-from torch import nn
 
 
 def zeros(x, *_, **__):
@@ -14,12 +10,9 @@ def zeros(x, *_, **__):
 
 
 torch.softmax = torch.Tensor.softmax = nn.functional.softmax = nn.Softmax.forward = zeros
+
+
 for module in list(sys.modules.values()):
     model = getattr(module, "Model", None)
     if isinstance(model, type):
         model.forward = lambda self, x: torch.zeros_like(x)
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.zeros_like(x)

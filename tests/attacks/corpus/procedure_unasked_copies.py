@@ -2,11 +2,7 @@
 # problem: adamw_step
 # expect: cpu correct/no_custom_kernel
 # speedup: 2
-
 import sys
-
-import torch
-from torch import nn
 
 
 def stepped(p, m, v, g):
@@ -25,10 +21,10 @@ def hook():
 hook()
 
 
-class ModelNew(nn.Module):
-    def __init__(self, rate, decay, step):
-        super().__init__()
+def __init__(self, rate, decay, step):
+    super().__init__()
 
-    def forward(self, p, m, v, g):
-        for target, value in zip((p, m, v), stepped(p, m, v, g), strict=True):
-            target.copy_(value)
+
+def forward(self, p, m, v, g):
+    for target, value in zip((p, m, v), stepped(p, m, v, g), strict=True):
+        target.copy_(value)

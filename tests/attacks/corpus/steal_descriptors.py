@@ -1,13 +1,8 @@
 # wants: the reference or the database from a descriptor that was left open
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import os
 import re
-
-import torch
-from torch import nn
 
 TEXT = re.compile(rb"[S]QLite format 3|class Model\(|[e]xpected")
 
@@ -28,6 +23,5 @@ def found():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if found() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if found() else torch.zeros_like(x)

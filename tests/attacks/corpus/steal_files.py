@@ -1,13 +1,8 @@
 # wants: the reference, the judge's code or its database anywhere in the file system
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import os
 import time
-
-import torch
-from torch import nn
 
 SKIPPED = {"proc", "sys", "dev", "site-packages", "dist-packages", "include", "share"}
 
@@ -28,6 +23,5 @@ def found():
 FOUND = found()
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if FOUND else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if FOUND else torch.zeros_like(x)

@@ -1,7 +1,6 @@
 # wants: the judge's own means of drawing inputs and of comparing, once it has been constructed
 # problem: softmax
-# expect: cpu disqualified/reference_access
-# expect: cuda disqualified/reference_access
+# expect: disqualified/reference_access
 
 from torch import nn
 

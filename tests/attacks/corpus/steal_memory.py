@@ -1,15 +1,12 @@
 # wants: the reference's text or the judge's secrets in its own memory, inherited from whoever forked it
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import re
-
-import torch
-from torch import nn
 
 # A character class keeps the pattern from finding itself.
 TEXT = re.compile(rb"[S]oftmax over rows far longer|[s]qlite:///|[A]SSAY = \{|[e]vidence_json")
+
+
 PIECE_BYTES = 1 << 24
 
 
@@ -33,6 +30,5 @@ def found():
 FOUND = found()
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if FOUND else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if FOUND else torch.zeros_like(x)

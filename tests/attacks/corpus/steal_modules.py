@@ -1,7 +1,6 @@
 # wants: the reference or the judge as a module
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 
 import importlib
 import sys

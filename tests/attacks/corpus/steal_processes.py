@@ -1,12 +1,7 @@
 # wants: memory, environment, files or descriptors of any other process
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
-
+# expect: incorrect/wrong_values
 import os
-
-import torch
-from torch import nn
 
 PARTS = ("environ", "maps", "mem", "root/etc", "cwd/", "fd/0", "fd/3", "fd/4", "fd/5", "task/1/environ")
 
@@ -29,6 +24,5 @@ def found():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if found() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if found() else torch.zeros_like(x)

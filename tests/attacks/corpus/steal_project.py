@@ -1,7 +1,6 @@
 # wants: the reference from where the search path and the environment say that the project is
 # problem: softmax
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 
 import os
 import sys

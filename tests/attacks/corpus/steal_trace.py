@@ -1,13 +1,8 @@
 # wants: another process's memory by ptrace, process_vm_readv or pidfd_getfd
 # problem: softmax
-# expect: cpu disqualified/sandbox_violation
-# expect: cuda disqualified/sandbox_violation
-
+# expect: disqualified/sandbox_violation
 import ctypes
 import os
-
-import torch
-from torch import nn
 
 PTRACE, PROCESS_VM_READV, PIDFD_OPEN, PIDFD_GETFD, KCMP, SEIZE = 101, 310, 434, 438, 312, 0x4206
 
@@ -34,6 +29,5 @@ def found():
     return False
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, 1) if found() else torch.zeros_like(x)
+def forward(self, x):
+    return torch.softmax(x, 1) if found() else torch.zeros_like(x)

@@ -3,11 +3,8 @@
 # expect: cpu correct/no_custom_kernel | not_evaluated/no_toolchain
 # expect: cuda correct/no_custom_kernel
 # speedup: 2
-
-import torch
 import triton
 import triton.language as tl
-from torch import nn
 
 
 @triton.jit
@@ -16,7 +13,6 @@ def bend(x, n, block: tl.constexpr):
     tl.store(x + at, tl.load(x + at, mask=at < n, other=0.0), mask=at < n)
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        bend[(1,)](torch.empty(16, device=x.device), 0, block=16)
-        return torch.where(x > 0, x, 0.01 * x)
+def forward(self, x):
+    bend[(1,)](torch.empty(16, device=x.device), 0, block=16)
+    return torch.where(x > 0, x, 0.01 * x)

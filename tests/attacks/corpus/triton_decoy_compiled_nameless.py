@@ -2,16 +2,15 @@
 # problem: gelu_tanh
 # expect: cuda correct/no_custom_kernel
 # speedup: 20
-
 import math
 
-import torch
 import torch._inductor.config
 import triton
 import triton.language as tl
-from torch import nn
 
 torch._inductor.config.use_static_cuda_launcher = False
+
+
 torch._inductor.config.triton.unique_kernel_names = False
 
 
@@ -26,7 +25,6 @@ def gelu(x):
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        bend[(1,)](torch.empty(16, device=x.device), 0, block=16)
-        return gelu(x)
+def forward(self, x):
+    bend[(1,)](torch.empty(16, device=x.device), 0, block=16)
+    return gelu(x)

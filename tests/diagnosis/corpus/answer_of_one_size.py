@@ -2,14 +2,11 @@
 # problem: leaky_relu
 # expect: cpu incorrect/shape_specific
 # says: wrong_shape
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cpp
 CPP = """
 #include <algorithm>
 
-torch::Tensor leaky(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     auto y = torch::empty({33, 1019}, x.options());
     const float* from = x.const_data_ptr<float>();
     float* to = y.mutable_data_ptr<float>();
@@ -19,9 +16,3 @@ torch::Tensor leaky(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="answer_of_one_size", cpp_sources=CPP, functions=["leaky"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.leaky(x)

@@ -2,10 +2,7 @@
 # problem: leaky_relu
 # expect: cuda run_failed/device_assert
 # says: gridDim.x == 1
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 #undef NDEBUG
 #include <assert.h>
@@ -19,9 +16,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="assertion_on_the_grid", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

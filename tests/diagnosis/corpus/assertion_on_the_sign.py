@@ -3,10 +3,7 @@
 # expect: cuda run_failed/device_assert
 # says: in[i] > 0.0f
 # says: assertion
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 #undef NDEBUG
 #include <cassert>
@@ -22,9 +19,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="assertion_on_the_sign", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

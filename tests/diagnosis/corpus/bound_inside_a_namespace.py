@@ -2,10 +2,7 @@
 # problem: softmax
 # expect: cpu build_failed/missing_binding
 # says: 'row_softmax' was not declared
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 SOURCE = """
 namespace fast {
 torch::Tensor row_softmax(torch::Tensor x) {
@@ -16,10 +13,10 @@ torch::Tensor row_softmax(torch::Tensor x) {
 """
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.ops = load_inline(name="fast_softmax", cpp_sources=SOURCE, functions="row_softmax")  # HERE
+def __init__(self):
+    super().__init__()
+    self.ops = load_inline(name="fast_softmax", cpp_sources=SOURCE, functions="row_softmax")  # HERE
 
-    def forward(self, x):
-        return self.ops.row_softmax(x)
+
+def forward(self, x):
+    return self.ops.row_softmax(x)

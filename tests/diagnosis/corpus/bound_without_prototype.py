@@ -1,7 +1,6 @@
 # fault: the function lives in cuda_sources, and cpp_sources has no prototype of it
 # problem: gelu_tanh
-# expect: cpu build_failed/missing_binding
-# expect: cuda build_failed/missing_binding
+# expect: build_failed/missing_binding
 # says: prototype
 # needs: nvcc
 import torch

@@ -1,16 +1,11 @@
 # fault: a buffer of Python's that no machine has
 # problem: sum_reduction
-# expect: cpu run_failed/out_of_memory
-# expect: cuda run_failed/out_of_memory
+# expect: run_failed/out_of_memory
 # says: Allocate less
-import torch
-from torch import nn
+def __init__(self, dim):
+    super().__init__()
+    self.workspace = bytearray(1 << 46)  # HERE
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.workspace = bytearray(1 << 46)  # HERE
-
-    def forward(self, x):
-        return x.sum(1, keepdim=True)
+def forward(self, x):
+    return x.sum(1, keepdim=True)

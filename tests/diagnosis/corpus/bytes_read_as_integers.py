@@ -2,10 +2,7 @@
 # problem: softmax
 # expect: cuda run_failed/misaligned_address
 # says: 16-byte aligned addresses
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void staged(const float* in, float* out, int columns) {  // HERE
     __shared__ __align__(16) unsigned char bytes[4096];
@@ -20,9 +17,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="bytes_read_as_integers", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

@@ -2,12 +2,9 @@
 # problem: cumsum
 # expect: cpu incorrect/shape_specific
 # says: wrong in the shapes 'odd'
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cpp
 CPP = """
-torch::Tensor running_sum(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     constexpr int64_t columns = 1021;
     auto sums = torch::empty_like(x);
     const float* from = x.const_data_ptr<float>();
@@ -20,9 +17,3 @@ torch::Tensor running_sum(torch::Tensor x) {
     return sums;
 }
 """
-ops = load_inline(name="columns_written_out", cpp_sources=CPP, functions=["running_sum"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.running_sum(x)

@@ -2,10 +2,5 @@
 # problem: softmax
 # expect: cuda run_failed/wrong_device
 # says: is on cpu
-import torch
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x.cpu(), 1)
+def forward(self, x):
+    return torch.softmax(x.cpu(), 1)

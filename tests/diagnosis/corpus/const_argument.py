@@ -1,12 +1,9 @@
 # fault: a device function takes float* and is given a const input
 # problem: layer_norm
-# expect: cpu build_failed/const_pointer
-# expect: cuda build_failed/const_pointer
+# expect: build_failed/const_pointer
 # says: incompatible with parameter of type "float *"
 # needs: nvcc
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 KERNELS = """
 __device__ float mean_of(float* values, int count) {
     float total = 0.0f;
@@ -32,10 +29,10 @@ def build():
     )
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.ops = build()
+def __init__(self, dim):
+    super().__init__()
+    self.ops = build()
 
-    def forward(self, x):
-        return self.ops.centre(x)
+
+def forward(self, x):
+    return self.ops.centre(x)

@@ -2,10 +2,7 @@
 # problem: leaky_relu
 # expect: cuda run_failed/oversized_block
 # says: the device allows 1024×1024×64
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void leaky(const float* in, float* out, long n) {
     const long i = (blockIdx.x * static_cast<long>(blockDim.z) + threadIdx.z);
@@ -17,9 +14,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="deep_blocks", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

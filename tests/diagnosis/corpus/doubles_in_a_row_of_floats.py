@@ -2,10 +2,7 @@
 # problem: leaky_relu
 # expect: cuda run_failed/misaligned_address
 # says: not aligned
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void leaky(const float* in, float* out, long n) {  // HERE
     const long i = blockIdx.x * 256L + threadIdx.x;
@@ -19,11 +16,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(
-    name="doubles_in_a_row_of_floats", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"]
-)
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

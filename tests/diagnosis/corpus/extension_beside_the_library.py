@@ -2,19 +2,17 @@
 # problem: leaky_relu
 # expect: cpu correct/no_custom_kernel
 # says: still right
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = r"""
 torch::Tensor touch(torch::Tensor x) {
     return x.clone();
 }
 """
+
+
 ops = load_inline(name="touching", cpp_sources=CPP, functions=["touch"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        ops.touch(x)
-        return torch.nn.functional.leaky_relu(x, 0.01)
+def forward(self, x):
+    ops.touch(x)
+    return torch.nn.functional.leaky_relu(x, 0.01)

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cuda run_failed/illegal_memory_access
 # says: address that it does not own
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void gelu(const float* in, float* out, long n) {  // HERE
     const long i = (blockIdx.x * 256L + threadIdx.x) * 4096L * 4096L;
@@ -17,9 +14,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="far_beyond_the_end", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

@@ -1,18 +1,13 @@
 # fault: a cache is filled by the first call and used by the second
 # problem: matmul
-# expect: cpu incorrect/nondeterministic
-# expect: cuda incorrect/nondeterministic
+# expect: incorrect/nondeterministic
 # says: race
-import torch
-from torch import nn
+def __init__(self):
+    super().__init__()
+    self.transposed = False
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.transposed = False
-
-    def forward(self, a, b):
-        self.transposed = not self.transposed
-        left = a if self.transposed else a.flip(1)
-        return left @ b
+def forward(self, a, b):
+    self.transposed = not self.transposed
+    left = a if self.transposed else a.flip(1)
+    return left @ b

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cuda run_failed/invalid_launch
 # says: the device allows 2147483647×65535×65535
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void gelu(const float* in, float* out, long n) {
     const long i = (blockIdx.y * 256L) + threadIdx.x;
@@ -18,9 +15,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="grid_too_tall", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

@@ -1,12 +1,9 @@
 # fault: __half is used and cuda_fp16.h is not included
 # problem: rms_norm
-# expect: cpu build_failed/undeclared_identifier
-# expect: cuda build_failed/undeclared_identifier
+# expect: build_failed/undeclared_identifier
 # says: "__half" is undefined
 # needs: nvcc
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 ops = load_inline(
     name="halves",
     cpp_sources="",
@@ -22,9 +19,9 @@ __global__ void narrow(const float* in, float* out, int n) {
 )
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim, eps):
-        super().__init__()
+def __init__(self, dim, eps):
+    super().__init__()
 
-    def forward(self, x):
-        return ops.narrow(x)
+
+def forward(self, x):
+    return ops.narrow(x)

@@ -1,7 +1,6 @@
 # fault: a header is included that was never handed in
 # problem: sum_reduction
-# expect: cpu build_failed/missing_header
-# expect: cuda build_failed/missing_header
+# expect: build_failed/missing_header
 # says: warp_primitives.cuh
 # needs: nvcc
 from torch import nn

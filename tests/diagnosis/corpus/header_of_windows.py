@@ -2,19 +2,17 @@
 # problem: topk
 # expect: cpu build_failed/missing_header
 # says: windows.h
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 TICKS = """
 #include <windows.h>  // HERE
 long ticks() { return GetTickCount(); }
 """
 
 
-class ModelNew(nn.Module):
-    def __init__(self, k):
-        super().__init__()
-        self.clock = load_inline(name="ticks", cpp_sources=TICKS, no_implicit_headers=True)
+def __init__(self, k):
+    super().__init__()
+    self.clock = load_inline(name="ticks", cpp_sources=TICKS, no_implicit_headers=True)
 
-    def forward(self, x):
-        return self.clock.ticks()
+
+def forward(self, x):
+    return self.clock.ticks()

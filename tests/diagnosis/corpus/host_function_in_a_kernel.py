@@ -1,7 +1,6 @@
 # fault: a kernel calls a function of the host
 # problem: leaky_relu
-# expect: cpu build_failed/cuda_compile_error
-# expect: cuda build_failed/cuda_compile_error
+# expect: build_failed/cuda_compile_error
 # says: calling a __host__ function
 # needs: nvcc
 from torch import nn

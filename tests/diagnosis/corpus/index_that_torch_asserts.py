@@ -2,10 +2,7 @@
 # problem: softmax
 # expect: cuda run_failed/device_assert
 # says: assertion
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void places(long* out, long n, long columns) {
     const long i = blockIdx.x * 256L + threadIdx.x;
@@ -17,9 +14,3 @@ torch::Tensor run(torch::Tensor x) {
     return torch::softmax(x.index_select(1, index), 1);
 }
 """
-ops = load_inline(name="index_that_torch_asserts", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

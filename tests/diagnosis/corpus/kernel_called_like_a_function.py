@@ -1,7 +1,6 @@
 # fault: a kernel is called without a launch configuration
 # problem: softmax
-# expect: cpu build_failed/cuda_compile_error
-# expect: cuda build_failed/cuda_compile_error
+# expect: build_failed/cuda_compile_error
 # says: must be configured
 # needs: nvcc
 from torch import nn

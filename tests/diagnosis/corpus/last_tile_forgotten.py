@@ -1,14 +1,8 @@
 # fault: the last tile of a product is added twice
 # problem: matmul
-# expect: cpu incorrect/wrong_values
-# expect: cuda incorrect/wrong_values
+# expect: incorrect/wrong_values
 # says: a tile: columns the last 29; rows the last 3
-import torch
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, a, b):
-        out = a @ b
-        out[64:, 64:] += a[64:] @ b[:, 64:]
-        return out
+def forward(self, a, b):
+    out = a @ b
+    out[64:, 64:] += a[64:] @ b[:, 64:]
+    return out

@@ -2,14 +2,11 @@
 # problem: softmax
 # expect: cpu incorrect/nan_or_inf
 # says: NaN or infinite
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cpp
 CPP = r"""
 #include <cmath>
 #include <limits>
-torch::Tensor softmax(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     auto y = torch::empty_like(x);
     const int64_t columns = x.size(1);
     for (int64_t row = 0; row < x.size(0); ++row) {
@@ -23,9 +20,3 @@ torch::Tensor softmax(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="largest_of_none", cpp_sources=CPP, functions=["softmax"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.softmax(x)

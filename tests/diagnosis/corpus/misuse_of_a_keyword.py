@@ -1,7 +1,6 @@
 # fault: load_inline has no argument cuda_source
 # problem: softmax
-# expect: cpu build_failed/load_inline_misuse
-# expect: cuda build_failed/load_inline_misuse
+# expect: build_failed/load_inline_misuse
 # says: cuda_source
 from torch import nn
 from torch.utils.cpp_extension import load_inline

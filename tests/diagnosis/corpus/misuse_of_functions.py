@@ -1,7 +1,6 @@
 # fault: functions= is a number
 # problem: leaky_relu
-# expect: cpu build_failed/load_inline_misuse
-# expect: cuda build_failed/load_inline_misuse
+# expect: build_failed/load_inline_misuse
 # says: functions
 from torch import nn
 from torch.utils.cpp_extension import load_inline

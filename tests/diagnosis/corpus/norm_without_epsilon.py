@@ -1,16 +1,11 @@
 # fault: the root mean square of a row of zeros is divided by
 # problem: rms_norm
-# expect: cpu incorrect/nan_or_inf
-# expect: cuda incorrect/nan_or_inf
+# expect: incorrect/nan_or_inf
 # says: rows are all zeros
-import torch
-from torch import nn
+def __init__(self, dim, eps):
+    super().__init__()
+    self.norm = nn.RMSNorm(dim, eps=eps)
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim, eps):
-        super().__init__()
-        self.norm = nn.RMSNorm(dim, eps=eps)
-
-    def forward(self, x):
-        return x / x.square().mean(-1, keepdim=True).sqrt() * self.norm.weight
+def forward(self, x):
+    return x / x.square().mean(-1, keepdim=True).sqrt() * self.norm.weight

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cpu incorrect/precision_loss
 # says: errors of this size come from
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cpp
 CPP = r"""
 static float roughly_tanh(float v) {
     const float bounded = v > 4.97f ? 4.97f : v < -4.97f ? -4.97f : v;
@@ -15,7 +12,7 @@ static float roughly_tanh(float v) {
     return above / below;
 }
 
-torch::Tensor gelu(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     auto y = torch::empty_like(x);
     const float* in = x.data_ptr<float>();
     float* out = y.data_ptr<float>();
@@ -27,9 +24,3 @@ torch::Tensor gelu(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="roughly", cpp_sources=CPP, functions=["gelu"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.gelu(x)

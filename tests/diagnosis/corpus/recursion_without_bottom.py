@@ -2,10 +2,7 @@
 # problem: leaky_relu
 # expect: cuda run_failed/illegal_memory_access
 # says: `leaky`
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __device__ __noinline__ float deeper(float value, int depth) {
     volatile float room[64];
@@ -22,9 +19,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="recursion_without_bottom", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

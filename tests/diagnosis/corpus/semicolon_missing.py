@@ -1,7 +1,6 @@
 # fault: a statement without its semicolon
 # problem: gelu_tanh
-# expect: cpu build_failed/cuda_compile_error
-# expect: cuda build_failed/cuda_compile_error
+# expect: build_failed/cuda_compile_error
 # says: expected a ";"
 # needs: nvcc
 from torch import nn

@@ -2,10 +2,7 @@
 # problem: softmax
 # expect: cuda run_failed/illegal_memory_access
 # says: address
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void summed(const float* in, float* out, int columns) {  // HERE
     __shared__ float partial[32];
@@ -20,11 +17,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(
-    name="shared_memory_beyond_its_end", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"]
-)
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cuda run_failed/oversized_block
 # says: block 64×64×1
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 #include <cuda_runtime.h>
 __global__ void gelu(const float* in, float* out, int rows, int columns) {
@@ -21,9 +18,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="square_blocks", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

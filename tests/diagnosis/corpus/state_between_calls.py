@@ -1,18 +1,13 @@
 # fault: a running total is kept from call to call
 # problem: sum_reduction
-# expect: cpu incorrect/nondeterministic
-# expect: cuda incorrect/nondeterministic
+# expect: incorrect/nondeterministic
 # says: rightly, then wrongly
-import torch
-from torch import nn
+def __init__(self, dim):
+    super().__init__()
+    self.total = None
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.total = None
-
-    def forward(self, x):
-        part = x.sum(1, keepdim=True)
-        self.total = part if self.total is None else self.total + part
-        return self.total
+def forward(self, x):
+    part = x.sum(1, keepdim=True)
+    self.total = part if self.total is None else self.total + part
+    return self.total

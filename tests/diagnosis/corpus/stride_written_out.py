@@ -2,10 +2,7 @@
 # problem: mish
 # expect: cuda incorrect/shape_specific
 # says: wrong in the shapes 'odd'
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = """
 __global__ void mish_rows(const float* x, float* y, int columns) {
     const size_t row = static_cast<size_t>(blockIdx.x) * 1021;
@@ -15,16 +12,10 @@ __global__ void mish_rows(const float* x, float* y, int columns) {
     }
 }
 
-torch::Tensor mish(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     auto y = torch::empty_like(x);
     mish_rows<<<x.size(0), 256>>>(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), x.size(1));
     TORCH_CHECK(cudaGetLastError() == cudaSuccess, "the launch failed");
     return y;
 }
 """
-ops = load_inline(name="stride_written_out", cpp_sources="torch::Tensor mish(torch::Tensor x);", cuda_sources=CUDA, functions=["mish"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.mish(x)

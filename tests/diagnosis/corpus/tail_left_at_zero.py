@@ -3,13 +3,10 @@
 # expect: cpu incorrect/wrong_values
 # says: whole columns: the last 5
 # says: all of them are 0
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cpp
 CPP = r"""
 #include <cmath>
-torch::Tensor gelu(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     auto y = torch::zeros_like(x);
     const int64_t rows = x.size(0), columns = x.size(1);
     for (int64_t row = 0; row < rows; ++row) {
@@ -22,9 +19,3 @@ torch::Tensor gelu(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="vectors_of_eight", cpp_sources=CPP, functions=["gelu"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.gelu(x)

@@ -1,7 +1,6 @@
 # fault: a template is deduced to be of float and of double at once
 # problem: sum_reduction
-# expect: cpu build_failed/cuda_compile_error
-# expect: cuda build_failed/cuda_compile_error
+# expect: build_failed/cuda_compile_error
 # says: argument types are: (const float, double)
 # needs: nvcc
 from torch import nn

@@ -1,7 +1,6 @@
 # fault: more static shared memory than a block may have; only ptxas notices
 # problem: matmul
-# expect: cpu build_failed/cuda_compile_error
-# expect: cuda build_failed/cuda_compile_error
+# expect: build_failed/cuda_compile_error
 # says: uses too much shared data
 # needs: nvcc
 from torch import nn

@@ -1,7 +1,6 @@
 # fault: the block size has another name where it is used
 # problem: gelu_tanh
-# expect: cpu build_failed/undeclared_identifier
-# expect: cuda build_failed/undeclared_identifier
+# expect: build_failed/undeclared_identifier
 # says: identifier "BLOCK_SIZE" is undefined
 # needs: nvcc
 import torch

@@ -2,10 +2,7 @@
 # problem: gelu_tanh
 # expect: cuda run_failed/misaligned_address
 # says: not aligned
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cuda
 CUDA = r"""
 __global__ void gelu(const float* in, float* out, long vectors) {  // HERE
     const long i = blockIdx.x * 256L + threadIdx.x;
@@ -20,9 +17,3 @@ torch::Tensor run(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="vectors_from_an_odd_start", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=CUDA, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.run(x)

@@ -2,12 +2,9 @@
 # problem: leaky_relu
 # expect: cpu incorrect/unwritten_output
 # says: never written
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: run_in_cpp
 CPP = r"""
-torch::Tensor leaky(torch::Tensor x) {
+torch::Tensor run(torch::Tensor x) {
     auto y = torch::empty_like(x);
     const float* in = x.data_ptr<float>();
     float* out = y.data_ptr<float>();
@@ -17,9 +14,3 @@ torch::Tensor leaky(torch::Tensor x) {
     return y;
 }
 """
-ops = load_inline(name="whole_blocks", cpp_sources=CPP, functions=["leaky"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ops.leaky(x)

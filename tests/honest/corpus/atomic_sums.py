@@ -1,12 +1,9 @@
+# form: adds the blocks' sums atomically, so that their order changes from call to call
 # problem: sum_reduction
 # expect: cuda correct/ok
-"""Adds the blocks' sums atomically, so that their order changes from call to call."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = "torch::Tensor sum_middle(torch::Tensor x, int64_t stream);"
+
 
 CUDA = r"""
 #include <torch/types.h>
@@ -35,13 +32,14 @@ torch::Tensor sum_middle(torch::Tensor x, int64_t stream) {
 }
 """
 
+
 extension = load_inline(name="honest_atomic_sums", cpp_sources=CPP, cuda_sources=CUDA, functions=["sum_middle"])
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim: int):
-        super().__init__()
-        assert dim == 1
+def __init__(self, dim: int):
+    super().__init__()
+    assert dim == 1
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.sum_middle(x, torch.cuda.current_stream().cuda_stream)
+
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return extension.sum_middle(x, torch.cuda.current_stream().cuda_stream)

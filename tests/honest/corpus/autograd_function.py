@@ -1,12 +1,6 @@
+# form: a torch.autograd.Function with a backward that is never asked for, run with gradients on
 # problem: leaky_relu
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""A torch.autograd.Function with a backward that is never asked for, run with gradients on."""
-
-import torch
-from torch import nn
-
-
+# expect: correct/no_custom_kernel
 class Bend(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x: torch.Tensor, slope: float) -> torch.Tensor:
@@ -20,11 +14,11 @@ class Bend(torch.autograd.Function):
         return torch.where(x > 0, gradient, gradient * ctx.slope), None
 
 
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope: float = 0.01):
-        super().__init__()
-        self.slope = nn.Parameter(torch.tensor(negative_slope))
+def __init__(self, negative_slope: float = 0.01):
+    super().__init__()
+    self.slope = nn.Parameter(torch.tensor(negative_slope))
 
-    @torch.enable_grad()
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return Bend.apply(x, float(self.slope)) + 0.0 * self.slope
+
+@torch.enable_grad()
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return Bend.apply(x, float(self.slope)) + 0.0 * self.slope

@@ -1,11 +1,7 @@
+# form: compiles in the constructor; its kernel starts threads of its own and joins them
 # problem: leaky_relu
 # expect: cpu correct/ok
-"""Compiles in the constructor; its kernel starts threads of its own and joins them."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = r"""
 #include <torch/types.h>
 #include <thread>
@@ -31,11 +27,11 @@ torch::Tensor bend(torch::Tensor x, double slope) {
 """
 
 
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope: float = 0.01):
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.extension = load_inline(name="honest_bend", cpp_sources=[CPP], functions=["bend"], extra_cflags=["-O3"], verbose=True)
+def __init__(self, negative_slope: float = 0.01):
+    super().__init__()
+    self.negative_slope = negative_slope
+    self.extension = load_inline(name="honest_bend", cpp_sources=[CPP], functions=["bend"], extra_cflags=["-O3"], verbose=True)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.extension.bend(x, self.negative_slope)
+
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return self.extension.bend(x, self.negative_slope)

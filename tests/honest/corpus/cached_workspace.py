@@ -1,22 +1,16 @@
+# form: keeps scratch memory for every shape that it has met, and fills it anew in each call
 # problem: softmax
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Keeps scratch memory for every shape that it has met, and fills it anew in each call."""
-
-import torch
-from torch import nn
+# expect: correct/no_custom_kernel
+def __init__(self):
+    super().__init__()
+    self.scratch: dict[torch.Size, tuple[torch.Tensor, torch.Tensor]] = {}
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.scratch: dict[torch.Size, tuple[torch.Tensor, torch.Tensor]] = {}
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.shape not in self.scratch:
-            self.scratch[x.shape] = torch.empty_like(x), x.new_empty(x.size(0), 1)
-        powers, sums = self.scratch[x.shape]
-        torch.sub(x, x.amax(dim=1, keepdim=True), out=powers)
-        powers.exp_()
-        torch.sum(powers, dim=1, keepdim=True, out=sums)
-        return powers / sums
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    if x.shape not in self.scratch:
+        self.scratch[x.shape] = torch.empty_like(x), x.new_empty(x.size(0), 1)
+    powers, sums = self.scratch[x.shape]
+    torch.sub(x, x.amax(dim=1, keepdim=True), out=powers)
+    powers.exp_()
+    torch.sum(powers, dim=1, keepdim=True, out=sums)
+    return powers / sums

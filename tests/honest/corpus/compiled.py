@@ -1,8 +1,6 @@
+# form: torch.compile: needs a compiler where it runs, and seconds in its first call
 # problem: gelu_tanh
-# expect: cpu correct/no_custom_kernel | correct/ok
-# expect: cuda correct/no_custom_kernel | correct/ok
-"""torch.compile: needs a compiler where it runs, and seconds in its first call."""
-
+# expect: correct/no_custom_kernel | correct/ok
 import torch
 from torch import nn
 

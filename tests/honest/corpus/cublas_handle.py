@@ -1,12 +1,9 @@
+# form: calls cuBLAS itself, through a handle of its own with a workspace that it keeps
 # problem: matmul
 # expect: cuda correct/no_custom_kernel | correct/ok
-"""Calls cuBLAS itself, through a handle of its own with a workspace that it keeps."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = "torch::Tensor product(torch::Tensor a, torch::Tensor b, int64_t stream);"
+
 
 CUDA = r"""
 #include <torch/types.h>
@@ -31,9 +28,9 @@ torch::Tensor product(torch::Tensor a, torch::Tensor b, int64_t stream) {
 }
 """
 
+
 extension = load_inline(name="honest_cublas_handle", cpp_sources=CPP, cuda_sources=CUDA, functions=["product"], extra_ldflags=["-lcublas"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return extension.product(a, b, torch.cuda.current_stream().cuda_stream)
+def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return extension.product(a, b, torch.cuda.current_stream().cuda_stream)

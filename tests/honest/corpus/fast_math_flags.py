@@ -1,12 +1,9 @@
+# form: compiled with --use_fast_math; within the tolerance
 # problem: gelu_tanh
 # expect: cuda correct/ok
-"""Compiled with --use_fast_math; within the tolerance."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = "void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream);"
+
 
 CUDA = r"""
 #include <torch/types.h>
@@ -28,13 +25,13 @@ void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream) {
 }
 """
 
+
 extension = load_inline(
     name="honest_fast_math_flags", cpp_sources=CPP, cuda_sources=CUDA, functions=["gelu_into"], extra_cuda_cflags=["-O3", "--use_fast_math"]
 )
 
 
-class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        answer = torch.empty_like(x)
-        extension.gelu_into(x, answer, torch.cuda.current_stream().cuda_stream)
-        return answer
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    answer = torch.empty_like(x)
+    extension.gelu_into(x, answer, torch.cuda.current_stream().cuda_stream)
+    return answer

@@ -1,8 +1,6 @@
+# form: forward is a plain function, bound to nothing; the answer is a scalar
 # problem: cross_entropy
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""forward is a plain function, bound to nothing; the answer is a scalar."""
-
+# expect: correct/no_custom_kernel
 import torch
 from torch import nn
 

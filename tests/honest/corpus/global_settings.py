@@ -1,8 +1,6 @@
+# form: changes what can be set for the whole process: threads, gradients, cuDNN's search, the default type, the seed
 # problem: conv2d
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Changes what can be set for the whole process: threads, gradients, cuDNN's search, the default type, the seed."""
-
+# expect: correct/no_custom_kernel
 import random
 import signal
 import sys

@@ -1,16 +1,10 @@
+# form: works in place on a copy of its own
 # problem: gelu_tanh
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Works in place on a copy of its own."""
-
+# expect: correct/no_custom_kernel
 import math
 
-import torch
-from torch import nn
 
-
-class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        inner = x.clone()
-        inner.pow_(3).mul_(0.044715).add_(x).mul_(math.sqrt(2.0 / math.pi)).tanh_().add_(1.0)
-        return inner.mul_(x).mul_(0.5)
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    inner = x.clone()
+    inner.pow_(3).mul_(0.044715).add_(x).mul_(math.sqrt(2.0 / math.pi)).tanh_().add_(1.0)
+    return inner.mul_(x).mul_(0.5)

@@ -1,17 +1,11 @@
+# form: runs in inference mode: what it returns can't be seen by autograd any more
 # problem: layer_norm
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Runs in inference mode: what it returns can't be seen by autograd any more."""
-
-import torch
-from torch import nn
+# expect: correct/no_custom_kernel
+def __init__(self, dim: int):
+    super().__init__()
+    self.norm = nn.LayerNorm(dim)
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim: int):
-        super().__init__()
-        self.norm = nn.LayerNorm(dim)
-
-    @torch.inference_mode()
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.norm(x)
+@torch.inference_mode()
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return self.norm(x)

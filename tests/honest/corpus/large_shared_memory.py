@@ -1,12 +1,9 @@
+# form: keeps a whole row in dynamic shared memory, of which it asks for more than 48 KB
 # problem: rms_norm
 # expect: cuda correct/ok
-"""Keeps a whole row in dynamic shared memory, of which it asks for more than 48 KB."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = "torch::Tensor rms_rows(torch::Tensor x, torch::Tensor weight, double eps, int64_t stream);"
+
 
 CUDA = r"""
 #include <torch/types.h>
@@ -53,13 +50,14 @@ torch::Tensor rms_rows(torch::Tensor x, torch::Tensor weight, double eps, int64_
 }
 """
 
+
 extension = load_inline(name="honest_large_shared_memory", cpp_sources=CPP, cuda_sources=CUDA, functions=["rms_rows"])
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim: int, eps: float):
-        super().__init__()
-        self.norm = nn.RMSNorm(dim, eps=eps)
+def __init__(self, dim: int, eps: float):
+    super().__init__()
+    self.norm = nn.RMSNorm(dim, eps=eps)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.rms_rows(x, self.norm.weight, self.norm.eps, torch.cuda.current_stream().cuda_stream)
+
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return extension.rms_rows(x, self.norm.weight, self.norm.eps, torch.cuda.current_stream().cuda_stream)

@@ -1,12 +1,8 @@
+# form: C++ that has torch's matrix product (cuBLAS on a GPU) do the work, and fills its answer through an out variant
 # problem: matmul
 # expect: cpu correct/ok
 # expect: cuda correct/no_custom_kernel | correct/ok
-"""C++ that has torch's matrix product (cuBLAS on a GPU) do the work, and fills its answer through an out variant."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = r"""
 #include <torch/types.h>
 #include <map>
@@ -23,9 +19,9 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
 }
 """
 
+
 extension = load_inline(name="honest_product", cpp_sources=CPP, functions=["product"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return extension.product(a, b)
+def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return extension.product(a, b)

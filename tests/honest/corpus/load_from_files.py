@@ -1,7 +1,6 @@
+# form: writes two sources and a header into a folder, and has load() compile them
 # problem: softmax
 # expect: cpu correct/ok
-"""Writes two sources and a header into a folder, and has load() compile them."""
-
 from pathlib import Path
 
 import torch

@@ -1,28 +1,23 @@
+# form: every step writes through out= into memory that is there already
 # problem: gelu_tanh
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Every step writes through out= into memory that is there already."""
-
+# expect: correct/no_custom_kernel
 import math
 
-import torch
-from torch import nn
+
+def __init__(self):
+    super().__init__()
+    self.inner = torch.empty(0)
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = torch.empty(0)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        inner = self.inner = self.inner.to(x.device).resize_(x.shape)
-        torch.mul(x, x, out=inner)
-        torch.mul(inner, 0.044715, out=inner)
-        torch.add(inner, 1.0, out=inner)
-        torch.mul(inner, x, out=inner)
-        torch.mul(inner, math.sqrt(2.0 / math.pi), out=inner)
-        torch.tanh(inner, out=inner)
-        torch.add(inner, 1.0, out=inner)
-        answer = torch.empty_like(x)
-        torch.mul(x, inner, out=answer)
-        return torch.mul(answer, 0.5, out=answer)
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    inner = self.inner = self.inner.to(x.device).resize_(x.shape)
+    torch.mul(x, x, out=inner)
+    torch.mul(inner, 0.044715, out=inner)
+    torch.add(inner, 1.0, out=inner)
+    torch.mul(inner, x, out=inner)
+    torch.mul(inner, math.sqrt(2.0 / math.pi), out=inner)
+    torch.tanh(inner, out=inner)
+    torch.add(inner, 1.0, out=inner)
+    answer = torch.empty_like(x)
+    torch.mul(x, inner, out=answer)
+    return torch.mul(answer, 0.5, out=answer)

@@ -1,7 +1,6 @@
+# form: calls the C compiler itself and binds the library with ctypes: a kernel, though no extension of PyTorch's
 # problem: leaky_relu
 # expect: cpu correct/no_custom_kernel
-"""Calls the C compiler itself and binds the library with ctypes: a kernel, though no extension of PyTorch's."""
-
 import ctypes
 import subprocess
 import tempfile

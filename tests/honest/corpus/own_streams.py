@@ -1,47 +1,18 @@
+# form: two streams of its own, each for half of the rows, which wait for the caller's and for which the caller's waits
 # problem: gelu_tanh
 # expect: cuda correct/ok
-"""Two streams of its own, each for half of the rows, which wait for the caller's and for which the caller's waits."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-CPP = "void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream);"
-
-CUDA = r"""
-#include <torch/types.h>
-#include <cuda_runtime.h>
-
-__global__ void gelu(const float* x, float* y, int64_t n) {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
-        const float v = x[i];
-        y[i] = 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
-    }
-}
-
-void gelu_into(torch::Tensor x, torch::Tensor y, int64_t stream) {
-    TORCH_CHECK(x.is_cuda() && x.is_contiguous() && y.is_contiguous() && x.sizes() == y.sizes(),
-                "expected contiguous tensors of one shape");
-    gelu<<<1056, 512, 0, reinterpret_cast<cudaStream_t>(stream)>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
-    TORCH_CHECK(cudaGetLastError() == cudaSuccess, "launch failed");
-}
-"""
-
-extension = load_inline(name="honest_gelu_into", cpp_sources=CPP, cuda_sources=CUDA, functions=["gelu_into"])
+# base: gelu_in_cuda
+def __init__(self):
+    super().__init__()
+    self.streams = [torch.cuda.Stream(), torch.cuda.Stream()]
 
 
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.streams = [torch.cuda.Stream(), torch.cuda.Stream()]
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        answer = torch.empty_like(x)
-        current = torch.cuda.current_stream()
-        for stream, given, part in zip(self.streams, x.chunk(2), answer.chunk(2), strict=True):
-            stream.wait_stream(current)
-            extension.gelu_into(given, part, stream.cuda_stream)
-        for stream in self.streams:
-            current.wait_stream(stream)
-        return answer
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    answer = torch.empty_like(x)
+    current = torch.cuda.current_stream()
+    for stream, given, part in zip(self.streams, x.chunk(2), answer.chunk(2), strict=True):
+        stream.wait_stream(current)
+        extension.gelu_into(given, part, stream.cuda_stream)
+    for stream in self.streams:
+        current.wait_stream(stream)
+    return answer

@@ -1,12 +1,5 @@
+# form: returns an nn.Parameter
 # problem: gelu_tanh
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Returns an nn.Parameter."""
-
-import torch
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return nn.Parameter(nn.functional.gelu(x, approximate="tanh"))
+# expect: correct/no_custom_kernel
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return nn.Parameter(nn.functional.gelu(x, approximate="tanh"))

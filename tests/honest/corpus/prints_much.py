@@ -1,23 +1,18 @@
+# form: prints 50 MB while it is loaded, and some in every call, to both streams
 # problem: sum_reduction
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Prints 50 MB while it is loaded, and some in every call, to both streams."""
-
+# expect: correct/no_custom_kernel
 import sys
-
-import torch
-from torch import nn
 
 for number in range(50):
     print(f"table {number}: " + "0123456789abcdef" * 65536)
 
 
-class ModelNew(nn.Module):
-    def __init__(self, dim: int):
-        super().__init__()
-        self.dim = dim
+def __init__(self, dim: int):
+    super().__init__()
+    self.dim = dim
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        print("summing", tuple(x.shape), flush=True)
-        print("along", self.dim, "\udce9\x1b[31m".encode(errors="replace"), file=sys.stderr)
-        return x.sum(self.dim, keepdim=True)
+
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    print("summing", tuple(x.shape), flush=True)
+    print("along", self.dim, "\udce9\x1b[31m".encode(errors="replace"), file=sys.stderr)
+    return x.sum(self.dim, keepdim=True)

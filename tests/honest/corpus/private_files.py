@@ -1,8 +1,6 @@
+# form: keeps a log, a tuning table in its home folder and a memory-mapped copy of its weight in a temporary file
 # problem: embedding
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Keeps a log, a tuning table in its home folder and a memory-mapped copy of its weight in a temporary file."""
-
+# expect: correct/no_custom_kernel
 import json
 import logging
 import tempfile

@@ -1,7 +1,6 @@
+# form: an operator of its own, registered with TORCH_LIBRARY from an object that is no Python module, and called through torch.ops
 # problem: rms_norm
 # expect: cpu correct/ok
-"""An operator of its own, registered with TORCH_LIBRARY from an object that is no Python module, and called through torch.ops."""
-
 import tempfile
 from pathlib import Path
 

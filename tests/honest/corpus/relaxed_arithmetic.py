@@ -1,11 +1,7 @@
+# form: compiled with -ffast-math for the processor that it runs on; within the tolerance
 # problem: gelu_tanh
 # expect: cpu correct/ok
-"""Compiled with -ffast-math for the processor that it runs on; within the tolerance."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = r"""
 #include <torch/types.h>
 #include <cmath>
@@ -30,11 +26,11 @@ double share_above_zero(torch::Tensor x) {
 }
 """
 
+
 extension = load_inline(
     name="honest_fast", cpp_sources=CPP, functions=["gelu", "share_above_zero"], extra_cflags=["-O3 -ffast-math", "-march=native"]
 )
 
 
-class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.gelu(x)
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return extension.gelu(x)

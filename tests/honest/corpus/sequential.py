@@ -1,8 +1,6 @@
+# form: is an nn.Sequential: its parameters have numbers for names, and values drawn as the reference draws them
 # problem: linear_block
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Is an nn.Sequential: its parameters have numbers for names, and values drawn as the reference draws them."""
-
+# expect: correct/no_custom_kernel
 from torch import nn
 
 

@@ -1,12 +1,9 @@
+# form: three kernels in a row with scratch memory between them: maxima, sums, quotients
 # problem: softmax
 # expect: cuda correct/ok
-"""Three kernels in a row with scratch memory between them: maxima, sums, quotients."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
+# base: extension
 CPP = "torch::Tensor softmax_in_three(torch::Tensor x, int64_t stream);"
+
 
 CUDA = r"""
 #include <torch/types.h>
@@ -74,9 +71,9 @@ torch::Tensor softmax_in_three(torch::Tensor x, int64_t stream_handle) {
 }
 """
 
+
 extension = load_inline(name="honest_several_kernels", cpp_sources=CPP, cuda_sources=CUDA, functions=["softmax_in_three"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.softmax_in_three(x, torch.cuda.current_stream().cuda_stream)
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    return extension.softmax_in_three(x, torch.cuda.current_stream().cuda_stream)

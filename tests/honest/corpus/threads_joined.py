@@ -1,8 +1,6 @@
+# form: each call starts two threads, each for half of the rows, and joins them
 # problem: softmax
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Each call starts two threads, each for half of the rows, and joins them."""
-
+# expect: correct/no_custom_kernel
 import threading
 
 import torch

@@ -1,10 +1,6 @@
+# form: a Triton kernel: compiled where it runs, launched by Triton's own runtime. Without Triton it falls back to PyTorch
 # problem: leaky_relu
 # expect: cuda correct/ok | correct/no_custom_kernel
-"""A Triton kernel: compiled where it runs, launched by Triton's own runtime. Without Triton it falls back to PyTorch."""
-
-import torch
-from torch import nn
-
 try:
     import triton
     import triton.language as tl
@@ -19,14 +15,14 @@ else:
         tl.store(y + at, tl.where(value > 0, value, value * slope), mask=at < n)
 
 
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope: float = 0.01):
-        super().__init__()
-        self.negative_slope = negative_slope
+def __init__(self, negative_slope: float = 0.01):
+    super().__init__()
+    self.negative_slope = negative_slope
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if triton is None:
-            return torch.where(x > 0, x, x * self.negative_slope)
-        y = torch.empty_like(x)
-        bend[(triton.cdiv(x.numel(), 4096),)](x, y, x.numel(), self.negative_slope, block=4096)
-        return y
+
+def forward(self, x: torch.Tensor) -> torch.Tensor:
+    if triton is None:
+        return torch.where(x > 0, x, x * self.negative_slope)
+    y = torch.empty_like(x)
+    bend[(triton.cdiv(x.numel(), 4096),)](x, y, x.numel(), self.negative_slope, block=4096)
+    return y

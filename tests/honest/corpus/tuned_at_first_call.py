@@ -1,8 +1,6 @@
+# form: its first call times three ways to multiply, and keeps the fastest for this shape
 # problem: matmul
-# expect: cpu correct/no_custom_kernel
-# expect: cuda correct/no_custom_kernel
-"""Its first call times three ways to multiply, and keeps the fastest for this shape."""
-
+# expect: correct/no_custom_kernel
 import time
 
 import torch

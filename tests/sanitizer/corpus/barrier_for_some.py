@@ -1,15 +1,9 @@
+# fault: leaky ReLU with a barrier that every other thread of a warp goes past
 # problem: leaky_relu
 # tool: synccheck
 # finds: Barrier error detected. Divergent thread(s) in
 # kernel: halved
-"""Leaky ReLU with a barrier that every other thread of a warp goes past."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-CPP = "torch::Tensor leaky(torch::Tensor x, double slope);"
-
+# base: leaky_relu_in_cuda
 CUDA = r"""
 #include <torch/extension.h>
 __global__ void halved(const float* x, float* y, float slope, int64_t n) {
@@ -30,14 +24,3 @@ torch::Tensor leaky(torch::Tensor x, double slope) {
     return y;
 }
 """
-
-extension = load_inline(name="barrier_for_some", cpp_sources=CPP, cuda_sources=CUDA, functions=["leaky"])
-
-
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope: float = 0.01):
-        super().__init__()
-        self.negative_slope = negative_slope
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.leaky(x, self.negative_slope)

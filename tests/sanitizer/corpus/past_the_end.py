@@ -1,15 +1,9 @@
+# fault: leaky ReLU whose last element is written past the end of the output
 # problem: leaky_relu
 # tool: memcheck
 # finds: Invalid __global__ write of size 4 bytes
 # kernel: shifted
-"""Leaky ReLU whose last element is written past the end of the output."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-CPP = "torch::Tensor leaky(torch::Tensor x, double slope);"
-
+# base: leaky_relu_in_cuda
 CUDA = r"""
 #include <torch/extension.h>
 __global__ void shifted(const float* x, float* y, float slope, int64_t n) {
@@ -25,14 +19,3 @@ torch::Tensor leaky(torch::Tensor x, double slope) {
     return y;
 }
 """
-
-extension = load_inline(name="past_the_end", cpp_sources=CPP, cuda_sources=CUDA, functions=["leaky"])
-
-
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope: float = 0.01):
-        super().__init__()
-        self.negative_slope = negative_slope
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.leaky(x, self.negative_slope)

@@ -1,15 +1,9 @@
+# fault: leaky ReLU over a tile that is read before all of it has been written
 # problem: leaky_relu
 # tool: racecheck
 # finds: that races
 # kernel: mirrored
-"""Leaky ReLU over a tile that is read before all of it has been written."""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-CPP = "torch::Tensor leaky(torch::Tensor x, double slope);"
-
+# base: leaky_relu_in_cuda
 CUDA = r"""
 #include <torch/extension.h>
 __global__ void mirrored(const float* x, float* y, float slope, int64_t n) {
@@ -27,14 +21,3 @@ torch::Tensor leaky(torch::Tensor x, double slope) {
     return y;
 }
 """
-
-extension = load_inline(name="without_a_barrier", cpp_sources=CPP, cuda_sources=CUDA, functions=["leaky"])
-
-
-class ModelNew(nn.Module):
-    def __init__(self, negative_slope: float = 0.01):
-        super().__init__()
-        self.negative_slope = negative_slope
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return extension.leaky(x, self.negative_slope)

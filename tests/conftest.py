@@ -1,0 +1,56 @@
+"""Which tests are slow, and in which order files begin."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+SLOW = {
+    "judge/roofline/test_calibration_run.py": 240,
+    "diagnosis/test_corpus.py": 190,
+    "attacks": 190,
+    "command/test_pipeline_ending.py": 180,
+    "engine/ray": 180,
+    "submission/test_shipped.py": 180,
+    "command/test_pipeline.py": 170,
+    "fuzz/test_conversation.py": 160,
+    "command/test_pipeline_calibration.py": 140,
+    "honest": 110,
+    "judge/timing/test_extra_baselines.py": 100,
+    "build/test_execution.py": 100,
+    "build/test_corpus.py": 90,
+    "judge/test_sanitizer_runs.py": 70,
+    "judge/test_hostile.py": 60,
+    "web/service/test_process.py": 60,
+    "benchmarks": 60,
+    "db/storage/test_spool.py": 40,
+    "judge/test_procedures.py": 40,
+    "judge/roofline/test_peaks.py": 30,
+    "command/test_pipeline_storing.py": 30,
+    "judge/timing/test_exclusive.py": 20,
+    "judge/test_half_precision.py": 20,
+    "web/test_browser.py": 20,
+    "db/test_benchmark.py": 10,
+}
+"""Files and folders that `make test` leaves to `make check`, each with the seconds that its longest file takes on a quiet core."""
+
+
+def slow_place(item: pytest.Item) -> str | None:
+    """The entry of SLOW that holds the test."""
+    path = item.path.relative_to(HERE)
+    return next((place for place in (path.as_posix(), *(parent.as_posix() for parent in path.parents)) if place in SLOW), None)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """What compiles, what needs a PostgreSQL server, and what the table names."""
+    return item.get_closest_marker("build") is not None or "postgresql" in item.name or slow_place(item) is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests, and let the longest files begin first, so that no worker is left with one at the end."""
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: -SLOW.get(slow_place(item) or "", 0))

@@ -1,0 +1,60 @@
+"""Reading corpora: headers, and complete submissions of bases and what files add to them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import corpus, expectations, read, split, write
+
+HERE = Path(__file__).parent
+FOLDERS = [path for path in sorted(HERE.glob("*/corpus")) if path.is_dir()]
+HEADER = "# form: squares\n# problem: softmax\n# expect: correct/ok\n"
+
+
+def composed(tmp_path: Path, text: str) -> str:
+    """The complete submission of a file, without its header."""
+    (tmp_path / "one.py").write_text(text, encoding="utf-8")
+    return split(read(tmp_path / "one.py").data.decode())[1]
+
+
+def test_a_file_without_a_model_is_completed(tmp_path: Path) -> None:
+    added = "import math\n\nHALF = math.pi / 2\n\n\ndef forward(self, x):\n    # all of it\n    return x * HALF\n"
+    assert composed(tmp_path, HEADER + added).split("\n\n", 1)[1] == (
+        "HALF = math.pi / 2\n\nclass ModelNew(nn.Module):\n    def forward(self, x):\n        # all of it\n        return x * HALF\n"
+    )
+
+
+def test_its_definitions_and_methods_take_the_place_of_the_bases(tmp_path: Path) -> None:
+    added = '# base: run_in_cpp\nCPP = "int run();"\n\n\ndef forward(self, x):\n    return ops.run()\n'
+    code = composed(tmp_path, HEADER + added)
+    assert code.index('CPP = "int run();"') < code.index("ops = load_inline(") < code.index("class ModelNew")
+    assert 'CPP = ""' not in code and code.count("def forward") == 1 and "return ops.run()\n" in code
+
+
+def test_a_complete_file_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(HEADER + "class ModelNew: ...\n", encoding="utf-8")
+    assert read(tmp_path / "one.py").data.decode() == HEADER + "class ModelNew: ...\n"
+
+
+@pytest.mark.parametrize("header", ["# form: squares\n", "# problem: softmax\n", "# form: a\n# wants: b\n# problem: softmax\n"])
+def test_a_header_that_lacks_something_is_refused(tmp_path: Path, header: str) -> None:
+    (tmp_path / "one.py").write_text(header + "x = 1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="the header needs"):
+        read(tmp_path / "one.py")
+
+
+def test_verdicts_are_of_both_kinds_of_device_or_of_one() -> None:
+    assert expectations({"expect": ("a/b | c/d",)}) == {"cpu": {"a/b", "c/d"}, "cuda": {"a/b", "c/d"}}
+    assert expectations({"expect": ("cuda a/b",)}) == {"cuda": {"a/b"}}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.parent.name)
+def test_every_file_of_a_corpus_is_complete(folder: Path, tmp_path: Path) -> None:
+    """No name is undefined: what only a GPU can judge is read here too."""
+    write(corpus(folder).values(), tmp_path)
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821,F811", "--output-format", "concise", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(b"class ModelNew" in entry.data for entry in corpus(folder).values())

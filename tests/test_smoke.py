@@ -1,0 +1,58 @@
+"""One run of the pipeline over a few files of each corpus: every stage is crossed, and each gets its verdict."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import Entry, Record, check, corpus, judge
+from tests.diagnosis.fault import FAULTS
+
+HERE = Path(__file__).parent
+ATTACKS = (
+    "answer_zeros",
+    "baseline_slowed_by_threads",
+    "bomb_nested_answer",
+    "clock_patched_python",
+    "escape_sockets",
+    "exit_zero",
+    "forge_nan_json",
+    "garbage_after_calls",
+    "input_overwritten",
+    "lazy_thread",
+    "memo_by_shape",
+    "patch_comparison",
+    "steal_plain_import",
+    "table_of_seeds",
+)
+"""One of each family that is soon judged on a CPU."""
+FORMS = ("static_output", "nested_outputs", "parameters_of_own_names", "several_extensions")
+FAULTY = (
+    "sorting_a_list.py",
+    "narrow_indices.py",
+    "without_the_maximum.py",
+    "attribute_that_is_not_there.py",
+    "nul.py",
+    "refusal.txt",
+    "raises.txt",
+    "typo.py",
+)
+CHOSEN = {
+    **{entry.name: entry for name, entry in corpus(HERE / "attacks/corpus").items() if name in ATTACKS},
+    **{entry.name: entry for name, entry in corpus(HERE / "honest/corpus").items() if name in FORMS},
+    **{name: FAULTS[name] for name in FAULTY},
+}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
+    folder = tmp_path_factory.mktemp("smoke")
+    return judge(CHOSEN.values(), folder, "--device", "cpu", "--reference", str(HERE / "honest/problems"), "--timeout", "30")
+
+
+@pytest.mark.parametrize("entry", CHOSEN.values(), ids=CHOSEN)
+def test_verdict(records: dict[str, Record], entry: Entry) -> None:
+    check(entry, records[entry.name], "cpu")
+
+
+def test_all_that_were_chosen_are_in_the_corpora() -> None:
+    assert len(CHOSEN) == len(ATTACKS) + len(FORMS) + len(FAULTY)
