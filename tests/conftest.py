@@ -7,7 +7,7 @@ import pytest
 HERE = Path(__file__).parent
 
 SLOW = {
-    "judge/roofline/test_calibration_run.py": 240,
+    "command/test_calibrate.py": 240,
     "diagnosis/test_corpus.py": 190,
     "attacks": 190,
     "command/test_pipeline_ending.py": 180,

@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -19,6 +21,7 @@ from evaluator.results.result import Result
 from tests.db.samples import environment, full_evidence, result
 
 ROOT = Path(__file__).parents[2]
+CLEAN = {"PATH": "/usr/bin:/bin"}
 SOURCE = "class ModelNew: ...\n"
 HOSTILE = "[bold red]m[/] \x1b[2J\x1b]0;title\x07 \x9b31m \r\u202eexe.fdp [link=http://x]"
 
@@ -33,7 +36,7 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Runs a command: with an environment in a process of its own, else in this one, which takes much less time."""
     if not environ:
         streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
-        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        with mock.patch.dict(os.environ, CLEAN, clear=True), redirect_stdout(streams[0]), redirect_stderr(streams[1]):
             code = main(arguments)
         told = []
         for stream in streams:
@@ -46,7 +49,7 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         encoding="utf-8",
         timeout=60,
-        env={"PATH": "/usr/bin:/bin", **environ},
+        env={**CLEAN, **environ},
     )
 
 
