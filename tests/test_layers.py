@@ -9,7 +9,9 @@ from tests.shipped import ROOT
 
 
 def test_the_contracts_hold() -> None:
-    found = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    found = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert found.returncode == 0, found.stdout
 
 
