@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evaluator.build import BuildRequest
 from evaluator.submission.discover import find
-from evaluator.worker.extension import Extensions
+from evaluator.worker.patches.extension import Extensions
 
 FOLDER = Path(__file__).parents[1] / "submissions"
 LOADING_TIMEOUT_S = 60.0

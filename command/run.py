@@ -127,7 +127,7 @@ class Session:
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.storage.rows import EvaluationKey
-        from evaluator.results.timing_protocols import alternative
+        from evaluator.results.protocol_names import alternative
 
         name = submission.problem
         problem = self.problems.get(name) if name and not submission.rejection else None

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from db.queries.filters import HELP, Filters
-from evaluator.results.timing_protocols import alternative
+from evaluator.results.protocol_names import alternative
 
 MAX_NAME = 4096
 Name = Annotated[str | None, Query(max_length=MAX_NAME)]

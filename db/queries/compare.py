@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from db.error import StoreError
-from db.queries.boards import EVERYTHING, KnownBoard, author_id, newest_boards
 from db.queries.filters import Filters
+from db.queries.ranking import EVERYTHING, KnownBoard, author_id, newest_boards
 from db.queries.statistics import mean_ratio, sign_test
 from db.schema.models import BoardRow, StandingRow, TallyRow
 from db.store import Store

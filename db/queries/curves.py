@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
-from db.queries.boards import EVERYTHING, KnownBoard, newest_boards, places
 from db.queries.filters import Filters
+from db.queries.ranking import EVERYTHING, KnownBoard, newest_boards, places
 from db.schema.models import AuthorRow
 from db.store import Store
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import select
 
-from db.queries.boards import chunks
+from db.queries.ranking import chunks
 from db.schema.models import EvaluationRow, SubmissionRow
 from db.storage.rows import evidence_rest
 from db.store import Store

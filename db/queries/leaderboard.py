@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import func, or_, select
 
 from db.error import StoreError
-from db.queries.boards import EVERYTHING, author_id, chunks, newest_boards, places
 from db.queries.filters import Filters
+from db.queries.ranking import EVERYTHING, author_id, chunks, newest_boards, places
 from db.schema.evidence_models import BaselineRow, LightRow
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SourceRow, SubmissionRow, TallyRow, TotalRow
 from db.store import Store

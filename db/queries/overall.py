@@ -10,9 +10,9 @@ from statistics import fmean
 
 from sqlalchemy import Connection, case, func, select
 
-from db.queries.boards import EVERYTHING, KnownBoard, RankedEvaluation, chunks, newest_boards, places
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, counted
+from db.queries.ranking import EVERYTHING, KnownBoard, RankedEvaluation, chunks, newest_boards, places
 from db.queries.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
 from db.schema.models import AuthorRow, BoardRow, TallyRow
 from db.store import Store

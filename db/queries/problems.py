@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from db.queries.boards import newest_boards
 from db.queries.filters import Filters
+from db.queries.ranking import newest_boards
 from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, SubmissionRow, TotalRow
 from db.store import Store
 from evaluator.results.category import CATEGORIES, Category, Status

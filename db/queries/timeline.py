@@ -15,9 +15,9 @@ import numpy as np
 from sqlalchemy import Text, func, select, type_coerce
 
 from db.error import StoreError
-from db.queries.boards import EVERYTHING, author_id
 from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
+from db.queries.ranking import EVERYTHING, author_id
 from db.schema.models import BoardRow, EvaluationRow
 from db.store import Store
 from evaluator.results.category import Category, Status

@@ -10,8 +10,8 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
+from evaluator.results.protocol_names import alternative
 from evaluator.results.result import Result, now
-from evaluator.results.timing_protocols import alternative
 
 
 def evaluate(context: JudgeContext, job: Job, report: ReportStage) -> Result:

@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from evaluator.problem.seeding import seeded
+from evaluator.problem.input_drawing import seeded
 
 
 class ProblemError(Exception):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
-from evaluator.problem.seeding import seeded
+from evaluator.problem.input_drawing import seeded
 from evaluator.results.result import OWN_PRECISION
 
 if TYPE_CHECKING:

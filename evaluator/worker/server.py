@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evaluator.worker.failure import describe_failure
 from evaluator.worker.handlers import calls, lifecycle, timing
-from evaluator.worker.interpreter import Interpreter
 from evaluator.worker.origin import installed_folders
+from evaluator.worker.patches.interpreter import Interpreter
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 from evaluator.worker.state import State
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from evaluator.worker import structure
-from evaluator.worker.ablation import Ablation
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.interpreter import Interpreter
 from evaluator.worker.memory import Mappings, memory_order
+from evaluator.worker.patches.ablation import Ablation
+from evaluator.worker.patches.interpreter import Interpreter
 from evaluator.worker.procedure import PLAIN
 from evaluator.worker.protocol import Channel, Message
 

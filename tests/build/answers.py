@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from evaluator.build import Builder, BuildRequest, Cache, Toolchain
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
-from evaluator.worker.extension import BuildReply, Extensions
+from evaluator.worker.patches.extension import BuildReply, Extensions
 
 
 def main(path: Path, cache: Path, way: str, device: str) -> None:

@@ -224,7 +224,7 @@ def test_pytorch_extension_is_built_and_imported(builder: Builder, adder: BuildE
     assert outcome.object_fd is not None, outcome.evidence.output
     code = f"""
 import sys, torch
-from evaluator.worker.extension import _load
+from evaluator.worker.patches.extension import _load
 module = _load("adder", {outcome.object_fd}, True)
 print(module.twice(torch.tensor([3.0])).item(), module.__name__, sys.modules["adder"] is module)
 """

@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from db.foreign import ForeignHistoryRow, foreign_history
-from db.queries.boards import EVERYTHING, author_id
 from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
+from db.queries.ranking import EVERYTHING, author_id
 from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAST_P
 from db.store import StoreError

@@ -16,11 +16,11 @@ import time
 from typing import Any
 
 from evaluator.judge.timing.baseline_alone import BaselineAlone
-from evaluator.judge.timing.confidence import interval
 from evaluator.judge.timing.cross_check import compare
 from evaluator.judge.timing.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions, room_bytes
+from evaluator.judge.timing.speedup import interval
 from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
 from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError

@@ -1,7 +1,7 @@
 """The stopping criterion: when a timing has blocks enough."""
 
-from evaluator.judge.timing.confidence import interval, is_narrow
 from evaluator.judge.timing.interleave import Interleaver
+from evaluator.judge.timing.speedup import interval, is_narrow
 
 NARROW, BUDGET = "precise", "budget"
 """Reasons to stop, as they are stored: the speedup's confidence interval is narrow enough, or the time is spent."""

@@ -57,7 +57,7 @@ class TimingSide(Record):
     """The host's time to launch a call on a GPU, as the worker says: the lowest decile, since the host may have to wait for the device.
     None in older records, and where calls are not launched one by one."""
     outliers: tuple[int, ...] = ()
-    """Positions of samples far beyond the quartiles (evaluator.judge.timing.confidence.outliers). They count like all others."""
+    """Positions of samples far beyond the quartiles (evaluator.judge.timing.speedup.outliers). They count like all others."""
 
     @property
     def claim_ms(self) -> float:

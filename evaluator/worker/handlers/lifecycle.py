@@ -14,13 +14,13 @@ import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from evaluator.worker import structure
-from evaluator.worker.ablation import Ablation
-from evaluator.worker.caches import cache_environment
-from evaluator.worker.extension import BuildReply, Extensions
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.interpreter import ENVIRONMENT
 from evaluator.worker.memory import Mappings, checked
 from evaluator.worker.origin import INSTALLED_KERNELS
+from evaluator.worker.patches.ablation import Ablation
+from evaluator.worker.patches.caches import cache_environment
+from evaluator.worker.patches.extension import BuildReply, Extensions
+from evaluator.worker.patches.interpreter import ENVIRONMENT
 from evaluator.worker.procedure import Procedure
 from evaluator.worker.protocol import Message
 from evaluator.worker.state import MODULE_NAME, State, synchronize

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from db.queries.boards import ranks
 from db.queries.filters import Filters
 from db.queries.leaderboard import CategoryCount, Failures, failures, leaderboard
 from db.queries.overall import overall
+from db.queries.ranking import ranks
 from db.store import Store
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide

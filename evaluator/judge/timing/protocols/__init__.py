@@ -10,7 +10,7 @@ import pkgutil
 from importlib import import_module
 
 from evaluator.judge.timing.protocols.protocol import BlockTimer, TimingProtocol
-from evaluator.results.timing_protocols import DEFAULTS
+from evaluator.results.protocol_names import DEFAULTS
 
 __all__ = ["PROTOCOLS", "BlockTimer", "TimingProtocol", "UnknownProtocolError", "choose", "names"]
 

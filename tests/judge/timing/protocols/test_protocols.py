@@ -16,7 +16,7 @@ from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
-from evaluator.results.timing_protocols import DEFAULTS
+from evaluator.results.protocol_names import DEFAULTS
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.timing.test_timed_worker import started
 

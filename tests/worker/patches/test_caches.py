@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.worker.caches import cache_environment, generated_folder
+from evaluator.worker.patches.caches import cache_environment, generated_folder
 
 
 def test_every_folder_is_a_private_one_of_its_own() -> None:

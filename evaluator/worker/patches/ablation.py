@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from evaluator.worker import structure
-from evaluator.worker.caches import generated_folder
 from evaluator.worker.origin import installed_folders, is_own
+from evaluator.worker.patches.caches import generated_folder
 
 ENDED_EARLY = 1
 """Exit code of a worker that can't go on without what it has lost."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.results.timing_protocols import alternative
+from evaluator.results.protocol_names import alternative
 
 
 @pytest.mark.parametrize(("name", "found"), [(None, None), ("cold", None), ("cpu", None), ("graph", "graph"), ("throughput", "throughput")])

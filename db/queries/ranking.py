@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow
 from db.storage.rows import text_sha256
-from evaluator.results.timing_protocols import alternative
+from evaluator.results.protocol_names import alternative
 
 EVERYTHING = Filters()
 _MANY = 5000

@@ -11,14 +11,14 @@ import pytest
 
 from evaluator.judge.workers.launch_table import CAPACITY, LaunchTable
 from evaluator.results.evidence import LaunchRecord
-from evaluator.worker import interpreter
-from evaluator.worker.interpreter import Interpreter
 from evaluator.worker.launch_table import INTERPRETED
+from evaluator.worker.patches import interpreter
+from evaluator.worker.patches.interpreter import Interpreter
 
 SCRIPT = """
 import os, sys, torch
 os.environ["TRITON_INTERPRET"] = "1"
-from evaluator.worker.interpreter import Interpreter
+from evaluator.worker.patches.interpreter import Interpreter
 sys.path.insert(0, {folder!r})
 watcher = Interpreter({descriptor})
 watcher.watch()

@@ -15,10 +15,10 @@ import pytest
 import torch
 
 from evaluator.judge.workers import launch_table
-from evaluator.worker import ablation
-from evaluator.worker.ablation import ENDED_EARLY, Ablation
-from evaluator.worker.caches import generated_folder
 from evaluator.worker.origin import OWN_PREFIXES
+from evaluator.worker.patches import ablation
+from evaluator.worker.patches.ablation import ENDED_EARLY, Ablation
+from evaluator.worker.patches.caches import generated_folder
 
 C = "static int calls;\nint increment(void) { return ++calls; }\n"
 
@@ -214,5 +214,5 @@ def test_operators_that_a_load_registers_are_taken_out() -> None:
 
 
 def test_own_code_is_what_the_judge_calls_own() -> None:
-    recorder = (Path(ablation.__file__).parent / "launch_recorder.c").read_text(encoding="utf-8")
+    recorder = (Path(ablation.__file__).parents[1] / "launch_recorder.c").read_text(encoding="utf-8")
     assert all(f'"{prefix}"' in recorder for prefix in (*OWN_PREFIXES, launch_table.BUILT_PREFIX))

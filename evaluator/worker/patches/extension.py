@@ -21,7 +21,7 @@ from typing import Any
 logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
 from torch.utils import cpp_extension  # noqa: E402
 
-from evaluator.worker.ablation import Ablation  # noqa: E402
+from evaluator.worker.patches.ablation import Ablation  # noqa: E402
 
 HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
 
