@@ -30,9 +30,9 @@ from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.evaluate import evaluate
-from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import SHIPPED
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
 from evaluator.sandbox import Zygote, best_level

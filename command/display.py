@@ -61,21 +61,30 @@ class Display:
         with Progress(*columns, console=self._console, transient=True) as self._progress:
             self._task = self._progress.add_task("", total=total, doing="")
             ended = threading.Event()
+            teller = threading.Thread(target=self._tell, args=(self._progress, ended), daemon=True)
             if not self._console.is_terminal:
-                threading.Thread(target=self._tell, args=(self._progress, ended), daemon=True).start()
+                teller.start()
             try:
                 yield
             finally:
                 ended.set()
+                if teller.ident is not None:
+                    teller.join(1.0)
         self._progress = None
 
     def _tell(self, progress: Progress, ended: threading.Event) -> None:
-        """Print a line about the progress every PIPED_EVERY_S seconds."""
+        """Print a line about the progress every PIPED_EVERY_S seconds, until there is no reader for it.
+
+        Not by Rich: where its reader has gone, that closes standard output for the whole process.
+        """
         while not ended.wait(PIPED_EVERY_S):
             task = progress.tasks[0]
             of = "" if task.total is None else f" of {task.total:.0f}"
             doing = f"; {task.fields['doing']}" if task.fields["doing"] else ""
-            self.say(f"{task.elapsed or 0.0:.0f} s: {task.completed:.0f}{of} done{doing}")
+            try:
+                print(f"{task.elapsed or 0.0:.0f} s: {task.completed:.0f}{of} done{doing}", file=self._console.file, flush=True)
+            except (OSError, ValueError):
+                return
 
     def stage(self, job: "Job", stage: str) -> None:
         """A job has entered a stage."""

@@ -34,6 +34,22 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[1]
 BASES = Path(__file__).parent / "bases"
 SUMMARIES = ("wants", "fault", "form")
+KEYS = {
+    *SUMMARIES,
+    "author",
+    "base",
+    "device",
+    "expect",
+    "finds",
+    "kernel",
+    "legal",
+    "marker",
+    "needs",
+    "problem",
+    "says",
+    "speedup",
+    "tool",
+}
 RUN_WITHIN_S = 3600
 
 _FIELD = re.compile(r"# ([a-z]+): (.+)")
@@ -102,11 +118,13 @@ def expectations(header: Header) -> dict[str, frozenset[str]]:
 
 
 def read(path: Path) -> Entry:
-    """The submission in a file. Raises ValueError where the header lacks something."""
+    """The submission in a file. Raises ValueError where the header lacks something, or has an unknown key."""
     text = path.read_text(encoding="utf-8")
     header, code = split(text)
     if "problem" not in header or len(set(SUMMARIES) & header.keys()) != 1:
         raise ValueError(f"{path.name}: the header needs a problem and one of {', '.join(SUMMARIES)}")
+    if unknown := header.keys() - KEYS:
+        raise ValueError(f"{path.name}: the header has no {', '.join(sorted(unknown))}; there is {', '.join(sorted(KEYS))}")
     if "class ModelNew" not in code:
         base = header.get("base", ("module",))[0]
         text = text.removesuffix(code).replace(f"# base: {base}\n", "") + compose((BASES / f"{base}.py").read_text(encoding="utf-8"), code)

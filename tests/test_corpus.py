@@ -1,12 +1,13 @@
 """Reading corpora: headers, and complete submissions of bases and what files add to them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.corpus import corpus, expectations, read, split, write
+from tests.corpus import PROJECT, corpus, expectations, read, split, write
 
 HERE = Path(__file__).parent
 FOLDERS = [path for path in sorted(HERE.glob("*/corpus")) if path.is_dir()]
@@ -58,3 +59,21 @@ def test_every_file_of_a_corpus_is_complete(folder: Path, tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(b"class ModelNew" in entry.data for entry in corpus(folder).values())
+
+
+@pytest.mark.parametrize(("name", "least"), [("attacks", 192), ("honest", 55), ("diagnosis", 100), ("sanitizer", 4)])
+def test_a_corpus_loses_nothing(name: str, least: int) -> None:
+    assert len(corpus(HERE / name / "corpus")) >= least
+
+
+def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("# form: squares\n# problem: softmax\n# speedups: 1.1\nx = 1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has no speedups"):
+        read(tmp_path / "one.py")
+
+
+def test_what_attacks_name_of_the_project_exists() -> None:
+    """An attack that looks for what is no longer there attacks nothing."""
+    for path in sorted((HERE / "attacks" / "corpus").glob("*.py")):
+        for name in re.findall(r"\b(?:evaluator|judge|db|reference)/[a-z_/]+\.(?:py|c)\b", path.read_text(encoding="utf-8")):
+            assert (PROJECT / name).exists() or (PROJECT / "evaluator" / name).exists(), f"{path.name}: {name}"

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from evaluator.results.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
 from evaluator.results.figures import cores_text, percent, rate_text
+from evaluator.results.protocol_names import DESCRIPTIONS
 
 _FIGURES = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 
@@ -37,6 +38,10 @@ def spells(states: Sequence[DeviceState]) -> Iterator[Spell]:
         yield Spell(stage, len(found), sm_clock, memory_clock, temperature, power, ", ".join(reasons), told)
 
 
+def _protocol_text(name: str | None) -> str | None:
+    return f"{name}: {DESCRIPTIONS[name]}" if name in DESCRIPTIONS else name
+
+
 def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     """What a time is of, how the timing went, and what was added to it; None stands for what does not apply."""
     cores = f"{cores_text(timing.cores)}, {len(timing.cores)} in all" if timing.cores else None
@@ -47,7 +52,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
         "the claims leave out": timing.unclaimed_ms,
     }
     facts: dict[str, object] = {
-        "protocol": f"{timing.protocol}: {timing.protocol_text}" if timing.protocol_text else timing.protocol,
+        "protocol": _protocol_text(timing.protocol),
         "not timed as asked for": timing.fallback or None,
         "ended": _ending_text(timing) if timing.stop else None,
         "beside the times: launching a call takes the host": _host_text(timing),

@@ -27,6 +27,8 @@ def diagnose(evidence: Evidence) -> Verdict:
 def _discovered() -> tuple[Rule, ...]:
     for module in pkgutil.iter_modules(rules.__path__):
         import_module(f"{rules.__name__}.{module.name}")
+    if not REGISTERED:
+        raise ImportError(f"no rule was found in {list(rules.__path__)}: the installation is incomplete")
     return tuple(REGISTERED[order] for order in sorted(REGISTERED))
 
 

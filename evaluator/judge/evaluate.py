@@ -6,6 +6,7 @@ from evaluator.diagnosis import Verdict
 from evaluator.job import Job, result_of
 from evaluator.judge.context import JudgeContext, ReportStage
 from evaluator.judge.stages import Stages
+from evaluator.judge.timing.speedup import speedup_of
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.load import load
 from evaluator.results.category import Category, Status
@@ -45,7 +46,7 @@ def evaluate(context: JudgeContext, job: Job, report: ReportStage) -> Result:
         device=context.device.spec,
         runtime_ms=runtime_ms,
         baseline_ms=baseline_ms,
-        speedup=baseline_ms / runtime_ms if baseline_ms and runtime_ms else None,
+        speedup=speedup_of(runtime_ms, baseline_ms),
         problem_sha256=problem_sha256,
         started_at=started_at,
         duration_s=round(time.monotonic() - start, 3),

@@ -21,10 +21,11 @@ from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import InputSet, construct, fresh_seed
+from evaluator.judge.workers.input_buffers import InputSet, construct
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.execute import ProblemError
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import LaunchRecord, SanitizerEvidence, SanitizerFinding, SanitizerRun

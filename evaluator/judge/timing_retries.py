@@ -22,7 +22,7 @@ from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions
 from evaluator.judge.timing.spot_check import WrongAnswerError
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.results.category import Status
 from evaluator.results.evidence import TimingEvidence
 from evaluator.worker.protocol import ProtocolError

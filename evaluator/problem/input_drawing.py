@@ -1,6 +1,10 @@
-"""Draws from a seed, which leave every random generator of the process as it was."""
+"""Drawing inputs and parameters: fresh seeds, and draws from a seed, which leave every random generator of the process as it was.
+
+`ProblemCase.inputs` (evaluator.problem.problem) draws by these what `get_inputs()` of the problem's file returns.
+"""
 
 import random
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
@@ -11,6 +15,11 @@ if TYPE_CHECKING:
 
 # The generators of torch, numpy and random are the process's: two draws at a time would mix their seeds.
 _GENERATORS = RLock()
+
+
+def fresh_seed() -> int:
+    """Entropy of the operating system; 48 bits, so that it is a JSON integer everywhere."""
+    return secrets.randbits(48)
 
 
 @contextmanager

@@ -189,7 +189,6 @@ def full_evidence(text: str = "") -> Evidence:
             unexplained_ms=0.002,
             unclaimed_ms=0.375,
             protocol="cold",
-            protocol_text="device time of a call, with its inputs in no cache",
             fallback=f"graph: it waits for the device{text}" if text else "",
             calls_in_block=16,
             blocks=3,

@@ -12,7 +12,7 @@ from evaluator.judge.correctness.integer_ties import is_excused
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sample, mapped
 from evaluator.judge.correctness.tolerance import is_exact
-from evaluator.judge.workers.input_buffers import fresh_seed
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures

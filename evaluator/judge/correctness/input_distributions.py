@@ -1,4 +1,4 @@
-"""The distributions that inputs are drawn from: the problem's own and others, and which of them the rounds of a problem use.
+"""How drawn inputs are changed for the rounds: the problem's own distribution and others, and which of them its rounds use.
 
 Each of the others changes the floating-point tensors of a draw and leaves integers alone: a kernel that forgets the softmax's maximum is
 found by `shifted`, a leaky ReLU that is the identity by `signs`, an accumulator in half precision by `wide`.

@@ -15,9 +15,9 @@ from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.synchronize import synchronize
-from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.execute import ProblemError
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.worker.structure import tensors_of
 

@@ -17,8 +17,9 @@ from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.judge.workers.input_buffers import InputSet, fresh_seed, same_bytes
+from evaluator.judge.workers.input_buffers import InputSet, same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence

@@ -18,8 +18,9 @@ from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
+from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence, Evidence

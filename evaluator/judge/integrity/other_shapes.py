@@ -17,10 +17,10 @@ from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.execute import ProblemError
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ShapeEvidence

@@ -23,8 +23,8 @@ from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemC
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
 from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_of, required_work
 from evaluator.judge.roofline.peaks import best_s
-from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.execute import ProblemError
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import tensors_of

@@ -22,11 +22,11 @@ import torch
 
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes
-from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.problem.declaration import Floor, numbers_in
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.expression import value_of
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import FloorEvidence

@@ -16,8 +16,9 @@ from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.timing.setup import Participants, TimedCase, room_bytes
 from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import InputSet, fresh_seed
+from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.worker.protocol import ProtocolError
 
 MAX_SETS = 16

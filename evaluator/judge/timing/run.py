@@ -99,7 +99,6 @@ class TimingRun:
             "unflushed": candidate.samples.unflushed,
             "unflushed_bursts": candidate.samples.unflushed_bursts,
             "protocol": self._options.protocol.name,
-            "protocol_text": self._options.protocol.text,
             "cores": tuple(cores),
             "strayed": strayed,
             "calls_in_block": interleaver.length,

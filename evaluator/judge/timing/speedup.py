@@ -1,4 +1,4 @@
-"""The confidence interval of a speedup, and which samples are outliers.
+"""The speedup, its confidence interval, and which samples are outliers.
 
 Candidate and baseline are timed in turns, a block of calls each. The interval is the percentile bootstrap's, and draws whole pairs of
 blocks (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13). So what both blocks of a pair have in common,
@@ -21,6 +21,11 @@ FENCE = 3.0
 """Interquartile ranges beyond a quartile from which on a sample is marked (Tukey's outer fence)."""
 
 Times = NDArray[np.float64]
+
+
+def speedup_of(runtime_ms: float | None, baseline_ms: float | None) -> float | None:
+    """The baseline's time divided by the candidate's; None where either is not known."""
+    return baseline_ms / runtime_ms if baseline_ms and runtime_ms else None
 
 
 def interval(candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks: int, *, paired: bool = True) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """Inputs for a worker: drawn by the judge, copied into memory that both sides map."""
 
-import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -19,11 +18,6 @@ COMPARE_BYTES = 1 << 29
 WORD_BYTES = 8
 TOGETHER_BYTES = 1 << 26
 """A larger tensor is copied for itself: that takes the device some 0.03 ms and more, against the host's 0.01 ms to ask for it."""
-
-
-def fresh_seed() -> int:
-    """Entropy of the operating system; 48 bits, so that it is a JSON integer everywhere."""
-    return secrets.randbits(48)
 
 
 Given: TypeAlias = "Sequence[tuple[InputSet, Sequence[Any]]]"

@@ -9,10 +9,11 @@ import torch
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import construct, fresh_seed
+from evaluator.judge.workers.input_buffers import construct
 from evaluator.judge.workers.jit_compilers import is_installed
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.machine.devices import Device, cpu_count
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.sandbox import Program, SandboxUnavailable
 from evaluator.worker import structure

@@ -128,8 +128,6 @@ class TimingEvidence(Record):
 
     protocol: str | None = None
     """The timing protocol (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
-    protocol_text: str = ""
-    """What a time by it measures, in a few words. Empty in older records."""
     fallback: str = ""
     """Why another protocol than the requested one was used; empty where it was used."""
     cores: tuple[int, ...] = ()

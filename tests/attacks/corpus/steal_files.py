@@ -13,7 +13,9 @@ def found():
         folders[:] = [name for name in folders if name not in SKIPPED]
         names = set(files) | set(folders)
         here = {"softmax.py", "gelu_tanh.py"} <= names or {"judge", "sandbox", "worker"} <= names or "assay.db" in names
-        if here and any(os.access(os.path.join(folder, name), os.R_OK) for name in ("softmax.py", "assay.db", "judge/oracle.py")):
+        if here and any(
+            os.access(os.path.join(folder, name), os.R_OK) for name in ("softmax.py", "assay.db", "judge/correctness/reference.py")
+        ):
             return True
         if time.monotonic() > end:
             break

@@ -20,9 +20,9 @@ from evaluator.judge.roofline.minimum_time import (
     required_work,
 )
 from evaluator.judge.roofline.peaks import best_s
-from evaluator.judge.workers.input_buffers import fresh_seed
 from evaluator.problem.catalogue import discover
 from evaluator.problem.execute import ProblemError
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.load import load
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import Calibration, Ceiling

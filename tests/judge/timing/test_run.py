@@ -42,7 +42,7 @@ def test_a_timing_on_record_says_how_it_went(judge: Judge) -> None:
     # The machine may be busy with others: both wait for it alike, and sleep comes on top.
     assert timing.candidate.median_ms > 19
     assert min(timing.baseline.samples_ms) < 10
-    assert (timing.protocol, timing.protocol_text, timing.fallback, timing.calls_in_block) == ("cpu", Cpu.text, "", 1)
+    assert (timing.protocol, timing.fallback, timing.calls_in_block) == ("cpu", "", 1)
     assert timing.blocks == timing.calls >= LEAST_CALLS and timing.stop in ("precise", "budget")
     assert WARM_UP_CALLS <= timing.warm_up_calls <= MOST_WARM_UP_CALLS and timing.steady is not None
     low, high = result.speedup_interval

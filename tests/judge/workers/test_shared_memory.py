@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from evaluator.judge.workers.input_buffers import InputSet, fill, fresh_seed
+from evaluator.judge.workers.input_buffers import InputSet, fill
 from evaluator.judge.workers.shared_memory import SharedMemory, describe, raw_bytes
+from evaluator.problem.input_drawing import fresh_seed
 from evaluator.worker import structure
 from evaluator.worker.memory import Mappings
 

@@ -10,7 +10,6 @@ class Cold(TimingProtocol):
 
     name = "cold"
     device_kind = "cuda"
-    text = "device time of a call, with its inputs in no cache"
     is_cold = True
     times_each_call = True
 

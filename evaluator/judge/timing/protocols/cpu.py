@@ -10,7 +10,6 @@ class Cpu(TimingProtocol):
 
     name = "cpu"
     device_kind = "cpu"
-    text = "wall time of a call, by the judge's clock"
 
     def calls_in_block(self, call_ms: float, room: int) -> int:  # noqa: ARG002 - the judge's clock can't divide a request
         return 1

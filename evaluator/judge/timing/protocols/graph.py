@@ -14,7 +14,6 @@ class Graph(TimingProtocol):
 
     name = "graph"
     device_kind = "cuda"
-    text = "device time of a call in the replay of a CUDA graph"
     replays = True
 
     def take(self, timed: BlockTimer, given: Calls) -> list[Any]:

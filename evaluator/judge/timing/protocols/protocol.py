@@ -31,8 +31,6 @@ class TimingProtocol(ABC):
     name: ClassVar[str]
     """Also the name of its file."""
     device_kind: ClassVar[str]
-    text: ClassVar[str]
-    """What a time measures, in a few words."""
     is_cold: ClassVar[bool] = False
     """Whether the L2 cache is emptied before each call, and before the judge's own measurements of single calls and bursts."""
     times_each_call: ClassVar[bool] = False

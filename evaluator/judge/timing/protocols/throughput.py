@@ -10,7 +10,6 @@ class Throughput(TimingProtocol):
 
     name = "throughput"
     device_kind = "cuda"
-    text = "device time of a call among others, back to back"
 
     def take(self, timed: BlockTimer, given: Calls) -> list[Any]:
         return timed.block(given, apart=False)

@@ -16,7 +16,7 @@ from evaluator.judge.timing.timed_worker import TimedWorker, UnrecordableError
 from evaluator.judge.workers.client import WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.launcher import START_S
-from evaluator.results.protocol_names import DEFAULTS
+from evaluator.results.protocol_names import DEFAULTS, DESCRIPTIONS
 from evaluator.worker.protocol import ProtocolError
 from tests.judge.timing.test_timed_worker import started
 
@@ -48,7 +48,7 @@ def test_each_kind_of_device_has_a_default_of_its_own_kind() -> None:
 def test_a_protocol_is_the_file_of_its_name(name: str) -> None:
     protocol = PROTOCOLS[name]
     assert type(protocol).__module__ == f"evaluator.judge.timing.protocols.{protocol.name}"
-    assert choose(name, protocol.device_kind) is protocol and protocol.text
+    assert choose(name, protocol.device_kind) is protocol and name in DESCRIPTIONS
 
 
 @pytest.mark.parametrize(("name", "kind"), [("graph", "cpu"), ("cpu", "cuda"), ("fast", "cuda"), ("protocol", "cuda")])
