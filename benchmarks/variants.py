@@ -17,8 +17,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "submissions"
 KINDS = ("cuda", "cpp")
 LEFT_OUT = ("timeout", "import_error", "load_inline_misuse", "cached_output")
-"""Categories of origins without variants: what waits for a deadline measures the deadline, the next two never get to a compiler, and the last has
-the extension of another."""
+"""Categories of origins without variants: what waits for a deadline measures the deadline, the next two never get to a compiler, and
+the last has the extension of another."""
 
 _EXPECTATION = re.compile(r"^# expect: (cuda|cpu) (.+)$", re.MULTILINE)
 _KERNEL = re.compile(r"__global__(?:\s+__\w+__\s*\([^()]*\)|\s+(?:static|inline|void))*\s+([A-Za-z]\w*)\s*\(")
