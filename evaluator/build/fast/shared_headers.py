@@ -90,8 +90,11 @@ class SharedHeaders:
             return self._prepared
 
     def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn, *, at_once: bool = False) -> Path | None:
-        """A header of which a precompiled form for these flags of the request's lies beside it. None as above, for other flags, and where
-        too few have asked for it yet, unless it is to be made `at_once`."""
+        """A header of which a precompiled form for these flags of the request's lies beside it. None as above, and for other flags.
+
+        For the binding files of CUDA extensions it is made when WORTH_MAKING_AFTER have asked for it, or `at_once`; for C++ extensions, which
+        are compiled by g++ alone, by the first that asks.
+        """
         standing = tuple(flag for flag in flags if not PASSING_FLAGS.fullmatch(flag))
         prepared = self.headers(run)
         if prepared is None or len(standing) > MAX_STANDING_FLAGS or not all(map(STANDING_FLAGS.fullmatch, standing)):
@@ -99,7 +102,7 @@ class SharedHeaders:
         variant = hashlib.sha256("\0".join((str(cuda), *standing)).encode()).hexdigest()[:16]
         folder = self._folder / variant
         if not self._is_whole(folder):
-            if not at_once and self._times_asked(variant) <= WORTH_MAKING_AFTER:
+            if cuda and not at_once and self._times_asked(variant) <= WORTH_MAKING_AFTER:
                 return None
             made = self._once(variant, lambda: self._precompile(prepared, cuda, standing, folder, run), 0.0)
             if not made or not self._is_whole(folder):

@@ -92,7 +92,7 @@ def test_nobody_waits_for_a_precompiled_header_that_is_being_made(warm: Path, ma
 
 
 @pytest.mark.build
-def test_a_precompiled_header_is_made_when_enough_builds_have_asked_for_it(warm: Path, machine: Toolchain) -> None:
+def test_a_precompiled_header_is_made_for_cpp_at_once_and_for_cuda_when_enough_builds_have_asked(warm: Path, machine: Toolchain) -> None:
     calls: list[str] = []
 
     def fail(argv: tuple[str, ...], folder: Path) -> CommandResult:
@@ -100,10 +100,12 @@ def test_a_precompiled_header_is_made_when_enough_builds_have_asked_for_it(warm:
         return CommandResult(1, timed_out=False, output="no")
 
     for _ in range(WORTH_MAKING_AFTER):
-        assert shared_headers(warm, machine).binding(False, ("-O1",), fail) is None  # in a process each
+        assert shared_headers(warm, machine).binding(True, ("-O1",), fail) is None  # in a process each
         assert not calls
+    assert shared_headers(warm, machine).binding(True, ("-O1",), fail) is None
+    assert len(calls) == 1
     assert shared_headers(warm, machine).binding(False, ("-O1",), fail) is None
-    assert calls
+    assert len(calls) == 2
 
 
 def test_a_compiler_that_fails_is_not_asked_twice(machine: Toolchain, tmp_path: Path) -> None:
