@@ -92,7 +92,7 @@ class SharedHeaders:
     def binding(self, cuda: bool, flags: tuple[str, ...], run: RunIn, *, at_once: bool = False) -> Path | None:
         """A header of which a precompiled form for these flags of the request's lies beside it. None as above, and for other flags.
 
-        For the binding files of CUDA extensions it is made when WORTH_MAKING_AFTER have asked for it, or `at_once`; for C++ extensions, which
+        For binding files of CUDA extensions it is made when WORTH_MAKING_AFTER have asked for it, or `at_once`; for C++ extensions, which
         are compiled by g++ alone, by the first that asks.
         """
         standing = tuple(flag for flag in flags if not PASSING_FLAGS.fullmatch(flag))
