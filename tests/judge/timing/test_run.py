@@ -51,6 +51,7 @@ def test_a_timing_on_record_says_how_it_went(judge: Judge) -> None:
     assert (result.best_baseline, list(result.baselines)) == ("eager", ["eager"])
 
 
+@pytest.mark.build
 def test_a_baseline_by_the_compiler_is_timed_in_the_same_turns(context: JudgeContext) -> None:
     job = replace(make_job(SLEEPING), baselines=("eager", "compile"))
     result = evaluate(context, job, lambda _: None)
