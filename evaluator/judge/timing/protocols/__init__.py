@@ -1,4 +1,5 @@
-"""The timing protocols: each module of this folder is one, and defines PROTOCOL. To add a protocol, add a file.
+"""The timing protocols: each module of this folder is one, and defines PROTOCOL. To add a protocol, add a file (and a line to
+evaluator.results.protocol_names.DESCRIPTIONS, for readers of its records).
 
 All protocols share what evaluator.judge.timing.run does: workers called in turns, new inputs for every call, unannounced comparison of
 answers, and the judge's own clock as a check of each claim. They differ in what a time measures.
