@@ -1,5 +1,6 @@
-"""The timing protocols: each module of this folder is one, and defines PROTOCOL. To add a protocol, add a file (and a line to
-evaluator.results.protocol_names.DESCRIPTIONS, for readers of its records).
+"""The timing protocols: each module of this folder is one, and defines PROTOCOL. To add a protocol, add a file.
+
+A record names its protocol; `DESCRIPTIONS` in evaluator.results.protocol_names may describe it to the reader of a record.
 
 All protocols share what evaluator.judge.timing.run does: workers called in turns, new inputs for every call, unannounced comparison of
 answers, and the judge's own clock as a check of each claim. They differ in what a time measures.
