@@ -12,7 +12,8 @@ HAS_GPU := $(shell nvidia-smi -L >/dev/null 2>&1 || test -e /dev/nvidia0 && echo
 EXTRA := $(if $(HAS_GPU),gpu)
 COMMA := ,
 
-# A dozen that shows every status. Without a GPU, only C++ is judged; the first of both lists are right and faster than PyTorch.
+# A dozen that shows every status (on a GPU, `not_evaluated` only where CuPy is missing). Without a GPU, only C++ is judged. The first three of
+# both lists are right and faster than PyTorch.
 DEMO_CPU := gelu_tanh/cpp_vectorized.py mish/cpp_vectorized.py row_statistics/cpp_one_read.py linear_recurrence/cpp_one_pass.py \
 	gelu_tanh/cpp_wrong_constant.py gelu_tanh/cpp_cached_output.py gelu_tanh/cpp_const_pointer.py leaky_relu/cpp_crash.py \
 	gelu_tanh/cached_output.py leaky_relu/missing_model_new.py responses/softmax_three_tries.txt responses/softmax_cut_off.txt
