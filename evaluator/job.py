@@ -21,6 +21,7 @@ class JobOptions:
     timeout_s: float
     precision: PrecisionName | None = None
     shapes: Literal["own", "others", "strict"] = "others"
+    strict_inputs: bool = False
     protocol: str | None = None
     baselines: tuple[str, ...] = ("eager",)
 
@@ -47,6 +48,8 @@ class Job:
     """None for the problem's own."""
     shapes: Literal["own", "others", "strict"] = "own"
     """`own`: only the case's shapes. `others`: a correct submission is run in other shapes too. `strict`: it has to be correct in them."""
+    strict_inputs: bool = False
+    """Inputs of every distribution decide, not only the problem's own and what follows from them soundly."""
     first_line: int = 1
     """Line, from 1, of the file handed in on which `code` begins."""
     protocol: str | None = None
@@ -72,6 +75,7 @@ def make_job(submission: Submission, problem: ProblemFacts, case: str | None, op
         timeout_s=options.timeout_s,
         precision=options.precision,
         shapes=options.shapes,
+        strict_inputs=options.strict_inputs,
         first_line=submission.first_line,
         protocol=options.protocol,
         baselines=options.baselines,

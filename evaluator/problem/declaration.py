@@ -40,7 +40,7 @@ PRECISIONS: dict[str, PrecisionName] = {
 """Usual names of the types that a problem can be judged in."""
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
-DistributionName = Literal["signs", "wide", "ties", "shifted", "special"]
+DistributionName = Literal["signs", "scaled", "wide", "ties", "shifted", "special"]
 """Distributions of inputs besides the problem's own; what each is, evaluator.judge.correctness.input_distributions says."""
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
@@ -149,10 +149,14 @@ class Declaration(BaseModel):
     tolerance: Annotated[float | dict[PrecisionName, float], BeforeValidator(_factors)] = 1.0
     """Factor on the tolerance (`evaluator.judge.correctness.tolerance`); or type that the problem is judged in → factor, 1 in other
     types."""
+    inputs: Literal["drawn", "any"] = "drawn"
+    """`drawn`: what get_inputs() draws is what an answer has to be right for. `any`: any inputs of these shapes, so that every distribution
+    decides."""
     without: dict[DistributionName, Annotated[str, StringConstraints(min_length=1)]] = Field(default_factory=dict)
     """Distribution that inputs must not be drawn from → the reason; the problem's own can't be left out."""
-    mode: Literal["eval", "train"] = "eval"
-    """Of the models; in training mode dropout alone stays as in evaluation."""
+    mode: Literal["eval", "train"] | None = None
+    """Of the models; in training mode dropout alone stays as in evaluation. None: training where the reference has a batch normalization,
+    whose statistics are then the batch's, as in KernelBench's evaluator; evaluation where it has none."""
     in_place: Annotated[tuple[int, ...], BeforeValidator(_positions)] = ()
     """Arguments that a call changes. What is in them afterwards is part of the answer."""
     backward: bool = False

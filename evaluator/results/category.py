@@ -26,6 +26,7 @@ class Category(StrEnum):
     """Why it ended so; each category belongs to exactly one status."""
 
     OK = "ok"
+    REDUCED_PRECISION = "reduced_precision"
     NO_CUSTOM_KERNEL = "no_custom_kernel"
     DEGENERATE_PROBLEM = "degenerate_problem"
 
@@ -114,6 +115,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
             "Every round agreed with the oracle, and without the submission's own kernels the answer is not right.",
             "rounds, launches, an answer without its own kernels",
             "",
+        ),
+        reduced_precision=(
+            "Right on the problem's own inputs, by arithmetic that is narrower than the reference's, such as TF32 in a float32 problem.",
+            "rounds; the error of a round with random signs, which no arithmetic in the output's own dtype makes",
+            "Compute in the output's dtype, or have it ranked with --allow-reduced-precision.",
         ),
         no_custom_kernel=(
             "The answer is right, but owes nothing to a kernel of the submission's own.",

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import Evidence, Record
 
-EVALUATOR_VERSION = "0.10.2"
+EVALUATOR_VERSION = "0.11.0"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
@@ -141,6 +141,7 @@ class Result(Record):
             "baselines": baselines,
             "best_baseline": self.best_baseline,
             "generalises": self.evidence.generalises,
+            "robust": self.evidence.robust,
         }
 
     def shares_of_light(self) -> dict[str, float | None]:

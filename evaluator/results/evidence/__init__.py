@@ -9,7 +9,16 @@ from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
 from evaluator.results.evidence.evidence import Evidence
 from evaluator.results.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
 from evaluator.results.evidence.record import Record
-from evaluator.results.evidence.rounds import AblationEvidence, ErrorFigures, ErrorMap, RoundEvidence, ShapeEvidence, WrongElement
+from evaluator.results.evidence.rounds import (
+    AblationEvidence,
+    ChangedInputsEvidence,
+    ErrorFigures,
+    ErrorMap,
+    ParametersEvidence,
+    RoundEvidence,
+    ShapeEvidence,
+    WrongElement,
+)
 from evaluator.results.evidence.sanitizer import SanitizerEvidence, SanitizerFinding, SanitizerPlace, SanitizerRun
 from evaluator.results.evidence.timing import DISTURBED_SHARE, OtherTiming, TimingEvidence, TimingSide, WrongTimedAnswer
 
@@ -18,6 +27,7 @@ __all__ = [
     "AblationEvidence",
     "BuildAttempt",
     "BuildEvidence",
+    "ChangedInputsEvidence",
     "ConditionsEvidence",
     "DeviceState",
     "Diagnostic",
@@ -33,6 +43,7 @@ __all__ = [
     "LaunchRecord",
     "LightEvidence",
     "OtherTiming",
+    "ParametersEvidence",
     "Record",
     "RoundEvidence",
     "SanitizerEvidence",

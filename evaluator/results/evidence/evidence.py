@@ -9,7 +9,13 @@ from evaluator.results.evidence.device import ConditionsEvidence, DeviceState, F
 from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
 from evaluator.results.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
 from evaluator.results.evidence.record import Record
-from evaluator.results.evidence.rounds import AblationEvidence, RoundEvidence, ShapeEvidence
+from evaluator.results.evidence.rounds import (
+    AblationEvidence,
+    ChangedInputsEvidence,
+    ParametersEvidence,
+    RoundEvidence,
+    ShapeEvidence,
+)
 from evaluator.results.evidence.sanitizer import SanitizerEvidence
 from evaluator.results.evidence.timing import TimingEvidence, WrongTimedAnswer
 
@@ -17,6 +23,8 @@ from evaluator.results.evidence.timing import TimingEvidence, WrongTimedAnswer
 class Evidence(Record):
     """What was observed of one evaluation."""
 
+    device_kind: Literal["cpu", "cuda"] | None = None
+    """None in older records."""
     sandbox: str | None = None
     """The level of confinement that was reached."""
     stage: str = "read"
@@ -27,7 +35,11 @@ class Evidence(Record):
     """None where the time of kernels was not taken."""
     device_states: tuple[DeviceState, ...] = ()
     """In the order in which they were read."""
+    parameters: ParametersEvidence | None = None
+    """None where the model was not constructed, or has no parameters, and in older records."""
     rounds: tuple[RoundEvidence, ...] = ()
+    changed_inputs: tuple[ChangedInputsEvidence, ...] = ()
+    """Answers to inputs of other distributions, where the submission is right on its own; up to the one that ended the worker."""
     sizes: tuple[int, ...] = ()
     """Sizes of the dimensions of the case's inputs, each once."""
     timing: TimingEvidence | None = None
@@ -68,6 +80,12 @@ class Evidence(Record):
     """How the submission was read, where that is unusual: for example, its code was found in the reasoning."""
     detail: str = ""
     """A traceback or other detail of the judge's own, for infrastructure errors."""
+
+    @property
+    def robust(self) -> Literal["yes", "no", "untested"]:
+        """Whether the submission is right on inputs of other distributions too."""
+        told = [each.right for each in self.changed_inputs if each.right is not None]
+        return "untested" if not told else "yes" if all(told) else "no"
 
     @property
     def generalises(self) -> Literal["yes", "no", "untested"]:

@@ -1,6 +1,6 @@
 """Correctness: rounds, error figures, and answers in other shapes or without own kernels."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -41,6 +41,9 @@ class ErrorFigures(Record):
     """The bound that max_error was held against."""
     reference_error: float
     """max_error of the reference itself, in the submission's dtype."""
+    gross_error: float | None = None
+    """Largest |value - oracle| / (|oracle - mean| + spread) of the elements beyond the tolerance, mean and spread (RMS around it) being the
+    oracle's; None where the tolerance alone decides."""
     first_index: tuple[int, ...] | None = None
     """The first wrong element, in row-major order."""
     first_value: float | None = None
@@ -68,6 +71,35 @@ class RoundEvidence(Record):
     category: Category | None = None
     message: str = ""
     outputs: tuple[ErrorFigures, ...] = ()
+    cause: str = ""
+    """What a wrong answer equals, as in `GELU's tanh approximation`; empty where that is not known."""
+
+
+class ParametersEvidence(Record):
+    """How the submission came to its parameters and buffers: both sides draw theirs from one seed."""
+
+    source: Literal["copied", "drawn"]
+    """`copied`: it was given the reference's by name and shape, but for those in `kept`. `drawn`: it kept what it drew."""
+    kept: tuple[str, ...] = ()
+    """Its tensors that were drawn equal to one of the reference's of another name."""
+    unmatched: tuple[str, ...] = ()
+    """Its parameters, as in `weight (64, 32)`, that have neither name nor values of one of the reference's."""
+    missing: tuple[str, ...] = ()
+    """The reference's, written so, that none of its own has the name or the values of."""
+
+
+class ChangedInputsEvidence(Record):
+    """One answer to inputs of another distribution than the problem's own, which decides nothing."""
+
+    distribution: str
+    """One of evaluator.judge.correctness.input_distributions."""
+    right: bool | None
+    """None where the reference has no answer to hold it against, or the machine failed."""
+    category: Category | None = None
+    """The category of the wrong answer, or of the worker's end; None where it was right."""
+    message: str = ""
+    max_error: float | None = None
+    """Of the wrong output, as in ErrorFigures; None where there is none."""
 
 
 class AblationEvidence(Record):
