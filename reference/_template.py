@@ -14,6 +14,8 @@ ASSAY = {
     "cases": {"full": {}, "small": {"rows": 37, "columns": 771}},
     # What no answer can do without. `reads`: positions of forward()'s arguments and names of parameters, or "all". When in doubt, less.
     "floor": {"reads": "all", "operations": "rows * columns"},
+    # An answer has to be right for inputs of every distribution, not only for what get_inputs() draws.
+    "inputs": "any",
     # Row i of every output depends on row i of every input tensor alone. Leave it out where that is not so.
     "rows_independent": True,
     # May be left out, like all of the above:

@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["optimizer", "elementwise", "in-place"],
     "level": 2,
     "source": "Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019",
+    "inputs": "any",
     "in_place": [0, 1, 2],
     "cases": {"full": {}, "small": {"parameters": 10007}},
     "without": {

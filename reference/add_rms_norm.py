@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["normalization", "fused", "transformer"],
     "level": 2,
     "cases": {"full": {}, "small": {"rows": 31, "dim": 765}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

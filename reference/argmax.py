@@ -12,6 +12,7 @@ ASSAY = {
     "tags": ["reduction", "index"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 5, "length": 257, "width": 63}},
+    "inputs": "any",
     "without": {"ties": "equal values have no one right index", "special": "equal values have no one right index"},
     "rows_independent": True,
     "floor": {"reads": "all"},

@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["attention", "transformer"],
     "level": 2,
     "cases": {"full": {}, "small": {"batch_size": 2, "heads": 3, "length": 77, "width": 32}},
+    "inputs": "any",
     "dtype": "float16",
     # Scores that are rounded before exp() are honest; in bfloat16, four times as much would have room for eight bits.
     "tolerance": {"float16": 4.0, "float32": 4.0},

@@ -13,6 +13,8 @@ ASSAY = {
     "tags": ["normalization", "elementwise"],
     "level": 2,
     "cases": {"full": {}, "small": {"batch_size": 3, "channels": 5, "height": 17, "width": 13}},
+    "inputs": "any",
+    "mode": "eval",
     "rows_independent": True,
     "floor": {"reads": [0]},
 }

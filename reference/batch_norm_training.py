@@ -15,6 +15,7 @@ ASSAY = {
     "description": "Batch normalization in training mode",
     "tags": ["normalization", "reduction", "training"],
     "level": 1,
+    "inputs": "any",
     "mode": "train",
     "cases": {"full": {}, "small": {"batch_size": 5, "channels": 7, "height": 9, "width": 11}},
     "floor": {"reads": "all"},

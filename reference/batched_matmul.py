@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["matmul", "batched"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 5, "rows": 33, "inner": 65, "columns": 47}},
+    "inputs": "any",
     "rows_independent": True,
     # Of the three 16-bit products that float32 takes at the least, this counts one.
     "floor": {"reads": "all", "operations": "2 * batch_size * rows * inner * columns"},

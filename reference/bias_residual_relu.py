@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["elementwise", "fused"],
     "level": 2,
     "cases": {"full": {}, "small": {"rows": 43, "columns": 771}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -12,6 +12,7 @@ ASSAY = {
     "description": "Causal attention in float16",
     "tags": ["attention", "transformer"],
     "level": 2,
+    "inputs": "any",
     "dtype": "float16",
     # Scores that are rounded before exp() are honest; in bfloat16, four times as much would have room for eight bits.
     "tolerance": {"float16": 4.0, "float32": 4.0},

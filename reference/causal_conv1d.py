@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["convolution", "sequence", "fused"],
     "level": 2,
     "cases": {"full": {}, "small": {"batch_size": 3, "channels": 13, "length": 67}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

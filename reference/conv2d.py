@@ -15,6 +15,7 @@ ASSAY = {
     "tags": ["convolution"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 2, "in_channels": 5, "out_channels": 7, "height": 19, "width": 23}},
+    "inputs": "any",
     "rows_independent": True,
     # A multiplication and an addition for each pixel and pair of channels: what is left of nine in the limit of large Winograd tiles.
     "floor": {"reads": "all", "operations": "2 * batch_size * in_channels * out_channels * height * width"},

@@ -14,6 +14,7 @@ ASSAY = {
     "tags": ["loss", "softmax", "reduction"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 37, "classes": 1009}},
+    "inputs": "any",
     "floor": {"reads": "all"},
 }
 

@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["scan", "rows"],
     "level": 1,
     "cases": {"full": {}, "small": {"rows": 27, "columns": 1021}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

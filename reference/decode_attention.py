@@ -13,6 +13,7 @@ ASSAY = {
     "description": "Grouped-query attention of one new token to a cache, in float16",
     "tags": ["attention", "inference", "memory"],
     "level": 2,
+    "inputs": "any",
     "dtype": "float16",
     # Scores that are rounded before exp() are honest; in bfloat16, four times as much would have room for eight bits.
     "tolerance": {"float16": 4.0, "float32": 4.0},

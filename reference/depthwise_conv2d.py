@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["convolution", "stencil"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 3, "channels": 7, "height": 19, "width": 23}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["embedding", "gather"],
     "level": 1,
     "cases": {"full": {}, "small": {"entries": 401, "width": 61, "batch_size": 7, "length": 19}},
+    "inputs": "any",
     "rows_independent": True,
     # Which rows of the table are read, and how many of them more than once, the draw decides.
     "floor": {"reads": [0]},

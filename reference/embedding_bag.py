@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["embedding", "gather", "reduction"],
     "level": 1,
     "cases": {"full": {}, "small": {"entries": 401, "width": 61, "bags": 23, "per_bag": 9}},
+    "inputs": "any",
     "rows_independent": True,
     # Which rows of the table are read, the draw decides.
     "floor": {"reads": [0]},

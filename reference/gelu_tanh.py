@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["activation", "elementwise"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 31, "dim": 1013}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

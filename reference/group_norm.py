@@ -15,6 +15,7 @@ ASSAY = {
     "level": 1,
     "source": "Wu and He, Group Normalization, 2018",
     "cases": {"full": {}, "small": {"batch_size": 3, "channels": 12, "groups": 4, "height": 11, "width": 13}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

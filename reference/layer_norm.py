@@ -15,6 +15,7 @@ ASSAY = {
     "tags": ["normalization", "reduction", "rows"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 3, "length": 7, "dim": 509}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

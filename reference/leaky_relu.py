@@ -14,6 +14,7 @@ ASSAY = {
     "tags": ["activation", "elementwise"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 33, "dim": 1019}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

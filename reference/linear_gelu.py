@@ -11,6 +11,7 @@ ASSAY = {
     "description": "Linear layer with bias and GELU in bfloat16",
     "tags": ["matmul", "activation", "fused"],
     "level": 2,
+    "inputs": "any",
     "dtype": "bfloat16",
     "cases": {"full": {}, "small": {"rows": 67, "inner": 129, "columns": 93}},
     "rows_independent": True,

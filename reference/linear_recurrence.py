@@ -15,6 +15,7 @@ ASSAY = {
     "tags": ["scan", "sequence"],
     "level": 2,
     "cases": {"full": {}, "small": {"batch_size": 3, "length": 37, "channels": 29}},
+    "inputs": "any",
     "without": {"wide": "gates above one make it grow without bound", "shifted": "gates above one make it grow without bound"},
     "rows_independent": True,
     "floor": {"reads": "all"},

@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["matmul", "memory"],
     "level": 1,
     "cases": {"full": {}, "small": {"rows": 211, "columns": 1021}},
+    "inputs": "any",
     "floor": {"reads": "all"},
 }
 

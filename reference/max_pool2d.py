@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["pooling", "stencil"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 3, "channels": 5, "height": 33, "width": 29}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

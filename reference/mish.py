@@ -12,6 +12,7 @@ ASSAY = {
     "level": 1,
     "source": "Misra, Mish: A Self Regularized Non-Monotonic Activation Function, 2019",
     "cases": {"full": {}, "small": {"batch_size": 31, "dim": 1021}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

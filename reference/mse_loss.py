@@ -14,6 +14,7 @@ ASSAY = {
     "tags": ["loss", "reduction"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 41, "dim": 1013}},
+    "inputs": "any",
     "floor": {"reads": "all"},
 }
 

@@ -15,6 +15,7 @@ ASSAY = {
     "tags": ["matmul", "quantised"],
     "level": 2,
     "cases": {"full": {}, "small": {"rows": 5, "inner": 131, "columns": 77}},
+    "inputs": "any",
     "floor": {"reads": "all"},
 }
 

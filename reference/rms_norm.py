@@ -15,6 +15,7 @@ ASSAY = {
     "tags": ["normalization", "reduction", "rows"],
     "level": 1,
     "cases": {"full": {}, "small": {"rows": 29, "dim": 771}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -13,6 +13,7 @@ ASSAY = {
     "description": "RMS normalization with its backward pass",
     "tags": ["normalization", "backward", "training"],
     "level": 2,
+    "inputs": "any",
     "backward": True,
     "cases": {"full": {}, "small": {"rows": 29, "dim": 515}},
     "floor": {"reads": "all"},

@@ -15,6 +15,7 @@ ASSAY = {
     "level": 2,
     "source": "Su et al., RoFormer, 2021",
     "cases": {"full": {}, "small": {"batch_size": 2, "heads": 3, "length": 51, "width": 22}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["reduction", "rows", "fused"],
     "level": 2,
     "cases": {"full": {}, "small": {"rows": 53, "columns": 1021}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -14,6 +14,7 @@ ASSAY = {
     "tags": ["matmul", "batched", "small"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 301, "size": 13}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

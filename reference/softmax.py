@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["softmax", "reduction", "rows"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 17, "dim": 1021}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -14,6 +14,7 @@ ASSAY = {
     "tags": ["sort", "index", "rows"],
     "level": 1,
     "cases": {"full": {}, "small": {"rows": 13, "columns": 501}},
+    "inputs": "any",
     "without": {"ties": "equal values have no one right index", "special": "equal values have no one right index"},
     "rows_independent": True,
     "floor": {"reads": "all"},

@@ -12,6 +12,7 @@ ASSAY = {
     "tags": ["reduction"],
     "level": 1,
     "cases": {"full": {}, "small": {"batch_size": 5, "length": 257, "width": 63}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

@@ -12,6 +12,7 @@ ASSAY = {
     "level": 2,
     "source": "Shazeer, GLU Variants Improve Transformer, 2020",
     "cases": {"full": {}, "small": {"rows": 37, "hidden": 509}},
+    "inputs": "any",
     "rows_independent": True,
     "floor": {"reads": "all"},
 }

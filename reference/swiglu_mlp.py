@@ -11,6 +11,7 @@ ASSAY = {
     "description": "SwiGLU feed-forward block in bfloat16",
     "tags": ["matmul", "transformer", "fused"],
     "level": 3,
+    "inputs": "any",
     "dtype": "bfloat16",
     "cases": {"full": {}, "small": {"rows": 29, "dim": 64, "hidden": 171}},
     "rows_independent": True,

@@ -16,6 +16,7 @@ ASSAY = {
     "tags": ["sort", "index", "rows"],
     "level": 1,
     "cases": {"full": {}, "small": {"rows": 13, "columns": 701, "k": 7}},
+    "inputs": "any",
     "without": {"ties": "equal values have no one right index", "special": "equal values have no one right index"},
     "rows_independent": True,
     # Whether an element is among the largest shows only once it has been read.

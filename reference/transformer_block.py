@@ -13,6 +13,7 @@ ASSAY = {
     "tags": ["transformer", "attention", "matmul"],
     "level": 3,
     "cases": {"full": {}, "small": {"batch_size": 2, "length": 33, "dim": 48, "heads": 4}},
+    "inputs": "any",
     "rows_independent": True,
     # The four products of layers alone; of the three 16-bit products that float32 takes for each at the least, this counts one.
     "floor": {"reads": "all", "operations": "24 * batch_size * length * dim * dim"},

@@ -11,6 +11,7 @@ ASSAY = {
     "tags": ["layout", "memory"],
     "level": 1,
     "cases": {"full": {}, "small": {"rows": 131, "columns": 517}},
+    "inputs": "any",
     "floor": {"reads": "all"},
 }
 

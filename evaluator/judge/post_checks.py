@@ -3,10 +3,11 @@
 - How fast can a call be at all?
 - Does the problem accept answers that take no work?
 - Do the submission's own kernels contribute to its answers?
-- Is it right in other shapes?
+- Is it right on inputs of other distributions, and in other shapes?
 """
 
 import contextlib
+import functools
 import logging
 import math
 import time
@@ -16,8 +17,10 @@ import torch
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
+from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
+from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.judge.roofline.minimum_time import find_minimum_time
@@ -28,6 +31,8 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ShapeEvidence
 
+CHANGED_INPUTS_S = 5.0
+"""After so long, no further distribution of inputs is tried."""
 SHAPES_S = 30.0
 """After so long, no further shapes are tried, unless the verdict depends on them."""
 ABLATED_S = 10.0
@@ -88,7 +93,8 @@ class PostChecks:
 
         def answer() -> Judgement:
             with worker.entering("rounds"), candidate.spending("ablation"):
-                return answer_without(worker, task.case, reference.oracle, worker_set.memory, call_s)
+                memory, strict = worker_set.memory, task.job.strict_inputs
+                return answer_without(worker, task.case, reference.oracle, memory, call_s, strict_inputs=strict)
 
         call_s = self._call_s
         self._evidence_builder.note(ablation=ablate(worker, prepare, answer))
@@ -98,24 +104,41 @@ class PostChecks:
         """Deadline of a call in another worker, by what the rounds took."""
         return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
-    def run_shapes(self, candidate: WorkerClient) -> None:
-        """Ask a fresh worker in other shapes, and note the answers. A shape that was not tried says nothing."""
+    def run_changed_inputs_and_shapes(self, candidate: WorkerClient) -> None:
+        """Ask a fresh worker for inputs of other distributions, then in other shapes. What was not tried says nothing."""
         self._evidence_builder.note(strict_shapes=self._task.job.shapes == "strict")
+        worker: WorkerClient | None = None
         try:
             with candidate.spending("shapes"):
-                self._ask_in_shapes()
+                self._worker_set.make_room()
+                if not (self._task.case.any_inputs or self._task.job.strict_inputs):  # there the rounds have asked for them
+                    worker = self._start_for_shapes()
+                    self._ask_for_changed_inputs(worker)
+                self._ask_in_shapes(worker)
         except Exception as error:  # whatever it is: the verdict stands
-            log.info("%s was not asked in all other shapes: %s", self._task.job.submission, error, exc_info=True)
+            log.info("%s was not asked for everything else: %s", self._task.job.submission, error, exc_info=True)
 
-    def _ask_in_shapes(self) -> None:
+    def _ask_for_changed_inputs(self, worker: WorkerClient) -> None:
+        """Ask for an answer to each distribution that decides nothing, as long as the worker lives and time is left."""
+        until = time.monotonic() + CHANGED_INPUTS_S
+        launcher, memory, reference = self._worker_set.launcher, self._worker_set.memory, self._reference
+        rounds = Rounds(worker, self._task.case, reference.oracle, memory, self._call_s)
+        with worker.entering("shapes"):
+            construct = functools.partial(launcher.construct, worker, reference.arguments, reference.model)
+            for found in answers_to_changed_inputs(worker, rounds, construct):
+                self._evidence_builder.note(changed_inputs=(*self._evidence_builder.evidence.changed_inputs, found))
+                if time.monotonic() > until:
+                    return
+
+    def _ask_in_shapes(self, worker: WorkerClient | None) -> None:
         """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.
 
         A failure after another shape is tried again in a fresh worker: state of the earlier shape, or an operator that can be registered
         only once, is no fault.
         """
-        self._worker_set.make_room()
         until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
-        worker: WorkerClient | None = None
+        if worker is not None and (worker.failure or worker.ended):
+            worker = None
         for shape in list(other_shapes(self._task.problem, self._task.case.name)):
             if time.monotonic() > until:
                 return

@@ -234,7 +234,7 @@ class ToolRun:
         seed = fresh_seed()
         arguments, model = self._case.init_inputs(seed), self._case.model(seed)
         with worker.entering("construct"):
-            construct(worker, self._memory, arguments, model.state_dict(), seed, self._case, self._left_s)
+            construct(worker, self._memory, arguments, model, seed, self._case, self._left_s)
         with worker.entering("rounds"):
             for given in self._inputs():
                 worker.hand_over(given.allocations, self._left_s)

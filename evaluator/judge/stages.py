@@ -20,15 +20,19 @@ from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
-from evaluator.results.category import Category
+from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable
 from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker.protocol import ProtocolError
+
+RANKABLE = (Category.OK, Category.REDUCED_PRECISION)
+"""What is ranked, or may be on request."""
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +45,8 @@ class Stages:
         self._worker_set = WorkerSet(self._task)
         self._protocol = choose(job.protocol, context.device.kind)
         self._evidence_builder = EvidenceBuilder(self._task)
+        self._constructed: Constructed | None = None
+        """What the candidate says of its model, once it has constructed it."""
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
 
@@ -93,11 +99,10 @@ class Stages:
         worker_set.prepare_baseline()
         arguments = task.case.init_inputs(worker_set.launcher.seed)
         model = task.case.model(worker_set.launcher.seed, worker_set.device)
-        with worker_set.stage(candidate, "construct"):
-            worker_set.launcher.construct(candidate, arguments, model)
-        with worker_set.stage(candidate, "rounds"):
-            reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
-            passed = self._pass_rounds(candidate, reference.oracle)
+        reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
+        passed = self._pass_rounds(candidate, reference)
+        if not passed and self._may_have_drawn_right():
+            candidate, passed = self._try_drawn(candidate, reference)
         if passed:
             timing_retries = TimingRetries(task, worker_set, self._evidence_builder, reference, self._form, self._protocol)
             self._judge_right(candidate, timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
@@ -115,15 +120,55 @@ class Stages:
         with candidate.spending("timing"):
             post_checks.note_limits()
         evidence_builder.collect(self._worker_set.candidate)
-        if evidence_builder.diagnose().category is Category.OK:
+        if evidence_builder.diagnose().category.status is Status.CORRECT:
             post_checks.check_problem(candidate)
+        if evidence_builder.diagnose().category in RANKABLE:
             post_checks.run_ablation(candidate)
-        if self._task.job.shapes != "own" and evidence_builder.diagnose().category is Category.OK:
-            post_checks.run_shapes(candidate)
+        if self._task.job.shapes != "own" and evidence_builder.diagnose().category in RANKABLE:
+            post_checks.run_changed_inputs_and_shapes(candidate)
 
-    def _pass_rounds(self, candidate: WorkerClient, oracle: Oracle) -> bool:
+    def _pass_rounds(self, candidate: WorkerClient, reference: Reference) -> bool:
+        """Have the candidate construct its model; whether its answers are right."""
+        worker_set = self._worker_set
+        with worker_set.stage(candidate, "construct"):
+            self._constructed = worker_set.launcher.construct(candidate, reference.arguments, reference.model)
+        self._evidence_builder.note(parameters=self._constructed.parameters)
+        with worker_set.stage(candidate, "rounds"):
+            return self._run_rounds(candidate, reference.oracle)
+
+    def _may_have_drawn_right(self) -> bool:
+        """Whether the submission answers wrongly with the reference's parameters, and may be right with those that it drew."""
+        failed = self._evidence_builder.rounds[-1]
+        is_wrong = failed.category in (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
+        return is_wrong and self._constructed is not None and self._constructed.changed
+
+    def _try_drawn(self, failed: WorkerClient, reference: Reference) -> tuple[WorkerClient, bool]:
+        """Ask a fresh worker that keeps the parameters that it draws. Where it is wrong too, the first one's answers count."""
+        worker_set, evidence_builder = self._worker_set, self._evidence_builder
+        before, rounds = evidence_builder.evidence, evidence_builder.rounds
+        failed.end()
+        worker_set.launcher.source, evidence_builder.rounds = "drawn", []
+        worker = worker_set.fork()
+        worker_set.candidate = worker
+        try:
+            worker_set.launcher.greet(worker)
+            worker_set.launcher.load_submission(worker)
+            worker_set.take_device(worker)
+            worker.stages_s, worker.builds = failed.stages_s, failed.builds  # its own came from the cache
+            if self._pass_rounds(worker, reference):
+                return worker, True
+        except (WorkerError, ProtocolError):
+            if worker.broke_out:
+                raise
+        worker.end()
+        worker_set.launcher.source, worker_set.candidate, evidence_builder.rounds = "copied", failed, rounds
+        evidence_builder.note(parameters=before.parameters)
+        return failed, False
+
+    def _run_rounds(self, candidate: WorkerClient, oracle: Oracle) -> bool:
         """Whether the candidate's answers are right."""
-        rounds = Rounds(candidate, self._task.case, oracle, self._worker_set.memory, self._task.job.timeout_s)
+        job = self._task.job
+        rounds = Rounds(candidate, self._task.case, oracle, self._worker_set.memory, job.timeout_s, strict_inputs=job.strict_inputs)
         for evidence in rounds.run():
             self._evidence_builder.rounds.append(evidence)
             self._evidence_builder.note(sizes=rounds.sizes)

@@ -56,7 +56,7 @@ class TimingRetries:
     def run(self, candidate: WorkerClient, baseline: WorkerClient) -> None:
         """Raises BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
         try:
-            self._construct(baseline)
+            self._construct_baseline(baseline)
             self._evidence_builder.note(timing=self._first_timing(candidate, baseline))
         except WrongAnswerError as error:
             self._evidence_builder.note(wrong_timed_answer=error.evidence)
@@ -126,8 +126,8 @@ class TimingRetries:
             self._leads = False
             return self._second_timing(takes_over=True)
 
-    def _construct(self, worker: WorkerClient) -> None:
-        self._worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
+    def _construct_baseline(self, worker: WorkerClient) -> None:
+        self._worker_set.launcher.construct_baseline(worker, self._reference.arguments, self._reference.model)
 
     def _time(self, name: str, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         """One timing; the states of the device meanwhile are noted."""
@@ -156,7 +156,7 @@ class TimingRetries:
         try:
             launcher.greet(worker)
             launcher.load_reference(worker)
-            launcher.construct(worker, self._reference.arguments, self._reference.model, compiled=kind == COMPILE)
+            launcher.construct_baseline(worker, self._reference.arguments, self._reference.model, compiled=kind == COMPILE)
             call_once(worker, memory, self._task.case.inputs(fresh_seed(), memory.device), COMPILE_S)
         except BaseException as error:
             worker.close()
@@ -192,8 +192,8 @@ class TimingRetries:
         worker_set.take_device(worker)
         if before is not None:
             worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
-        for one in (worker, baseline):
-            self._construct(one)
+        worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
+        self._construct_baseline(baseline)
         return self._time("second timing", worker, baseline)
 
     def _hold_against(self, error: Exception) -> None:

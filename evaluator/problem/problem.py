@@ -124,6 +124,11 @@ class ProblemCase:
         return self.problem.declaration.rows_independent
 
     @property
+    def any_inputs(self) -> bool:
+        """Whether the problem declares that an answer has to be right for any inputs."""
+        return self.problem.declaration.inputs == "any"
+
+    @property
     def in_place(self) -> tuple[int, ...]:
         """Positions of the arguments that a call changes."""
         return self._declared.in_place
@@ -175,24 +180,20 @@ class ProblemCase:
         with seeded(seed, "meta" if target.type == "meta" else "cpu"):
             model: torch.nn.Module = self._call("Model", *arguments)
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
-        return _following(placed, self._procedure_of(placed))
+        return _following(placed, self.procedure_of(placed))
 
-    @cached_property
-    def procedure(self) -> "Procedure":
-        """How its models are called. Raises ProblemError."""
-        return self._procedure_of(self.model(0, "meta") if self._declared.backward else None)
+    def procedure_of(self, model: "torch.nn.Module") -> "Procedure":
+        """How the reference, which this is, and a submission are called."""
+        from evaluator.worker.procedure import Procedure, has_batch_statistics
+
+        mode, names = self._declared.mode, None
+        if self._declared.backward:
+            names = tuple(name for name, parameter in model.named_parameters() if parameter.requires_grad)
+        return Procedure(mode == "train" or (mode is None and has_batch_statistics(model)), self._declared.in_place, names)
 
     @property
     def _declared(self) -> Declaration:
         return self.problem.declaration
-
-    def _procedure_of(self, model: "torch.nn.Module | None") -> "Procedure":
-        from evaluator.worker.procedure import Procedure
-
-        names = None
-        if self._declared.backward and model is not None:
-            names = tuple(name for name, parameter in model.named_parameters() if parameter.requires_grad)
-        return Procedure(self._declared.mode == "train", self._declared.in_place, names)
 
     @cached_property
     def _answers(self) -> "list[tuple[torch.Size, torch.dtype]]":

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 Json = Any
@@ -18,7 +20,7 @@ class Procedure:
     """What a problem declares of its calls."""
 
     train: bool = False
-    """Training mode; dropout alone stays as in evaluation, for it has no one right answer."""
+    """Training mode; what draws random numbers, such as dropout, stays as in evaluation, for it has no one right answer."""
     in_place: tuple[int, ...] = ()
     """Positions of the arguments that a call changes, and that are part of the answer."""
     backward: tuple[str, ...] | None = None
@@ -40,7 +42,7 @@ class Procedure:
         """The model in the mode that it is called in."""
         model.train(self.train)
         for module in model.modules():
-            if isinstance(module, _DropoutNd):
+            if isinstance(module, _DropoutNd | nn.RReLU) or (isinstance(module, nn.RNNBase | nn.MultiheadAttention) and module.dropout > 0):
                 module.eval()
         return model
 
@@ -85,6 +87,11 @@ class Procedure:
 
 
 PLAIN = Procedure()
+
+
+def has_batch_statistics(model: nn.Module) -> bool:
+    """Whether the model has a normalization by the batch's statistics in training mode, and by others in evaluation."""
+    return any(isinstance(module, _NormBase) and module.track_running_stats for module in model.modules())
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

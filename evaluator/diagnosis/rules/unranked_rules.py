@@ -1,9 +1,25 @@
-"""Rules over right answers that are not ranked: no kernel of their own did the work, or the problem accepts anything."""
+"""Rules over right answers that are not ranked: the problem accepts anything, or no kernel of their own did the work, or one in narrower
+arithmetic than the reference's."""
 
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence
+from evaluator.results.evidence import ErrorFigures, Evidence
+
+NARROW_ERROR = 1e-4
+"""RMS error above which arithmetic is narrower than float32. Products of 10 bits of mantissa (TF32, float16) err by 3e-4 and more where
+signs are random; float32 errs by 1e-5 there, even over a million terms one after another."""
+NARROW_LIMIT = 5e-4
+"""Outputs with a larger tolerance are in half precision themselves."""
+NARROW_SHARE = 0.1
+"""Share of the elements that narrow arithmetic puts beyond the tolerance, at the least. A formula that fails at a few is another case."""
+
+
+@rule(order=155, gives=[Category.DEGENERATE_PROBLEM])
+def degenerate_problem(evidence: Evidence) -> Verdict | None:
+    if not evidence.trivial:
+        return None
+    return Verdict(Category.DEGENERATE_PROBLEM, f"right, but so are trivial answers, as its check has shown: {', '.join(evidence.trivial)}")
 
 
 @rule(order=160, gives=[Category.NO_CUSTOM_KERNEL])
@@ -19,8 +35,23 @@ def no_own_kernel(evidence: Evidence) -> Verdict | None:
     return None
 
 
-@rule(order=170, gives=[Category.DEGENERATE_PROBLEM])
-def degenerate_problem(evidence: Evidence) -> Verdict | None:
-    if not evidence.trivial:
-        return None
-    return Verdict(Category.DEGENERATE_PROBLEM, f"right, but so are trivial answers, as its check has shown: {', '.join(evidence.trivial)}")
+@rule(order=190, gives=[Category.REDUCED_PRECISION])
+def reduced_precision(evidence: Evidence) -> Verdict | None:
+    """With random signs, errors do not cancel as they do among positive numbers."""
+    for round_ in evidence.rounds:
+        for figures in round_.outputs:
+            if round_.distribution == "signs" and _is_narrow(figures):
+                errors = f"with random signs the RMS error is {figures.rms_error:.2g}, where float32 gives 1e-5"
+                return Verdict(Category.REDUCED_PRECISION, f"right, by arithmetic that is narrower than the reference's: {errors}")
+    return None
+
+
+def _is_narrow(figures: ErrorFigures) -> bool:
+    """Errors that did not count as gross, all over the output, and none of the reference's."""
+    return (
+        figures.gross_error is not None
+        and figures.beyond >= NARROW_SHARE * figures.elements
+        and figures.rms_error >= max(NARROW_ERROR, figures.reference_error)
+        and figures.tolerance <= NARROW_LIMIT
+        and not figures.nonfinite_mismatch
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
-from evaluator.judge.correctness.compare import Comparison
+from evaluator.judge.correctness.compare import Comparison, Rules
 from evaluator.judge.correctness.integer_ties import is_excused
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sample, mapped
@@ -40,30 +40,32 @@ def judge_values(
     form: Any,
     pattern: int | None = None,
     sample: Sample | None = None,
+    *,
+    gross: bool = False,
 ) -> Judgement:
     """Compare an answer of this form with the oracle; with `sample`, `candidate` holds only these rows of it.
 
-    `pattern` is the byte that the worker's free memory was filled with. Raises ReferenceFailedError.
+    `pattern` is the byte that the worker's free memory was filled with. gross: only gross errors decide. Raises ReferenceFailedError.
     """
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
     for position in range(len(candidate)):
         candidate[position] = candidate[position].contiguous()  # in its place: there is no memory for both of each
+    rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross)
     comparisons = [
-        Comparison(name, tensor.shape, tensor.dtype, case.rows_independent, case.tolerance)
-        for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)
+        Comparison(name, tensor.shape, tensor.dtype, rules) for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)
     ]
-    for number, piece in oracle.pieces(arguments, candidate):
-        comparisons[number].measure(piece)
+    measure(oracle, arguments, candidate, comparisons)
     for number, comparison in enumerate(comparisons):
         exact = is_exact(candidate[number].dtype)
-        if exact and not comparison.passed and is_excused(oracle, arguments, candidate, number, fresh_seed()):
+        if exact and not comparison.passed and is_excused(oracle, arguments, candidate, number, fresh_seed(), by_line=oracle.sorts):
             comparison.excuse()
-    failed = {number for number, comparison in enumerate(comparisons) if not comparison.passed}
-    if failed:
+    located = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
+    if located:
         for number, piece in oracle.pieces(arguments, candidate):
-            if number in failed:
+            if number in located:
                 comparisons[number].locate(piece)
+    failed = {number for number in located if not comparisons[number].passed}
     figures = tuple(comparison.figures() for comparison in comparisons)
     informative = all(comparison.informative for comparison in comparisons)
     if not failed:
@@ -75,6 +77,15 @@ def judge_values(
         category = Category.UNWRITTEN_OUTPUT
         message = f"{unwritten} elements were never written: {message}"
     return Judgement(category, message, figures, informative)
+
+
+def measure(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], comparisons: Sequence[Comparison]) -> None:
+    """Find the errors of all outputs. Raises ReferenceFailedError."""
+    if oracle.is_sliced(arguments, candidate):
+        for number, part in oracle.wide_pieces(arguments, candidate):
+            comparisons[number].weigh(part)
+    for number, piece in oracle.pieces(arguments, candidate):
+        comparisons[number].measure(piece)
 
 
 def count_pattern(tensor: torch.Tensor, pattern: int) -> int:
@@ -100,4 +111,6 @@ def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:
     if figures.first_index is not None:
         index = ", ".join(map(str, sample.original(figures.first_index) if sample else figures.first_index))
         text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"
+    if figures.gross_error is not None:
+        return f"{text}; errors are up to {figures.gross_error:.3g} times as large as the right values are apart"
     return f"{text}; largest relative error {figures.max_error:.3g}, allowed {figures.tolerance:.3g}"

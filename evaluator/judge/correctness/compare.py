@@ -12,6 +12,7 @@ import torch
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.tolerance import (
+    GROSS_ERROR,
     allowed_error,
     allowed_exact_error,
     has_row_scale,
@@ -41,20 +42,66 @@ class OutputPiece:
     oracle: torch.Tensor
 
 
-class Comparison:
-    """The comparison of one output: `measure` all pieces, then, if it did not pass, `locate` them all; `figures` at the end.
+@dataclass(frozen=True)
+class Rules:
+    """What holds for all outputs of a comparison."""
 
-    Pieces come one at a time, so that no more than a piece of the oracle need exist. An output without row scale comes in one piece.
+    rows_independent: bool = False
+    factor: float = 1.0
+    """The problem's own, on the tolerance."""
+    terms: int = 1
+    """Of the longest sum behind an element."""
+    gross: bool = False
+    """An element beyond the tolerance is wrong only where its error is gross, too."""
+
+
+@dataclass
+class _Sums:
+    """Of an oracle that comes in slices: what the scale of the whole follows from."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, tensor: torch.Tensor) -> None:
+        for chunk in torch.split(tensor.reshape(-1), CHUNK_ELEMENTS):
+            finite = _finite(chunk.double())
+            self.count, self.total, self.squares = (
+                self.count + len(chunk),
+                self.total + float(finite.sum()),
+                self.squares + float(finite.square().sum()),
+            )
+
+    @property
+    def rms(self) -> float:
+        return math.sqrt(self.squares / max(self.count, 1))
+
+    @property
+    def mean(self) -> float:
+        return self.total / max(self.count, 1)
+
+    @property
+    def spread(self) -> float:
+        return math.sqrt(max(self.squares / max(self.count, 1) - self.mean**2, 0.0))
+
+
+class Comparison:
+    """The comparison of one output: `measure` all pieces, then, where it `needs_location`, `locate` them all; `figures` at the end.
+
+    Pieces come one at a time, so that no more than a piece of the oracle need exist. An output without row scale comes in one piece, or is
+    weighed first: every slice of the oracle is given to `weigh`.
     """
 
-    def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rows_independent: bool, factor: float) -> None:
-        """`factor` is the problem's own, on the tolerance."""
-        self._name, self._dtype, self._factor = name, dtype, factor
+    def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rules: Rules) -> None:
+        self._name, self._dtype, self._rules = name, dtype, rules
         self._shape = torch.Size([*shape, 2]) if dtype.is_complex else shape
-        self._by_row = has_row_scale(shape, rows_independent)
+        self._by_row = has_row_scale(shape, rules.rows_independent)
+        self._sums: _Sums | None = None
+        self._gross_error: float | None = None
+        """The largest of the elements beyond the tolerance, once they have been located, where only gross errors decide."""
         self._max_error = self._reference_error = 0.0
         self._squared_error = self._squared_oracle = 0.0
-        self._wrong = self._nonfinite_mismatch = self._reference_mismatch = 0
+        self._wrong = self._beyond = self._nonfinite_mismatch = self._reference_mismatch = 0
         self._slips = self._reference_slips = 0
         """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
         self._excused = False
@@ -67,7 +114,7 @@ class Comparison:
         """Whether the reference itself is accurate enough here for its answer to say anything about another's."""
         if is_exact(self._dtype):
             return is_informative_exact(self._reference_slips, self._shape.numel())
-        return is_informative(self._dtype, self._reference_error) and self._reference_mismatch == 0
+        return is_informative(self._dtype, self._reference_error, self._rules.terms) and self._reference_mismatch == 0
 
     @property
     def tolerance(self) -> float:
@@ -76,11 +123,17 @@ class Comparison:
             return self._max_error
         if is_exact(self._dtype):
             return allowed_exact_error(self._slips, self._reference_slips, self._reference_error, self._shape.numel())
-        return self._factor * allowed_error(self._dtype, self._reference_error)
+        return self._rules.factor * allowed_error(self._dtype, self._reference_error, self._rules.terms)
+
+    @property
+    def needs_location(self) -> bool:
+        """Whether an element is beyond the tolerance."""
+        return self._max_error > self.tolerance
 
     @property
     def passed(self) -> bool:
-        return self._max_error <= self.tolerance
+        """Whether no element is wrong. Where only gross errors decide, that is known once the elements have been located."""
+        return not self.needs_location or (self._gross_error is not None and self._wrong == 0)
 
     def excuse(self) -> None:
         """Let the output pass: its differences hang on less than the inputs' precision."""
@@ -91,8 +144,14 @@ class Comparison:
         """Why it did not pass."""
         if self._nonfinite_mismatch:
             return Category.NAN_OR_INF
-        lost = not is_exact(self._dtype) and is_precision_loss(self._max_error, self._reference_error, self._factor)
+        lost = not is_exact(self._dtype) and is_precision_loss(self._max_error, self._reference_error, self._rules.factor)
         return Category.PRECISION_LOSS if lost else Category.WRONG_VALUES
+
+    def weigh(self, oracle: torch.Tensor) -> None:
+        """Add a slice of the oracle to the scale of the whole, before any piece is measured. Nothing to do where rows have scales."""
+        if not self._by_row and not is_exact(self._dtype):
+            self._sums = self._sums or _Sums()
+            self._sums.add(torch.view_as_real(oracle) if oracle.is_complex() else oracle)
 
     def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""
@@ -116,7 +175,8 @@ class Comparison:
         if is_exact(self._dtype) or not piece.oracle.is_cuda or piece.oracle.numel() < LEAST_FUSED_ELEMENTS:
             return False
         candidate, reference, oracle = self._parts(piece)
-        measured = compare_cuda.measure(candidate, reference, oracle, len(oracle) if self._by_row else 1)
+        scale = self._sums.rms if self._sums else None
+        measured = compare_cuda.measure(candidate, reference, oracle, len(oracle) if self._by_row else 1, scale)
         if measured is None:
             return False
         self._max_error = max(self._max_error, measured.largest_error)
@@ -132,6 +192,9 @@ class Comparison:
         for start, candidate, reference, oracle, scale in self._chunks(piece):
             error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
             wrong = error > self.tolerance
+            self._beyond += int(wrong.sum())
+            if self._is_gross:
+                wrong = wrong & self._gross_errors(piece, candidate, oracle, wrong) > GROSS_ERROR
             self._wrong += int(wrong.sum())
             self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):
@@ -141,6 +204,33 @@ class Comparison:
             worst = int(error.argmax())
             if self._worst is None or float(error[worst]) > self._worst[0]:
                 self._worst = float(error[worst]), self._element(start, worst, candidate, oracle)
+
+    @property
+    def _is_gross(self) -> bool:
+        return self._rules.gross and not is_exact(self._dtype)
+
+    def _gross_errors(self, piece: OutputPiece, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
+        """|value - oracle| / (|oracle - mean| + spread) of each element, flat; `beyond` are those beyond the tolerance.
+
+        A lone number is held against its own size.
+        """
+        if self._by_row:
+            mean = _finite(oracle).mean(1, keepdim=True)
+            spread = _finite(oracle - mean).square().mean(1, keepdim=True).sqrt()
+        elif self._shape.numel() == 1:
+            mean, spread = torch.zeros_like(oracle), torch.zeros_like(oracle)
+        else:
+            sums = self._sums
+            if sums is None:
+                sums = _Sums()
+                sums.add(self._parts(piece)[2])
+            mean, spread = (torch.full_like(oracle[:1, :1], value) for value in (sums.mean, sums.spread))
+        error = (candidate - oracle).abs() / ((oracle - mean).abs() + spread)
+        same = (candidate == oracle) | (candidate.isnan() & oracle.isnan())
+        error = torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf).flatten()
+        largest = float(error[beyond].max()) if bool(beyond.any()) else 0.0
+        self._gross_error = max(self._gross_error or 0.0, largest)
+        return error
 
     def _element(self, start: int, position: int, candidate: torch.Tensor, oracle: torch.Tensor) -> WrongElement:
         value, expected = (float(tensor.flatten()[position]) for tensor in (candidate, oracle))
@@ -160,6 +250,8 @@ class Comparison:
             rms_error=rms,
             tolerance=self.tolerance,
             reference_error=self._reference_error,
+            beyond=self._beyond,
+            gross_error=self._gross_error,
             first_index=first.index if first else None,
             first_value=first.value if first else None,
             first_expected=first.expected if first else None,
@@ -197,7 +289,11 @@ class Comparison:
         kind = torch.int64 if is_exact(self._dtype) else torch.float64
         row_elements = parts[0].shape[1]
         rows = max(CHUNK_ELEMENTS // max(row_elements, 1), 1)
-        whole = None if self._by_row else _rms(parts[2])
+        whole: torch.Tensor | None = None
+        if self._sums is not None:
+            whole = torch.tensor(self._sums.rms, dtype=torch.float64, device=parts[2].device)
+        elif not self._by_row:
+            whole = _rms(parts[2])
         for row in range(0, parts[0].shape[0], rows):
             candidate, reference, oracle = (part[row : row + rows].to(kind) for part in parts)
             scale = _finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole

@@ -80,8 +80,13 @@ class KernelArguments(ctypes.Structure):
 class Measurement:
     """One piece, ready to be measured: the arguments, memory on the tensors' device, and the launches."""
 
-    def __init__(self, tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor], rows: int, processors: int) -> None:
-        """Contiguous candidate, reference and oracle of the same number of elements, in `rows` rows; multiprocessors of the device."""
+    def __init__(
+        self, tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor], rows: int, processors: int, scale: float | None = None
+    ) -> None:
+        """Contiguous candidate, reference and oracle of the same number of elements, in `rows` rows; multiprocessors of the device.
+
+        scale: of all rows, where it is known.
+        """
         elements = tensors[0].numel()
         row_elements = elements // rows
         shortest = -(-row_elements // MOST_SEGMENTS)
@@ -90,8 +95,10 @@ class Measurement:
         lanes = 8 if row_elements < SHORT_ROW else 32
         most = processors * BLOCKS_PER_PROCESSOR
         block_count = min(-(-elements // TILE), most)
-        self.launches = [("measure_segments", min(-(-rows * segments * lanes // THREADS), most))]
-        if segments > 1:
+        self.launches: list[tuple[str, int]] = []
+        if scale is None:
+            self.launches.append(("measure_segments", min(-(-rows * segments * lanes // THREADS), most)))
+        if scale is None and segments > 1:
             self.launches.append(("measure_scales", min(-(-rows * 32 // THREADS), most)))
         self.launches += [("measure_errors", block_count), ("sum_blocks", 1)]
         """Kernels, in order, and the number of blocks of each."""
@@ -100,6 +107,8 @@ class Measurement:
         self._tensors = tensors  # whose memory must not go to another while kernels read it
         energies, scales, blocks, result = torch.split(self._words, sizes)
         self._result = result
+        if scale is not None:
+            scales.fill_(scale)
         self.plan = KernelArguments(
             *(tensor.data_ptr() for tensor in (*tensors, energies, scales, blocks, result)),
             *(elements, rows, row_elements, segments, segment_elements, block_count, lanes),
@@ -111,8 +120,10 @@ class Measurement:
         return Measured(largest, largest_reference, squared_error, squared_oracle, int(mismatches), int(infinite))
 
 
-def measure(candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, rows: int) -> Measured | None:
-    """The figures of real tensors of one shape, whose `rows` rows have a scale each.
+def measure(
+    candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, rows: int, scale: float | None = None
+) -> Measured | None:
+    """The figures of real tensors of one shape, whose `rows` rows have a scale each, or all of them `scale`.
 
     None where PyTorch has to find them: off the GPU, for dtypes that the kernels don't read, and where the kernels can't be compiled, which
     is logged. Raises RuntimeError where a launch fails, torch.OutOfMemoryError.
@@ -126,7 +137,8 @@ def measure(candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tens
         if kernels is None:
             return None
         prepared = tuple(tensor.resolve_neg().contiguous() for tensor in tensors)
-        work = Measurement((prepared[0], prepared[1], prepared[2]), rows, torch.cuda.get_device_properties(device).multi_processor_count)
+        processors = torch.cuda.get_device_properties(device).multi_processor_count
+        work = Measurement((prepared[0], prepared[1], prepared[2]), rows, processors, scale)
         kernels.launch(work, torch.cuda.current_stream(device).cuda_stream)
         return work.measured()
 

@@ -1,23 +1,23 @@
-"""How drawn inputs are changed for the rounds: the problem's own distribution and others, and which of them its rounds use.
+"""How drawn inputs are changed for the rounds.
 
-Each of the others changes the floating-point tensors of a draw and leaves integers alone: a kernel that forgets the softmax's maximum is
-found by `shifted`, a leaky ReLU that is the identity by `signs`, an accumulator in half precision by `wide`.
+`signs` and `scaled` only multiply: zeros, triangles, masks and padding stay, so that an answer has to be right for these inputs as well.
+The others may destroy what a problem's author counted on. They decide only where the problem declares `"inputs": "any"`: a kernel that
+forgets the softmax's maximum is found by `shifted`, an accumulator in half precision by `wide`. Integers are never changed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.tolerance import is_exact
-from evaluator.problem.problem import ProblemCase
+from evaluator.judge.correctness.input_structure import InputStructure, Kind, Relation
+from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.worker.structure import tensors_of
-
-MIN_ROUNDS = 5
 
 Change = Callable[[torch.Tensor, torch.Generator], None]
 """Changes a floating-point tensor in place."""
+CHANGED_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,51 @@ class Distribution:
 
     name: str
     meaning: str
-    change: Change
+    changes: Mapping[Kind, Change]
+    """What is done to inputs of each kind; to the others, nothing."""
+    keeps_order: bool = False
+    """Whether inputs that are ordered may be changed together."""
 
 
-def _own(_tensor: torch.Tensor, _generator: torch.Generator) -> None:
-    return
+def _random_signs(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.empty_like(tensor).bernoulli_(0.5, generator=generator).mul_(2).sub_(1)
+
+
+def _factors(tensor: torch.Tensor, generator: torch.Generator, count: int, octaves: float) -> torch.Tensor:
+    return torch.empty(count, dtype=tensor.dtype, device=tensor.device).uniform_(-octaves, octaves, generator=generator).exp2_()
 
 
 def _signs(tensor: torch.Tensor, generator: torch.Generator) -> None:
-    signs = torch.empty_like(tensor).bernoulli_(0.5, generator=generator)
-    tensor.mul_(signs.mul_(2).sub_(1))
+    tensor.mul_(_random_signs(tensor, generator))
+
+
+def _scaled_rows(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    """Each index of dimension 0 times 2**U(-2, 2)."""
+    tensor.mul_(_factors(tensor, generator, len(tensor), 2.0).view(-1, *[1] * (tensor.dim() - 1)))
+
+
+def _scaled(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    _signs(tensor, generator)
+    _scaled_rows(tensor, generator)
+
+
+def _scaled_lines(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    """As rows; a vector is one line, whose order stays."""
+    if tensor.dim() > 1:
+        _scaled_rows(tensor, generator)
+    else:
+        tensor.mul_(_factors(tensor, generator, 1, 2.0))
+
+
+def _diagonal_signs(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    diagonal = _random_signs(tensor[..., 0], generator)
+    tensor.mul_(diagonal[..., :, None]).mul_(diagonal[..., None, :])
+
+
+def _diagonal_factors(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    diagonal = _random_signs(tensor[..., 0], generator)
+    diagonal.mul_(_factors(tensor, generator, diagonal.shape[-1], 1.0))
+    tensor.mul_(diagonal[..., :, None]).mul_(diagonal[..., None, :])
 
 
 def _wide(tensor: torch.Tensor, generator: torch.Generator) -> None:
@@ -68,55 +103,60 @@ def _special(tensor: torch.Tensor, _generator: torch.Generator) -> None:
     rows[3::8, rows.shape[1] // 3] = SPIKE
 
 
+_SCALED = {Kind.FREE: _scaled, Kind.POSITIVE: _scaled_rows, Kind.SORTED: _scaled_lines, Kind.SYMMETRIC: _diagonal_factors}
+_WIDE = {Kind.FREE: _wide, Kind.POSITIVE: _wide}
+_SHIFTED = {Kind.FREE: _shifted, Kind.POSITIVE: _shifted, Kind.SORTED: _shifted}
+
 DISTRIBUTIONS = {
     distribution.name: distribution
     for distribution in (
-        Distribution("own", "as get_inputs() draws them", _own),
-        Distribution("signs", "every sign drawn anew", _signs),
-        Distribution("wide", "magnitudes over six decades (float16: over two and a half)", _wide),
-        Distribution("ties", "rounded to quarters, so that many elements are equal", _ties),
-        Distribution("shifted", "100 added (float16: 12), so that exp() overflows", _shifted),
-        Distribution("special", "rows of zeros, constant rows, ascending rows, rows with one large element", _special),
+        Distribution("own", "as get_inputs() draws them", {}),
+        Distribution("signs", "every sign drawn anew", {Kind.FREE: _signs, Kind.SYMMETRIC: _diagonal_signs}),
+        Distribution("scaled", "signs drawn anew, each row times a number from 1/4 to 4", _SCALED, keeps_order=True),
+        Distribution("wide", "magnitudes over six decades (float16: over two and a half)", _WIDE),
+        Distribution("ties", "rounded to quarters, so that many elements are equal", {Kind.FREE: _ties}),
+        Distribution("shifted", "100 added (float16: 12), so that exp() overflows", _SHIFTED, keeps_order=True),
+        Distribution("special", "rows of zeros, constant rows, ascending rows, rows with one large element", {Kind.FREE: _special}),
     )
 }
+SOUND = ("signs", "scaled")
+"""Distributions that only multiply."""
 
 
-def changed(arguments: Sequence[Any], name: str, seed: int) -> list[Any]:
-    """Arguments changed to distribution `name`, their tensors in place where possible."""
-    change = DISTRIBUTIONS[name].change
-    return [_apply(value, change, seed + position) for position, value in enumerate(arguments)]
+def changes_anything(name: str, structure: InputStructure) -> bool:
+    """Whether distribution `name` changes any of these inputs."""
+    return any(change is not None for change in _changes(DISTRIBUTIONS[name], structure))
 
 
-def _apply(value: Any, change: Change, seed: int) -> Any:
-    if isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        tensor = value.contiguous()
-        change(tensor, torch.Generator(tensor.device).manual_seed(seed))
-        return tensor
-    if type(value) in (list, tuple):
-        return type(value)(_apply(item, change, seed + 1000 * (position + 1)) for position, item in enumerate(value))
-    if type(value) is dict:
-        return {key: _apply(item, change, seed + 1000 * (position + 1)) for position, (key, item) in enumerate(value.items())}
-    return value
+def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStructure | None = None) -> list[Any]:
+    """Arguments changed to distribution `name`, their tensors in place where possible.
+
+    Without a `structure` every floating-point tensor is changed element by element.
+    """
+    tensors = [tensor for _, tensor in tensors_of(list(arguments))]
+    structure = structure or InputStructure((Kind.FREE,) * len(tensors))
+    leaders = {tie.of: tie for tie in structure.ties}
+    for number, change in enumerate(_changes(DISTRIBUTIONS[name], structure)):
+        if change is None or tensors[number].dtype not in CHANGED_TYPES:
+            continue
+        tie = leaders.get(number)
+        tensor = tensors[number] = tensors[number].contiguous()
+        if tie is None or tie.relation is Relation.ORDERED:
+            first = number if tie is None else tie.to  # ordered inputs are multiplied by the same numbers
+            change(tensor, torch.Generator(tensor.device).manual_seed(seed + first))
+        else:
+            tensor.copy_(tensors[tie.to] if tie.relation is Relation.EQUAL else tensors[tie.to].mT)
+    given = iter(tensors)
+    return [mapped(value, lambda _: next(given)) for value in arguments]
 
 
-@dataclass(frozen=True)
-class RoundPlan:
-    """One round: where its inputs come from, and whether the same are given twice."""
+def _changes(distribution: Distribution, structure: InputStructure) -> list[Change | None]:
+    """What is done to each input."""
+    ordered = {number for tie in structure.ties if tie.relation is Relation.ORDERED for number in (tie.of, tie.to)}
 
-    distribution: str
-    twice: bool
+    def change(number: int, kind: Kind) -> Change | None:
+        if number not in ordered or kind is Kind.FIXED:
+            return distribution.changes.get(kind)
+        return distribution.changes.get(Kind.SORTED) if distribution.keeps_order else None
 
-
-TYING = ("ties", "shifted", "special")
-"""Distributions in which elements become equal. PyTorch does not say which of two equal ones an argmax names."""
-
-
-def plan_rounds(case: ProblemCase, arguments: Sequence[Any], expected: Any) -> list[RoundPlan]:
-    """The rounds for a problem with inputs and answer like these: first and last its own distribution, between them the others."""
-    floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(arguments)))
-    left_out = {"own", *case.problem.declaration.without}
-    if any(is_exact(tensor.dtype) for _, tensor in tensors_of(expected)):
-        left_out.update(TYING)
-    others = [name for name in DISTRIBUTIONS if floating and name not in left_out]
-    padding = ["own"] * max(0, MIN_ROUNDS - 2 - len(others))
-    return [RoundPlan("own", True), *(RoundPlan(name, False) for name in (*padding, *others)), RoundPlan("own", True)]
+    return [change(number, kind) for number, kind in enumerate(structure.kinds)]

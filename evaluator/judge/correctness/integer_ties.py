@@ -14,15 +14,24 @@ from evaluator.worker.structure import tensors_of
 NUDGES = 20
 """Runs. In each, either of two equal values comes first: both orders are seen in so many runs but for a probability of 2e-6."""
 MOST_LINES = 0.01
-"""The largest share of lines, one at least, in which ties may make the answer differ from the reference's."""
+"""The largest share of elements or lines, one at least, in which ties may make the answer differ from the reference's."""
 
 
-def is_excused(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, seed: int) -> bool:
-    """Whether each line (last dimension) of the exact output `number` is the reference's answer to inputs moved a little, and only a few
-    lines differ from its answer to the inputs themselves. Raises ReferenceFailedError.
+def is_excused(
+    oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, seed: int, *, by_line: bool
+) -> bool:
+    """Whether each element of the exact output `number` is the reference's answer to inputs moved a little, and only a few differ from its
+    answer to the inputs themselves. by_line: the same of each line (last dimension), where the answer is an order of elements.
+
+    Raises ReferenceFailedError.
     """
     reference = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
-    given, expected = _lines(candidate[number]), _lines(reference[number])
+
+    def in_lines(tensor: torch.Tensor) -> torch.Tensor:
+        """A matrix of lines in which elements may change places; a vector has one element a line."""
+        return tensor.reshape(-1, tensor.shape[-1]) if by_line and tensor.dim() > 1 else tensor.reshape(-1, 1)
+
+    given, expected = in_lines(candidate[number]), in_lines(reference[number])
     others = (given != expected).any(1).nonzero().flatten()
     if len(others) > max(1, MOST_LINES * len(given)):
         return False
@@ -31,7 +40,7 @@ def is_excused(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[tor
     for nudge in (None, *[generator] * NUDGES):
         for of, piece in oracle.pieces(arguments, candidate, reference, nudge):
             if of == number:
-                answer, first = _lines(piece.oracle), piece.start * lines_of_row
+                answer, first = in_lines(piece.oracle), piece.start * lines_of_row
                 here = (others >= first) & (others < first + len(answer))
                 same = torch.zeros_like(here)
                 same[here] = (answer[others[here] - first] == given[others[here]]).all(1)
@@ -39,8 +48,3 @@ def is_excused(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[tor
         if not len(others):
             return True
     return False
-
-
-def _lines(tensor: torch.Tensor) -> torch.Tensor:
-    """As a matrix of lines in which elements may change places; a vector has one element a line."""
-    return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() > 1 else tensor.reshape(-1, 1)

@@ -10,9 +10,9 @@ import torch
 
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.check import judge_values
-from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.round_inputs import RoundInputs
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.problem.declaration import SMALL_CASE
@@ -46,13 +46,13 @@ def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
 def _judge_itself(case: ProblemCase, device: torch.device) -> None:
     """Each kind of round, with the reference as the candidate."""
     oracle = Oracle(case.model(fresh_seed(), device), case.rows_independent)
-    example = case.inputs(fresh_seed(), device)
-    form = form_of(oracle.expected(example))
-    for plan in plan_rounds(case, example, form):
-        seed = fresh_seed()
-        arguments = changed(case.inputs(seed, device), plan.distribution, seed)
-        answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(arguments))]
-        judge_values(case, oracle, arguments, answer, form)
+    round_inputs = RoundInputs(case, device, oracle)
+    form = form_of(round_inputs.expected)
+    for plan in round_inputs.plans:
+        draw = round_inputs.draw(plan)
+        if not draw.left_out:
+            answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(draw.arguments))]
+            judge_values(case, oracle, draw.arguments, answer, form, gross=plan.gross)
     for tensor in answer:
         compare_cuda.prepare(tensor)  # answers of the `small` case are too small to be compared by them
     synchronize(device)

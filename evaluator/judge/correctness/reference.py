@@ -1,6 +1,7 @@
 """The reference, run in its own dtype for the expected answer, and in float64 (the oracle) for the right one.
 
-Where the problem declares its rows independent, both run in chunks of rows, so that only one chunk of each exists at a time.
+Where rows are independent, both run in chunks of rows, so that only one chunk of each exists at a time. A problem may declare that. Where
+it does not and the whole does not fit into the device's memory, the reference shows it: its answer to a slice is the slice of its answer.
 """
 
 import copy
@@ -12,6 +13,8 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, OutputPiece
+from evaluator.judge.correctness.operator_profile import profile
+from evaluator.judge.correctness.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
 from evaluator.judge.correctness.tolerance import has_row_scale
 from evaluator.worker.structure import tensors_of
@@ -35,8 +38,30 @@ class Oracle:
         self._model = model
         self._rows_independent = rows_independent
         self._wide: torch.nn.Module | None = None
+        self._carriers: frozenset[int] | None = None
+        """Numbers of the input tensors that have the answer's rows, once slices have been tried."""
+        self.terms = 1
+        """Terms of the longest sum behind an element, once a call has been observed."""
+        self.sorts = True
+        """Whether the answer may be an order of elements, as far as has been observed."""
         self.dtype: torch.dtype | None = None
         """The type that the oracle runs in; None before its first run."""
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The reference in its own dtype."""
+        return self._model
+
+    @property
+    def wide_model(self) -> torch.nn.Module | None:
+        """The reference in the oracle's dtype; None before its first run."""
+        return self._wide
+
+    def observe(self, inputs: Sequence[Any]) -> Any:
+        """What the reference returns, and how it computes that. Raises ReferenceFailedError."""
+        observed, answer = profile(lambda: self.expected(inputs))
+        self.terms, self.sorts = observed.terms, observed.sorts
+        return answer
 
     def expected(self, inputs: Sequence[Any]) -> Any:
         """What the reference returns, in its own dtype. Raises ReferenceFailedError."""
@@ -56,14 +81,14 @@ class Oracle:
         """Pieces of every output, each with the number of its output.
 
         `candidate` and `reference` are the outputs' tensors in order; without `reference` the model is run. An output that is judged on its
-        rows' own scale comes in chunks of rows, any other whole. `nudge` moves inputs by less than their dtype's rounding. Raises
-        ReferenceFailedError.
+        rows' own scale comes in chunks of rows, and so does any other where the whole does not fit; then `is_sliced` is true. `nudge` moves
+        inputs by less than their dtype's rounding. Raises ReferenceFailedError.
         """
         late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         for rows, chunk in self._chunks(inputs, candidate):
             known = self._outputs(chunk) if reference is None else [_part(tensor, rows) for tensor in reference]
             for number, (oracle, expected) in enumerate(zip(self._run(chunk, nudge), known, strict=True)):
-                if has_row_scale(candidate[number].shape, self._rows_independent):
+                if self._carriers or has_row_scale(candidate[number].shape, self._rows_independent):
                     start = rows.start if rows else 0
                     yield number, OutputPiece(start, _part(candidate[number], rows), expected, oracle)
                 else:
@@ -72,19 +97,36 @@ class Oracle:
             expected, oracle = parts[0] if len(parts) == 1 else (torch.cat(tensors) for tensors in zip(*parts, strict=True))
             yield number, OutputPiece(0, candidate[number], expected, oracle)
 
+    def is_sliced(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
+        """Whether pieces are slices although rows are not declared independent. Tries slices where the whole would not fit.
+
+        Raises ReferenceFailedError.
+        """
+        if self._rows_independent or self._carriers is not None:
+            return bool(self._carriers)
+        if needs_slices(inputs, outputs):
+            self._carriers = find_carriers(self._model, inputs)
+        return bool(self._carriers)
+
+    def wide_pieces(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, torch.Tensor]]:
+        """The oracle's part alone of every piece. Raises ReferenceFailedError."""
+        for _, chunk in self._chunks(inputs, outputs):
+            yield from enumerate(self._run(chunk))
+
     def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         return [tensor for _, tensor in tensors_of(self.expected(inputs))]
 
     def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[slice | None, list[Any]]]:
         """Chunks of rows of the inputs, each after its slice; or everything after None."""
-        count = common_rows(inputs, outputs) if self._rows_independent else None
+        sliced = self.is_sliced(inputs, outputs)
+        count = len(outputs[0]) if sliced else common_rows(inputs, outputs) if self._rows_independent else None
         if count is None:
             yield None, list(inputs)
             return
         step = max(CHUNK_ELEMENTS * count // max(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs])), 1)
         for start in range(0, count, step):
             rows = slice(start, min(start + step, count))
-            yield rows, [mapped(value, itemgetter(rows)) for value in inputs]
+            yield rows, sliced_inputs(inputs, rows, self._carriers) if sliced else [mapped(value, itemgetter(rows)) for value in inputs]
 
     def _run(self, inputs: Sequence[Any], nudge: torch.Generator | None = None) -> list[torch.Tensor]:
         failure: Exception | None = None

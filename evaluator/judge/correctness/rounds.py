@@ -1,7 +1,8 @@
 """The correctness rounds: each draws fresh inputs, asks the submission for its answer, and then compares that with the reference's.
 
-A round draws from the problem's own distribution or from a changed one. Some rounds ask twice for the same input, and fill the worker's
-free memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written.
+`evaluator.judge.correctness.round_inputs` says which inputs these are. Some rounds ask twice for the same input, and fill the worker's free
+memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written. Inputs begin at one address
+in one round, and at another in the next: state that was kept for an address answers wrongly here already.
 """
 
 import secrets
@@ -11,15 +12,14 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.check import Judgement, judge_values
-from evaluator.judge.correctness.input_distributions import RoundPlan, changed, plan_rounds
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
-from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
@@ -34,11 +34,24 @@ MAX_SIZES = 64
 class Rounds:
     """The correctness rounds of one worker on one device."""
 
-    def __init__(self, worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float) -> None:
+    def __init__(
+        self,
+        worker: WorkerClient,
+        case: ProblemCase,
+        oracle: Oracle,
+        memory: SharedMemory,
+        deadline_s: float,
+        *,
+        strict_inputs: bool = False,
+    ) -> None:
         self._worker, self._case, self._oracle, self._memory = worker, case, oracle, memory
-        self._deadline_s = deadline_s
+        self._deadline_s, self._strict_inputs = deadline_s, strict_inputs
+        self._gross = False
+        """Whether only gross errors decide in the round that runs."""
         self._inputs: InputSet | None = None
         self._outputs: list[Allocation] = []
+        self.distribution = ""
+        """Of the round that runs, or ran last."""
         self.form: Any = None
         """Structure, shapes and dtypes of an answer (`output_structure.form_of`)."""
         self.sizes: tuple[int, ...] = ()
@@ -46,35 +59,44 @@ class Rounds:
 
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
-        for index, plan in enumerate(self._prepare()):
-            evidence = self._round(index, plan)
+        round_inputs = self._prepare()
+        for index, plan in enumerate(round_inputs.plans):
+            evidence = self._round(index, plan, round_inputs.draw(plan))
             if not evidence.passed:
                 self._time_kernels()
             yield evidence
             if not evidence.passed:
                 return
 
+    def report(self) -> Iterator[RoundEvidence]:
+        """A round of each distribution that decides nothing, also after one that fails. Raises as `run` does."""
+        round_inputs = self._prepare()
+        for index, name in enumerate(round_inputs.reported):
+            plan = RoundPlan(name)
+            yield self._round(index, plan, round_inputs.draw(plan))
+
     def provoke(self, count: int) -> None:
         """Make the calls of the first `count` rounds, without looking at the answers.
 
         Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
-        for plan in self._prepare()[:count]:
-            seed = fresh_seed()
-            arguments = changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed)
-            for _ in range(1 + plan.twice):
-                self._fill(arguments)
+        round_inputs = self._prepare()
+        for plan in round_inputs.plans[:count]:
+            draw = round_inputs.draw(plan)
+            for _ in range(0 if draw.left_out else 1 + plan.twice):
+                self._fill(draw.arguments)
                 self._poison(secrets.choice(range(1, 255)))
                 self._call()
 
-    def _prepare(self) -> list[RoundPlan]:
+    def _prepare(self) -> RoundInputs:
         """Allocate memory for answers, and plan the rounds."""
-        example = self._case.inputs(fresh_seed(), self._memory.device)
-        self.form = form_of(self._oracle.expected(example))
-        self.sizes = tuple(sorted({size for _, tensor in tensors_of(list(example)) for size in tensor.shape}))[:MAX_SIZES]
+        round_inputs = RoundInputs(self._case, self._memory.device, self._oracle, strict=self._strict_inputs)
+        self.form = form_of(round_inputs.expected)
+        self.sizes = tuple(sorted({size for _, tensor in tensors_of(round_inputs.example) for size in tensor.shape}))[:MAX_SIZES]
+        round_inputs.forget()
         self._outputs = allocate_outputs(self._memory, self.form)
         self._worker.hand_over(self._outputs, self._deadline_s)
-        return plan_rounds(self._case, example, self.form)
+        return round_inputs
 
     def _time_kernels(self) -> None:
         """Record the kernels of a wrong answer. The verdict stands."""
@@ -90,9 +112,12 @@ class Rounds:
         self._worker.take_back(allocations, self._deadline_s)
         self._memory.free(allocations)
 
-    def _round(self, index: int, plan: RoundPlan) -> RoundEvidence:
-        seed = fresh_seed()
-        arguments = changed(self._case.inputs(seed, self._memory.device), plan.distribution, seed)
+    def _round(self, index: int, plan: RoundPlan, draw: Draw) -> RoundEvidence:
+        if draw.left_out:
+            message = f"left out: {draw.left_out}"[:1000]
+            return RoundEvidence(index=index, seed=draw.seed, distribution=plan.distribution, passed=True, message=message)
+        arguments = draw.arguments
+        self._gross, self.distribution = plan.gross, plan.distribution
         self._fill(arguments)
         pattern = secrets.choice(range(1, 255))
         self._poison(pattern)
@@ -107,7 +132,7 @@ class Rounds:
             answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
         return RoundEvidence(
             index=index,
-            seed=seed,
+            seed=draw.seed,
             distribution=plan.distribution,
             passed=answer.category is None,
             category=answer.category,
@@ -143,9 +168,10 @@ class Rounds:
 
     def _fill(self, arguments: Sequence[Any]) -> None:
         if self._inputs is None:
-            self._inputs = InputSet(self._memory, arguments)
+            self._inputs = InputSet(self._memory, arguments, movable=True)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
+            self._inputs.move()
             self._inputs.fill(arguments)
         self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree(arguments)])
 
@@ -181,7 +207,8 @@ class Rounds:
                 return known
             known[1].clear()  # there is no memory for both
         values = snapshot(self._outputs, claims, shapes)
-        return judge_values(self._case, self._oracle, arguments, values, self.form, pattern), values
+        judged = judge_values(self._case, self._oracle, arguments, values, self.form, pattern, gross=self._gross)
+        return judged, values
 
     def _require_form(self, arguments: Sequence[Any]) -> None:
         """Raises ReferenceFailedError where the reference's answer to these has other shapes than its first one."""

@@ -10,17 +10,16 @@ from typing import Any
 
 from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.check import Judgement, judge_values
-from evaluator.judge.correctness.input_distributions import changed, plan_rounds
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.correctness.round_inputs import OWN, RoundInputs
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
-from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
 from evaluator.results.evidence import AblationEvidence, Evidence
@@ -57,31 +56,35 @@ def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[
     return AblationEvidence(still_right=False, category=end.category, message=end.message)
 
 
-def answer_without(worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float) -> Judgement:
+def answer_without(
+    worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float, *, strict_inputs: bool = False
+) -> Judgement:
     """The first wrong answer, or the last, of a worker whose model has been constructed.
 
-    It is asked for inputs of the problem's own distribution, and of another one: a kernel may matter only there. Before that it answers
-    once unjudged, since a first call may try out several ways to answer, which leave right values in memory. Raises WorkerError,
-    ProtocolError, ProblemError, ReferenceFailedError."""
-    first = case.inputs(fresh_seed(), memory.device)
-    form = form_of(oracle.expected(first))
+    It is asked what the rounds ask: a kernel may matter only for some inputs. Before that it answers once unjudged, since a first call may
+    try out several ways to answer, which leave right values in memory. Raises WorkerError, ProtocolError, ProblemError,
+    ReferenceFailedError."""
+    round_inputs = RoundInputs(case, memory.device, oracle, strict=strict_inputs)
+    first, form = round_inputs.example, form_of(round_inputs.expected)
+    round_inputs.forget()
     inputs, outputs = InputSet(memory, first), allocate_outputs(memory, form)
     worker.hand_over([*inputs.allocations, *outputs], deadline_s)
     worker.request("inputs", deadline_s, sets=[inputs.tree(first)])
     synchronize(memory.device)
     worker.request("call", deadline_s, set=0)
-    others = [plan.distribution for plan in plan_rounds(case, first, form) if plan.distribution != "own"]
     del first
-    for distribution in ("own", *others[:1]):
-        seed = fresh_seed()
-        arguments = changed(case.inputs(seed, memory.device), distribution, seed)
+    for plan in round_inputs.plans:
+        draw = round_inputs.draw(plan)
+        if draw.left_out:
+            continue
+        arguments = draw.arguments
         inputs.fill(arguments)
         worker.request("inputs", deadline_s, sets=[inputs.tree(arguments)])
         if has_plain_values(form):
             form = form_of(oracle.expected(arguments))
-        answer = _asked(worker, case, oracle, arguments, form, outputs, memory, deadline_s)
-        del arguments
-        if answer.category is not None and (answer.informative or distribution == "own"):
+        answer = _asked(worker, case, oracle, arguments, form, outputs, memory, deadline_s, gross=plan.gross)
+        del arguments, draw
+        if answer.category is not None and (answer.informative or plan.distribution == OWN):
             return answer
     return Judgement(None, "")
 
@@ -95,6 +98,8 @@ def _asked(
     outputs: list[Allocation],
     memory: SharedMemory,
     deadline_s: float,
+    *,
+    gross: bool,
 ) -> Judgement:
     """Fill the worker's free memory, and judge its answer to these arguments, which it has been given."""
     worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
@@ -108,7 +113,7 @@ def _asked(
     ask_to_reveal(worker, outputs, claims, count, shapes, deadline_s, release=True)
     candidate = snapshot(outputs, claims, shapes)
     if sample := Sampler(arguments, shapes, case.rows_independent).draw():  # most are wrong everywhere
-        some = judge_values(case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample)
+        some = judge_values(case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample, gross=gross)
         if some.category is not None:
             return some
-    return judge_values(case, oracle, arguments, candidate, form)
+    return judge_values(case, oracle, arguments, candidate, form, gross=gross)

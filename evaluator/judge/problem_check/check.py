@@ -1,6 +1,6 @@
 """Whether a problem is fit to judge by: trivial answers are compared with it as a submission's are.
 
-They answer the draws that a submission answers: the problem's own, and between them those of every distribution that it allows.
+They answer the draws that a submission answers (evaluator.judge.correctness.round_inputs), and are held to what holds for it.
 A problem is refused where a trivial answer passes for any of its outputs, where its inputs or answers do not change with the seed, or where
 its reference is not a function of its inputs alone (random, not finite, or changing its inputs). It is also refused where it declares a
 floor that does not fit, or that the reference itself beats.
@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis import LEAST_FLOOR_MS
-from evaluator.judge.correctness.compare import Comparison, OutputPiece
-from evaluator.judge.correctness.input_distributions import changed, plan_rounds
+from evaluator.judge.correctness.check import measure
+from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.round_inputs import OWN, RoundInputs, RoundPlan
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
@@ -42,7 +43,7 @@ OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 class _Draw:
     """Inputs, and what the reference answers."""
 
-    distribution: str
+    plan: RoundPlan
     inputs: list[Any]
     names: list[str]
     outputs: list[torch.Tensor]
@@ -98,16 +99,20 @@ class _Check:
     def findings(self) -> Iterator[Finding]:
         """Raises _Refused, ReferenceFailedError, ProblemError."""
         first_seed, second_seed = fresh_seed(), fresh_seed()
-        first = self._first = self._draw(first_seed)
+        first = self._first = self._answered(RoundPlan(OWN), self._case.inputs(first_seed, self._device))
         self._check_inputs(first_seed, second_seed)
         self._check_finite(first)
         self._check_deterministic(first)
         yield from self._floor(first)
-        names = [plan.distribution for plan in plan_rounds(self._case, first.inputs, first.outputs)]
-        self._distributions = tuple(dict.fromkeys(names))
-        for name in self._distributions:
-            self._check_own_answer(self._draw(fresh_seed(), name))
-        yield from self._trivial(first, names)
+        round_inputs = RoundInputs(self._case, self._device, self._oracle)
+        round_inputs.forget()
+        plans = {plan.distribution: plan for plan in round_inputs.plans}
+        self._distributions = tuple(plans)
+        for plan in plans.values():
+            draw = self._draw(round_inputs, plan)
+            if draw is not None:
+                self._check_own_answer(draw)
+        yield from self._trivial(first, round_inputs)
 
     def described(self, result: ProblemCheck) -> ProblemCheck:
         """The result, with what has been seen so far."""
@@ -123,18 +128,22 @@ class _Check:
             passed=tuple(list(CHECKS)[: min(failed, default=len(CHECKS))]),
         )
 
-    def _draw(self, seed: int, distribution: str = "own") -> _Draw:
-        inputs = changed(self._case.inputs(seed, self._device), distribution, seed)
+    def _draw(self, round_inputs: RoundInputs, plan: RoundPlan) -> _Draw | None:
+        """A draw and its answer; None where no submission is judged by it."""
+        draw = round_inputs.draw(plan)
+        return None if draw.left_out else self._answered(plan, draw.arguments)
+
+    def _answered(self, plan: RoundPlan, inputs: list[Any]) -> _Draw:
         try:
             named = list(tensors_of(self._oracle.expected(inputs)))
         except ReferenceFailedError as error:
-            if distribution == "own" or isinstance(error.__cause__, OUT_OF_MEMORY):
+            if plan.distribution == OWN or isinstance(error.__cause__, OUT_OF_MEMORY):
                 raise
-            raise _Refused("runs", f"{error}, on inputs of the {_advice(distribution)}") from error
+            raise _Refused("runs", f"{error}, on inputs of the {_advice(plan.distribution)}") from error
         if not any(tensor.numel() for _, tensor in named):
             raise _Refused("output", "the reference returns no tensor, or only empty ones")
         # What the reference returns may be a view of its input, or memory that it keeps and fills again.
-        return _Draw(distribution, inputs, [name for name, _ in named], [tensor.clone() for _, tensor in named])
+        return _Draw(plan, inputs, [name for name, _ in named], [tensor.clone() for _, tensor in named])
 
     def _check_inputs(self, first_seed: int, second_seed: int) -> None:
         """Raises _Refused where seeds do not decide the inputs, or where the reference changes them."""
@@ -186,21 +195,22 @@ class _Check:
     def _check_own_answer(self, draw: _Draw) -> None:
         """Raises _Refused where the reference's own answer would be judged wrong: any answer in its dtype would be."""
         comparisons = self._comparisons(draw)
-        for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs):
-            comparisons[number].measure(piece)
-        if draw.distribution != "own" and not all(comparison.informative for comparison in comparisons):
+        measure(self._oracle, draw.inputs, draw.outputs, comparisons)
+        if draw.plan.distribution != OWN and not all(comparison.informative for comparison in comparisons):
             return  # no submission is judged by this draw
         for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
-            if not comparison.passed or (is_exact(output.dtype) and not comparison.informative):
+            if comparison.needs_location or (is_exact(output.dtype) and not comparison.informative):
                 wrong = f"{_named(name)} of the reference itself is {comparison.category}"
-                raise _Refused("oracle", f"{wrong} beside its float64 form, on inputs of the {_advice(draw.distribution)}")
+                raise _Refused("oracle", f"{wrong} beside its float64 form, on inputs of the {_advice(draw.plan.distribution)}")
 
-    def _trivial(self, first: _Draw, names: Sequence[str]) -> Iterator[Finding]:
+    def _trivial(self, first: _Draw, round_inputs: RoundInputs) -> Iterator[Finding]:
         """A finding for each trivial answer that passes for an output in every one of the draws."""
         previous = first.outputs
         alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in ANSWERS]
-        for distribution in islice(cycle(names), DRAWS):
-            draw = self._draw(fresh_seed(), distribution)
+        for plan in islice(cycle(round_inputs.plans), DRAWS):
+            draw = self._draw(round_inputs, plan)
+            if draw is None:
+                continue
             if [tensor.shape for tensor in draw.outputs] != [tensor.shape for tensor in previous]:
                 raise _Refused("output", "the shapes of the answer change with the inputs' values")
             alive = self._passing(draw, previous, alive)
@@ -220,21 +230,34 @@ class _Check:
             part = ANSWERS[answer].make(Known(draw.inputs, draw.outputs[number], previous[number]))
             if part is not None:
                 offered.append(_Offer(pair, part, self._comparisons(draw)[number]))
-            elif draw.distribution != "own":
+            elif draw.plan.distribution != OWN:
                 passing.append(pair)  # as where rounding changes nothing of what was rounded before: here it is the right answer
         right = self._comparisons(draw)
+        if self._oracle.is_sliced(draw.inputs, draw.outputs):
+            for number, oracle in self._oracle.wide_pieces(draw.inputs, draw.outputs):
+                for comparison in (right[number], *(offer.comparison for offer in offered if offer.pair[1] == number)):
+                    comparison.weigh(oracle)
         for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs):
             right[number].measure(piece)
             for offer in offered:
                 if offer.pair[1] == number:
                     offer.comparison.measure(replace(piece, candidate=offer.part(piece)))
-        if draw.distribution != "own" and not all(comparison.informative for comparison in right):
+        if draw.plan.distribution != OWN and not all(comparison.informative for comparison in right):
             return alive  # a submission isn't judged by this draw either
+        if draw.plan.gross:
+            self._locate(draw, [offer for offer in offered if offer.comparison.needs_location])
         return passing + [offer.pair for offer in offered if offer.comparison.passed]
 
+    def _locate(self, draw: _Draw, offered: Sequence["_Offer"]) -> None:
+        """Find whether errors beyond the tolerance are gross."""
+        for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs) if offered else ():
+            for offer in offered:
+                if offer.pair[1] == number:
+                    offer.comparison.locate(replace(piece, candidate=offer.part(piece)))
+
     def _comparisons(self, draw: _Draw) -> list[Comparison]:
-        rules = self._case.rows_independent, self._case.tolerance
-        return [Comparison(name, tensor.shape, tensor.dtype, *rules) for name, tensor in zip(draw.names, draw.outputs, strict=True)]
+        rules = Rules(self._case.rows_independent, self._case.tolerance, self._oracle.terms, draw.plan.gross)
+        return [Comparison(name, tensor.shape, tensor.dtype, rules) for name, tensor in zip(draw.names, draw.outputs, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 """Inputs for a worker: drawn by the judge, copied into memory that both sides map."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import torch
 
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase
+from evaluator.results.evidence import ParametersEvidence
 from evaluator.worker import structure
+from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
 ALIGNMENT_BYTES = 512
@@ -16,6 +19,11 @@ ALIGNMENT_BYTES = 512
 COMPARE_BYTES = 1 << 29
 """Bytes compared at a time: on a GPU PyTorch notes for each word whether it is the same."""
 WORD_BYTES = 8
+MAX_NAMES = 16
+"""Of parameters that a worker reports, of each kind."""
+MAX_NAME_CHARS = 100
+SHIFT_BYTES = 4096
+"""How far the second address of a set is from its first."""
 TOGETHER_BYTES = 1 << 26
 """A larger tensor is copied for itself: that takes the device some 0.03 ms and more, against the host's 0.01 ms to ask for it."""
 
@@ -24,13 +32,32 @@ Given: TypeAlias = "Sequence[tuple[InputSet, Sequence[Any]]]"
 """Sets, and the arguments that come into them."""
 
 
+ParameterSource = Literal["copied", "drawn"]
+"""Where a submission's parameters come from, as in ParametersEvidence."""
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """What a worker says of the model that it has constructed."""
+
+    parameters: ParametersEvidence | None
+    changed: bool
+    """Whether a parameter that it had drawn otherwise was overwritten by the reference's."""
+
+
 class InputSet:
     """Shared memory for one set of arguments, refilled for each use."""
 
-    def __init__(self, memory: SharedMemory, arguments: Sequence[Any]) -> None:
-        """Memory for arguments of these shapes, holding their values."""
-        self.allocations = [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(list(arguments))]
+    def __init__(self, memory: SharedMemory, arguments: Sequence[Any], *, movable: bool = False) -> None:
+        """Memory for arguments of these shapes, holding their values. movable: with room for a second address."""
+        room = SHIFT_BYTES if movable else 0
+        self.allocations = [memory.allocate(tensor.nbytes + room) for _, tensor in tensors_of(list(arguments))]
+        self._room, self._offset = room, 0
         self.fill(arguments)
+
+    def move(self) -> None:
+        """Let the tensors begin at their other address, where the set is movable. Their values have to be filled in again."""
+        self._offset = self._room - self._offset
 
     def fill(self, arguments: Sequence[Any]) -> None:
         """Copy fresh values in, all of the shapes and dtypes that the set was made for."""
@@ -40,12 +67,12 @@ class InputSet:
         """Each tensor of the arguments as (its place in shared memory, the tensor)."""
         fresh = [tensor for _, tensor in tensors_of(list(arguments))]
         for allocation, tensor in zip(self.allocations, fresh, strict=True):
-            yield allocation.view(tensor.shape, tensor.dtype), tensor
+            yield allocation.view(tensor.shape, tensor.dtype, self._offset), tensor
 
     def tree(self, arguments: Sequence[Any]) -> Any:
         """The arguments as a message to a worker: the place of each tensor, and the values of everything else."""
         numbered = iter(self.allocations)
-        return structure.encode(list(arguments), lambda tensor: describe(next(numbered), 0, tensor))
+        return structure.encode(list(arguments), lambda tensor: describe(next(numbered), self._offset, tensor))
 
     def unchanged(self, arguments: Sequence[Any], but: Collection[int] = ()) -> bool:
         """Whether the shared memory still holds these values, bit for bit, `but` arguments at some positions."""
@@ -54,7 +81,8 @@ class InputSet:
             (next(allocations), tensor, position) for position, argument in enumerate(arguments) for _, tensor in tensors_of(argument)
         ]
         return all(
-            position in but or same_bytes(allocation.view(tensor.shape, tensor.dtype), tensor) for allocation, tensor, position in originals
+            position in but or same_bytes(allocation.view(tensor.shape, tensor.dtype, self._offset), tensor)
+            for allocation, tensor, position in originals
         )
 
 
@@ -105,23 +133,33 @@ def construct(
     worker: WorkerClient,
     memory: SharedMemory,
     arguments: Sequence[Any],
-    state: dict[str, Any],
+    model: torch.nn.Module,
     seed: int,
     case: ProblemCase,
     deadline_s: float,
     *,
+    source: ParameterSource = "copied",
     compiled: bool = False,
-) -> None:
-    """Have the worker build its model with the reference's init arguments, seed and parameters, for the case's calls, and perhaps have
-    torch.compile wrap it. Raises WorkerError."""
-    told = {"dtype": case.dtype_name, "procedure": case.procedure.encode(), "compiled": compiled}
-    packed = _Packed(memory, state)
+) -> Constructed:
+    """Have the worker build its model with the init arguments, the seed and perhaps the parameters of `model`, the reference, for the
+    case's calls, and perhaps have torch.compile wrap it. Raises WorkerError, ProtocolError."""
+    told = {"dtype": case.dtype_name, "procedure": case.procedure_of(model).encode(), "source": source, "compiled": compiled}
+    packed = _Packed(memory, model.state_dict())
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]
     worker.hand_over(allocations, deadline_s)
-    worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
+    reply = worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)
+    names = {field: _names(reply.get(field)) for field in ("kept", "unmatched", "missing")}
+    return Constructed(ParametersEvidence(source=source, **names) if packed.views else None, reply.get("changed") is True)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Names that a worker sent, which may be anything. Raises ProtocolError."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ProtocolError("the answer to `construct` lacks names of parameters")
+    return tuple("".join(filter(str.isprintable, name))[:MAX_NAME_CHARS] for name in value[:MAX_NAMES])
 
 
 class _Packed:

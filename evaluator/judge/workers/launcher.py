@@ -9,7 +9,7 @@ import torch
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
-from evaluator.judge.workers.input_buffers import construct
+from evaluator.judge.workers.input_buffers import Constructed, ParameterSource, construct
 from evaluator.judge.workers.jit_compilers import is_installed
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.machine.devices import Device, cpu_count
@@ -32,6 +32,8 @@ class Launcher:
         self._task, self._memory, self._lock = task, memory, lock
         self.seed = fresh_seed()
         """Of the models' construction; inputs have seeds of their own."""
+        self.source: ParameterSource = "copied"
+        """Of the submission's parameters, in every worker of the task."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -86,16 +88,17 @@ class Launcher:
         """Have it load the problem's own model. Raises WorkerError."""
         self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=self._task.case.constants)
 
-    def construct(
-        self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None, *, compiled: bool = False
-    ) -> None:
-        """Have it construct its model with these arguments and the reference's parameters. Raises WorkerError."""
-        state = model.state_dict()
-        construct(worker, self._memory, arguments, state, self.seed, self._task.case, deadline_s or LOAD_S, compiled=compiled)
+    def construct(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, deadline_s: float | None = None) -> Constructed:
+        """Have it construct its model with these arguments, its parameters from `source`. Raises WorkerError, ProtocolError."""
+        return construct(worker, self._memory, arguments, model, self.seed, self._task.case, deadline_s or LOAD_S, source=self.source)
+
+    def construct_baseline(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, *, compiled: bool = False) -> None:
+        """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
+        construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """The same for another shape. Raises WorkerError."""
-        construct(worker, self._memory, arguments, model.state_dict(), seed, shape.case, LOAD_S)
+        construct(worker, self._memory, arguments, model, seed, shape.case, LOAD_S, source=self.source)
 
     @property
     def _threads(self) -> int:

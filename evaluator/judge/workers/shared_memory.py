@@ -29,12 +29,12 @@ class Allocation(ABC):
     bytes: torch.Tensor
     """Shape (nbytes,), uint8."""
 
-    def view(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        """The first elements as a contiguous tensor."""
+    def view(self, shape: Sequence[int], dtype: torch.dtype, offset: int = 0) -> torch.Tensor:
+        """The first elements from `offset` bytes on as a contiguous tensor."""
         count = torch.Size(shape).numel()
         if count == 0:
             return torch.empty(tuple(shape), dtype=dtype, device=self.bytes.device)
-        return self.bytes[: count * dtype.itemsize].view(dtype).view(tuple(shape))
+        return self.bytes[offset : offset + count * dtype.itemsize].view(dtype).view(tuple(shape))
 
     @abstractmethod
     def free(self) -> None:

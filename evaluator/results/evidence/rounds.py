@@ -41,6 +41,8 @@ class ErrorFigures(Record):
     """The bound that max_error was held against."""
     reference_error: float
     """max_error of the reference itself, in the submission's dtype."""
+    beyond: int = 0
+    """Elements beyond the tolerance; fewer are wrong where only gross errors decide."""
     gross_error: float | None = None
     """Largest |value - oracle| / (|oracle - mean| + spread) of the elements beyond the tolerance, mean and spread (RMS around it) being the
     oracle's; None where the tolerance alone decides."""

@@ -7,16 +7,17 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy.random  # numpy itself would import it in the worker, where there may be no way to it
 import torch
-from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import Mappings, checked
 from evaluator.worker.origin import INSTALLED_KERNELS
+from evaluator.worker.parameters import Agreement, agree
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.extension import BuildReply, Extensions
@@ -78,16 +79,21 @@ def start(state: State, _request: Message, _: Sequence[int]) -> Message:
 
 
 def construct(state: State, request: Message, _: Sequence[int]) -> Message:
-    """Make the model, and give it the reference's parameters."""
+    """Make the model, and give it the reference's parameters where the judge says so. The answer says how the two agreed."""
     arguments = structure.decode(request["arguments"], state.mappings.tensor)
     _seed(request["seed"])
     state.procedure = Procedure.decode(request.get("procedure"))
     model = state.model_class(*arguments)
+    agreement = Agreement()
     if isinstance(model, torch.nn.Module):
-        model = _prepare(state, model, request)
+        dtype = request["dtype"] and structure.named_dtype(request["dtype"])
+        model = model.to(state.device, dtype) if dtype else model.to(state.device)
+        given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
+        agreement = agree(model, given, copies=request["source"] == "copied")
+        model = state.procedure.prepare(model)
         state.parameters = dict(model.named_parameters())
     state.model = torch.compile(model) if request.get("compiled") else model
-    return {}
+    return asdict(agreement)
 
 
 def map_memory(state: State, request: Message, descriptors: Sequence[int]) -> Message:
@@ -137,17 +143,3 @@ def _seed(value: int) -> None:
     random.seed(value)
     numpy.random.seed(value % (1 << 32))
     torch.manual_seed(value)
-
-
-def _prepare(state: State, model: torch.nn.Module, request: Message) -> torch.nn.Module:
-    dtype = request["dtype"] and structure.named_dtype(request["dtype"])
-    model = model.to(state.device, dtype) if dtype else model.to(state.device)
-    given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
-    own = model.state_dict()
-    with torch.no_grad():
-        for name, value in given.items():
-            if isinstance(own.get(name), UninitializedTensorMixin):
-                own[name].materialize(value.shape)
-            if name in own and isinstance(own[name], torch.Tensor) and own[name].shape == value.shape:
-                own[name].copy_(value)
-    return state.procedure.prepare(model)

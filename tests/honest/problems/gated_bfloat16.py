@@ -10,6 +10,7 @@ hidden = 2048
 ASSAY = {
     "description": "SiLU-gated linear unit in bfloat16",
     "cases": {"full": {}, "small": {"batch_size": 19, "width": 67, "hidden": 43}},
+    "inputs": "any",
     "dtype": "bfloat16",
     "rows_independent": True,
 }

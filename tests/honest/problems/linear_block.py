@@ -10,6 +10,8 @@ out_features = 2048
 ASSAY = {
     "description": "Linear, batch normalization, ReLU, dropout",
     "cases": {"full": {}, "small": {"batch_size": 37, "in_features": 129, "out_features": 61}},
+    "inputs": "any",
+    "mode": "eval",
     "rows_independent": True,
 }
 

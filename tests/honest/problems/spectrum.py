@@ -9,6 +9,7 @@ columns = 4096
 ASSAY = {
     "description": "Real Fourier transform of each row",
     "cases": {"full": {}, "small": {"rows": 11, "columns": 240}},
+    "inputs": "any",
     "rows_independent": True,
 }
 

@@ -1,0 +1,80 @@
+"""What the reference computes with: the names of its operators, and how many terms its longest sum has."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from evaluator.worker.structure import tensors_of
+
+REDUCTIONS = {
+    *("sum", "nansum", "mean", "nanmean", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "prod"),
+    *("native_layer_norm", "native_group_norm", "native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit"),
+    *(
+        "_batch_norm_with_update",
+        "_fused_rms_norm",
+        "avg_pool1d",
+        "avg_pool2d",
+        "avg_pool3d",
+        "_adaptive_avg_pool2d",
+        "_adaptive_avg_pool3d",
+    ),
+    *("nll_loss_forward", "mse_loss", "smooth_l1_loss", "huber_loss", "_cdist_forward"),
+}
+"""Operators that add up elements of their first input: as many as it has, for each element of their smallest output."""
+ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp"}
+"""Operators that add up along the dimension that is their second argument."""
+SORTS = {"sort", "argsort", "topk", "msort", "kthvalue"}
+"""Operators whose answer is an order of elements."""
+
+
+class OperatorProfile(TorchDispatchMode):
+    """Records the operators that are called while it is active."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: set[str] = set()
+        self.terms = 1
+        """Of the longest sum behind one element, as far as operators and sizes tell."""
+
+    @property
+    def sorts(self) -> bool:
+        """Whether an operator puts elements in order."""
+        return not self.names.isdisjoint(SORTS)
+
+    def __torch_dispatch__(
+        self, function: Any, _types: Sequence[type], arguments: Sequence[Any] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call the operator and count its terms."""
+        output = function(*arguments, **(options or {}))
+        packet = function.overloadpacket
+        self.names.add(packet.__name__)
+        self.terms = max(self.terms, _terms(packet, arguments, options or {}, output))
+        return output
+
+
+def profile(call: Callable[[], Any]) -> tuple[OperatorProfile, Any]:
+    """The operators of a call, and what it returns."""
+    with OperatorProfile() as found:
+        returned = call()
+    return found, returned
+
+
+def _terms(packet: Any, arguments: Sequence[Any], options: Mapping[str, Any], output: Any) -> int:
+    sizes = [tensor.numel() for _, tensor in tensors_of(output) if tensor.is_floating_point() and tensor.numel()]
+    if not sizes:
+        return 1
+    if packet in flop_registry:
+        operations: float = flop_registry[packet](*arguments, **options, out_val=output)
+        return math.ceil(operations / (2 * max(sizes)))
+    name, first = packet.__name__, arguments[0] if arguments else None
+    if not isinstance(first, torch.Tensor):
+        return 1
+    if name in REDUCTIONS:
+        return math.ceil(first.numel() / min(sizes))
+    if name in ALONG and first.dim() and len(arguments) > 1 and isinstance(arguments[1], int):
+        return int(first.shape[arguments[1]])
+    return 1

@@ -1,0 +1,94 @@
+"""Slices of a reference's inputs along dimension 0, where its answer to a slice is the slice of its answer.
+
+A problem that declares nothing may still be computed slice by slice, as an activation or a batch of matrix products can: the reference is
+asked for two slices, and both have to agree with its whole answer. A batch normalization in training mode does not.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.row_sampling import mapped
+from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
+from evaluator.worker.structure import tensors_of
+
+WIDE_BYTES = 8
+"""Of an element of the oracle."""
+WHOLE_FACTOR = 2.0
+"""The oracle takes so many times the memory of its inputs and outputs: operators make intermediate results."""
+SLICE_SHARE = 16
+"""The slices that are tried have a sixteenth of the rows."""
+AGREEMENT_FACTOR = 4
+"""Times the base tolerance: other sizes are computed by other kernels, in another order."""
+
+
+def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether the oracle of all rows would not fit into what is left of a GPU's memory."""
+    if not outputs or not outputs[0].is_cuda:
+        return False
+    elements = sum(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs]))
+    device = outputs[0].device
+    free_bytes = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return WHOLE_FACTOR * WIDE_BYTES * elements > free_bytes
+
+
+def find_carriers(model: torch.nn.Module, inputs: Sequence[Any]) -> frozenset[int]:
+    """Numbers of the input tensors that have the answer's rows; none where slices of the inputs do not give slices of the answer."""
+    with torch.no_grad():
+        whole = [tensor for _, tensor in tensors_of(model(*inputs))]
+    sizes = {len(tensor) if tensor.dim() else 0 for tensor in whole}
+    count = sizes.pop() if len(sizes) == 1 else 0
+    if count < 2:
+        return frozenset()
+    for carriers in _choices(inputs, count):
+        if all(_agrees(model, inputs, whole, carriers, rows) for rows in _trials(count)):
+            return carriers
+    return frozenset()
+
+
+def sliced_inputs(inputs: Sequence[Any], rows: slice, carriers: Collection[int] | None) -> list[Any]:
+    """The inputs with these rows alone of the carriers."""
+    numbered = iter(range(len(list(tensors_of(list(inputs))))))
+
+    def part(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor[rows] if next(numbered) in (carriers or ()) else tensor
+
+    return [mapped(value, part) for value in inputs]
+
+
+def _choices(inputs: Sequence[Any], count: int) -> Iterator[frozenset[int]]:
+    """All inputs that have so many rows; then the first of them alone, since the second operand of a square product has as many."""
+    fitting = [number for number, (_, tensor) in enumerate(tensors_of(list(inputs))) if tensor.dim() and len(tensor) == count]
+    if fitting:
+        yield frozenset(fitting)
+    if len(fitting) > 1:
+        yield frozenset(fitting[:1])
+
+
+def _trials(count: int) -> tuple[slice, slice]:
+    size = max(count // SLICE_SHARE, 1)
+    return slice(0, size), slice(count // 2, count // 2 + size)
+
+
+def _agrees(model: torch.nn.Module, inputs: Sequence[Any], whole: Sequence[torch.Tensor], carriers: frozenset[int], rows: slice) -> bool:
+    try:
+        with torch.no_grad():
+            answer = [tensor for _, tensor in tensors_of(model(*sliced_inputs(inputs, rows, carriers)))]
+    except torch.OutOfMemoryError:
+        raise
+    # Whatever the reference raises for a slice, it can't be sliced so.
+    except Exception:  # noqa: BLE001
+        return False
+    wanted = list(map(itemgetter(rows), whole))
+    return len(answer) == len(wanted) and all(_is_close(one, other) for one, other in zip(answer, wanted, strict=True))
+
+
+def _is_close(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if is_exact(one.dtype):
+        return torch.equal(one, other)
+    scale = other.abs() + other.abs().square().mean().sqrt()
+    return bool(((one - other).abs() <= AGREEMENT_FACTOR * base_tolerance(one.dtype) * scale).all())

@@ -1,0 +1,128 @@
+"""Which rounds decide about an answer, and the inputs of each.
+
+What get_inputs() draws decides, at the bound of the output's precision. Changes that only multiply (`signs`, `scaled`) decide by gross
+errors. Where the problem declares `"inputs": "any"`, or strict inputs are asked for, every distribution decides. Otherwise the others
+only report.
+
+A changed draw is left out where the reference raises, or has NaN or infinity where it has none for the problem's own draws.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
+from evaluator.judge.correctness.input_structure import structure_of
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.tolerance import is_exact
+from evaluator.problem.input_drawing import fresh_seed
+from evaluator.problem.problem import ProblemCase
+from evaluator.worker.structure import tensors_of
+
+OWN = "own"
+OWN_DRAWS = 5
+"""The least number of the problem's own draws that decide where other distributions don't."""
+ANY_DRAWS = 5
+"""The least number of rounds where every distribution decides."""
+TYING = ("ties", "shifted", "special")
+"""Distributions in which elements become equal. PyTorch does not say which of two equal ones an argmax names."""
+CONSTANT_SPREAD = 1e-5
+"""An answer whose elements differ from their mean by less than this share of it does not depend on the inputs that were changed."""
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """One round: where its inputs come from, whether the same are given twice, and what decides."""
+
+    distribution: str
+    twice: bool = False
+    gross: bool = False
+    """Only gross errors decide."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The inputs of one round."""
+
+    seed: int
+    arguments: list[Any]
+    left_out: str = ""
+    """Why no answer is judged by them; empty where one is."""
+
+
+class RoundInputs:
+    """Plans the rounds of a case on one device, and draws their inputs."""
+
+    def __init__(self, case: ProblemCase, device: torch.device, oracle: Oracle, *, strict: bool = False) -> None:
+        """strict: every distribution decides, whatever the problem declares. Raises ProblemError."""
+        self._case, self._device, self._oracle, self._strict = case, device, oracle, strict
+        self._structure = None if case.any_inputs else structure_of(case, device)
+        self._is_finite = True
+        self.example = case.inputs(fresh_seed(), device)
+        """One of the problem's own draws; set to an empty list when it is needed no more."""
+        self.expected = oracle.observe(self.example)
+        """The reference's answer to it, likewise."""
+        self._exact = any(is_exact(tensor.dtype) for _, tensor in tensors_of(self.expected))
+        self._is_floating = any(tensor.is_floating_point() for _, tensor in tensors_of(list(self.example)))
+        self._is_finite = _is_finite(self.expected)
+
+    def forget(self) -> None:
+        """Let go of the example, which may be large."""
+        self.example, self.expected = [], None
+
+    @property
+    def plans(self) -> list[RoundPlan]:
+        """The rounds that decide, in their order: first and last the problem's own distribution, each with the same inputs twice."""
+        if self._case.any_inputs:
+            others = [RoundPlan(name) for name in self._others(but=("own", "scaled"))]
+            padding = [RoundPlan(OWN)] * max(0, ANY_DRAWS - 2 - len(others))
+            return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
+        sound = [RoundPlan(name, gross=True) for name in SOUND if name in self._others()]
+        strict = [RoundPlan(name) for name in self.reported] if self._strict else []
+        # Sound changes come early: what they show is the most that a submission can get wrong after its first right answer.
+        padding = [RoundPlan(OWN)] * (OWN_DRAWS - 2)
+        return [RoundPlan(OWN, twice=True), *sound, *padding, *strict, RoundPlan(OWN, twice=True)]
+
+    @property
+    def reported(self) -> list[str]:
+        """The distributions that say whether a right submission is robust, and decide nothing."""
+        return [] if self._case.any_inputs else self._others(but=(OWN, *SOUND))
+
+    def _others(self, but: Sequence[str] = (OWN,)) -> list[str]:
+        left_out = {*but, *self._case.problem.declaration.without, *(TYING if self._exact else ())}
+        names = [name for name in DISTRIBUTIONS if self._is_floating and name not in left_out]
+        return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]
+
+    def draw(self, plan: RoundPlan) -> Draw:
+        """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
+        seed = fresh_seed()
+        arguments = changed(self._case.inputs(seed, self._device), plan.distribution, seed, self._structure)
+        guarded = self._structure is not None and plan.distribution != OWN
+        return Draw(seed, arguments, self._why_left_out(arguments) if guarded else "")
+
+    def _why_left_out(self, arguments: list[Any]) -> str:
+        try:
+            expected = self._oracle.expected(arguments)
+        except ReferenceFailedError as error:
+            if isinstance(error.__cause__, torch.OutOfMemoryError | MemoryError):
+                raise
+            return f"{error}"
+        if self._is_finite and not _is_finite(expected):
+            return "here the reference's answer is NaN or infinite"
+        if any(_is_constant(tensor) for _, tensor in tensors_of(expected)):
+            return "here all elements of the reference's answer are the same"
+        return ""
+
+
+def _is_finite(answer: Any) -> bool:
+    return all(bool(tensor.isfinite().all()) for _, tensor in tensors_of(answer))
+
+
+def _is_constant(tensor: torch.Tensor) -> bool:
+    """Whether an answer of several elements has but one value: it can't be told from a constant."""
+    if is_exact(tensor.dtype) or tensor.is_complex() or tensor.numel() < 2:
+        return False
+    least, largest = (float(value) for value in tensor.aminmax())
+    return largest - least <= CONSTANT_SPREAD * max(abs(least), abs(largest))

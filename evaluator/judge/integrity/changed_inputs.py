@@ -1,0 +1,43 @@
+"""Whether a right submission is right on inputs of other distributions too. That changes no verdict: a kernel may count on its inputs.
+
+A worker that has loaded the submission constructs its model and answers once for each distribution, until one of them ends it.
+"""
+
+from collections.abc import Callable, Iterator
+
+from evaluator.diagnosis import diagnose
+from evaluator.judge.correctness.rounds import Rounds
+from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.results.category import Category
+from evaluator.results.evidence import ChangedInputsEvidence, Evidence, RoundEvidence
+from evaluator.worker.protocol import ProtocolError
+
+
+def answers_to_changed_inputs(worker: WorkerClient, rounds: Rounds, construct: Callable[[], object]) -> Iterator[ChangedInputsEvidence]:
+    """The answers, one after another. `construct` makes the worker construct its model. Raises ProblemError, ReferenceFailedError."""
+    try:
+        construct()
+        for found in rounds.report():
+            yield _evidence_of(found)
+        rounds.close()
+        return
+    except WorkerError:
+        protocol_error = worker.protocol_error
+    except ProtocolError as error:
+        protocol_error = str(error)[:2000]
+    end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
+    if rounds.distribution:
+        right = None if end.category is Category.INFRASTRUCTURE_ERROR else False
+        yield ChangedInputsEvidence(distribution=rounds.distribution, right=right, category=end.category, message=end.message)
+
+
+def _evidence_of(found: RoundEvidence) -> ChangedInputsEvidence:
+    is_left_out = found.passed and bool(found.message)
+    wrong = next((figures for figures in found.outputs if figures.wrong), None)
+    return ChangedInputsEvidence(
+        distribution=found.distribution,
+        right=None if is_left_out else found.passed,
+        category=found.category,
+        message=found.message,
+        max_error=wrong.max_error if wrong else None,
+    )
