@@ -142,7 +142,7 @@ def test_parameters_matter(name: str) -> None:
     inputs = case.inputs(1, "cpu")
     right = outputs(case.model(1), inputs)[0]
     matters = [name for name, tensor in case.model(1).state_dict().items() if tensor.is_floating_point()]
-    if case.procedure.train:
+    if case.procedure_of(case.model(0, "meta")).train:
         matters = [name for name, _ in case.model(1).named_parameters()]  # running averages are only kept
     for parameter in matters:
         model = case.model(1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.input_distributions import MIN_ROUNDS
+from evaluator.judge.correctness.round_inputs import OWN_DRAWS
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.results.category import Category, Status
@@ -45,7 +45,7 @@ def test_right_answers_of_the_library_are_correct_and_no_kernels(judge: Judge, p
     assert (result.status, result.category) == (Status.CORRECT, Category.NO_CUSTOM_KERNEL), result.message
     rounds = result.evidence.rounds
     assert all(round_.passed for round_ in rounds)
-    assert len({round_.seed for round_ in rounds}) == len(rounds) >= MIN_ROUNDS
+    assert len({round_.seed for round_ in rounds}) == len(rounds) >= OWN_DRAWS
     assert rounds[0].distribution == rounds[-1].distribution == "own"
     assert result.runtime_ms is not None and result.baseline_ms is not None
     assert result.speedup == pytest.approx(result.baseline_ms / result.runtime_ms)

@@ -178,7 +178,7 @@ def test_a_backward_pass_has_directions_among_its_inputs_and_gradients_in_its_an
     assay = "ASSAY = {'backward': True, 'dtype': 'bfloat16', 'generalisation': {'odd': {'rows': 7}}}"
     loaded = problem(tmp_path, PROCEDURE + assay)
     case = loaded.instance("odd")
-    assert loaded.case_names == ("full",) and case.procedure.backward == ("linear.weight", "linear.bias")
+    assert loaded.case_names == ("full",) and case.procedure_of(case.model(0)).backward == ("linear.weight", "linear.bias")
     x, places, (direction,) = case.inputs(1, "cpu")
     assert (direction.shape, direction.dtype, places.shape) == ((7, 2), torch.bfloat16, (7,))
     again, other = case.inputs(1, "cpu")[2][0], case.inputs(2, "cpu")[2][0]

@@ -89,7 +89,7 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
         dtype = request["dtype"] and structure.named_dtype(request["dtype"])
         model = model.to(state.device, dtype) if dtype else model.to(state.device)
         given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
-        agreement = agree(model, given, copies=request["source"] == "copied")
+        agreement = agree(model, given, copies=request.get("source") != "drawn")
         model = state.procedure.prepare(model)
         state.parameters = dict(model.named_parameters())
     state.model = torch.compile(model) if request.get("compiled") else model

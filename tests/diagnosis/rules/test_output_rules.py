@@ -6,7 +6,7 @@ import torch
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.rules.output_rules import SUSPICIONS
 from evaluator.judge.correctness.check import describe_error
-from evaluator.judge.correctness.compare import Comparison, OutputPiece
+from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, RoundEvidence, ShapeEvidence
@@ -44,7 +44,7 @@ def test_evidence_gives_its_verdict(name: str) -> None:
 
 def message(answer: torch.Tensor, distribution: str = "own", right: torch.Tensor = RIGHT) -> str:
     """What is said of a float32 answer, judged as it would be in a round."""
-    comparison = Comparison("", right.shape, torch.float32, False, 1.0)
+    comparison = Comparison("", right.shape, torch.float32, Rules())
     piece = OutputPiece(0, answer.float(), right.float(), right)
     comparison.measure(piece)
     comparison.locate(piece)

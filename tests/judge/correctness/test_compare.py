@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness import compare
-from evaluator.judge.correctness.compare import Comparison, OutputPiece
+from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.error_map import ErrorMapper
 from evaluator.judge.correctness.errors.pattern import ErrorPattern
 from evaluator.judge.correctness.errors.similarity import Similarity
@@ -28,7 +28,7 @@ def compared(
 ) -> tuple[Category | None, ErrorFigures]:
     """The category (None where it passed) and the figures; `pieces` splits an output that has row scales."""
     reference = oracle.to(candidate.dtype) if reference is None else reference
-    comparison = Comparison("", candidate.shape, candidate.dtype, rows, factor)
+    comparison = Comparison("", candidate.shape, candidate.dtype, Rules(rows, factor))
     step = max(-(-len(candidate) // pieces), 1) if candidate.dim() else 1
     parts = (
         [
@@ -215,7 +215,7 @@ def test_slips_of_a_reference_that_slips_often_excuse_no_others() -> None:
 @pytest.mark.parametrize(("elements", "slips", "informative"), [(20_000, 0, True), (20_000, 20, True), (20_000, 21, False), (9, 1, False)])
 def test_a_reference_that_slips_often_says_nothing_of_others(elements: int, slips: int, informative: bool) -> None:
     oracle, reference = hinging(elements, slips)
-    comparison = Comparison("", oracle.shape, oracle.dtype, False, 1.0)
+    comparison = Comparison("", oracle.shape, oracle.dtype, Rules())
     comparison.measure(OutputPiece(0, oracle, reference, oracle))
     assert comparison.informative is informative
 

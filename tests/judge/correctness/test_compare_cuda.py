@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from evaluator.judge.correctness import compare, compare_cuda
-from evaluator.judge.correctness.compare import Comparison, OutputPiece
+from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.compare_cuda import Measured
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -51,7 +51,7 @@ def by_torch(tensors: Tensors, by_row: bool) -> Measured:
     """The figures that a comparison finds with PyTorch's operators."""
     least, compare.LEAST_FUSED_ELEMENTS = compare.LEAST_FUSED_ELEMENTS, 1 << 62
     try:
-        comparison = Comparison("", tensors[0].shape, tensors[0].dtype, by_row, 1.0)
+        comparison = Comparison("", tensors[0].shape, tensors[0].dtype, Rules(by_row))
         comparison.measure(OutputPiece(0, *tensors))
     finally:
         compare.LEAST_FUSED_ELEMENTS = least
@@ -262,7 +262,7 @@ def test_a_comparison_says_the_same_either_way(monkeypatch: pytest.MonkeyPatch, 
     for least in (1, 1 << 62):
         monkeypatch.setattr(compare, "LEAST_FUSED_ELEMENTS", least)
         for answer in (oracle.to(dtype), candidate):
-            comparison = Comparison("", answer.shape, dtype, True, 1.0)
+            comparison = Comparison("", answer.shape, dtype, Rules(rows_independent=True))
             comparison.measure(OutputPiece(0, answer, reference, oracle))
             if not comparison.passed:
                 comparison.locate(OutputPiece(0, answer, reference, oracle))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.compare import Comparison, OutputPiece
+from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check import check_case
 from evaluator.judge.problem_check.check_result import ProblemCheck
@@ -187,6 +187,6 @@ def test_every_trivial_answer_to_an_ordinary_output_is_wrong(answer: str, dtype:
     if part is None:
         assert answer in ("mean", "one row skipped", "half precision")
         return
-    comparison = Comparison("", right.shape, dtype, False, 1.0)
+    comparison = Comparison("", right.shape, dtype, Rules())
     comparison.measure(OutputPiece(0, part(OutputPiece(0, right, right, exact)), right, exact))
     assert not comparison.passed
