@@ -24,6 +24,7 @@ SLOW = {
     "judge/test_hostile.py": 60,
     "web/service/test_process.py": 60,
     "benchmarks": 60,
+    "contract": 40,
     "db/storage/test_spool.py": 40,
     "judge/test_procedures.py": 40,
     "judge/roofline/test_peaks.py": 30,

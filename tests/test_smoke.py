@@ -26,6 +26,7 @@ ATTACKS = (
 )
 """One of each family that is soon judged on a CPU."""
 FORMS = ("static_output", "nested_outputs", "parameters_of_own_names", "several_extensions")
+PLAIN = ("batch_norm", "linears_renumbered", "masked_cumsum", "softplus")
 FAULTY = (
     "sorting_a_list.py",
     "narrow_indices.py",
@@ -39,14 +40,15 @@ FAULTY = (
 CHOSEN = {
     **{entry.name: entry for name, entry in corpus(HERE / "attacks/corpus").items() if name in ATTACKS},
     **{entry.name: entry for name, entry in corpus(HERE / "honest/corpus").items() if name in FORMS},
+    **{entry.name: entry for name, entry in corpus(HERE / "contract/corpus").items() if name in PLAIN},
     **{name: FAULTS[name] for name in FAULTY},
 }
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
-    folder = tmp_path_factory.mktemp("smoke")
-    return judge(CHOSEN.values(), folder, "--device", "cpu", "--reference", str(HERE / "honest/problems"), "--timeout", "30")
+    references = [f"--reference={HERE / name / 'problems'}" for name in ("honest", "contract")]
+    return judge(CHOSEN.values(), tmp_path_factory.mktemp("smoke"), "--device", "cpu", *references, "--timeout", "30")
 
 
 @pytest.mark.parametrize("entry", CHOSEN.values(), ids=CHOSEN)
@@ -55,4 +57,4 @@ def test_verdict(records: dict[str, Record], entry: Entry) -> None:
 
 
 def test_all_that_were_chosen_are_in_the_corpora() -> None:
-    assert len(CHOSEN) == len(ATTACKS) + len(FORMS) + len(FAULTY)
+    assert len(CHOSEN) == len(ATTACKS) + len(FORMS) + len(PLAIN) + len(FAULTY)

@@ -10,7 +10,8 @@ from evaluator.sandbox import Level
 from evaluator.sandbox.level_choice import try_level
 from tests.corpus import Record, check, corpus, judge
 
-ATTACKS = corpus(Path(__file__).parent / "corpus")
+HERE = Path(__file__).parent
+ATTACKS = corpus(HERE / "corpus")
 ON_CPU = [name for name, attack in ATTACKS.items() if "cpu" in attack.verdicts]
 ON_CUDA = [name for name, attack in ATTACKS.items() if "cuda" in attack.verdicts]
 CONFINED = [level for level in Level if level is not Level.NONE]
@@ -20,7 +21,8 @@ Records = dict[str, Record]
 
 def judged(names: list[str], folder: Path, *options: str) -> Records:
     """Records by name of the attack, at a deadline of 10 s a stage."""
-    records = judge([ATTACKS[name] for name in names], folder, "--timeout", "10", *options, ASSAY_TEST_SECRET="seed=1")
+    options = ("--reference", str(HERE / "problems"), "--timeout", "10", *options)
+    records = judge([ATTACKS[name] for name in names], folder, *options, ASSAY_TEST_SECRET="seed=1")
     return {name: records[f"{name}.py"] for name in names}
 
 

@@ -1,0 +1,20 @@
+"""Softplus."""
+
+import torch
+from torch import nn
+
+rows = 60
+columns = 333
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return nn.functional.softplus(x)
+
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+
+def get_init_inputs():
+    return []
