@@ -194,7 +194,7 @@ class Comparison:
             wrong = error > self.tolerance
             self._beyond += int(wrong.sum())
             if self._is_gross:
-                wrong = wrong & self._gross_errors(piece, candidate, oracle, wrong) > GROSS_ERROR
+                wrong = wrong & (self._gross_errors(piece, candidate, oracle, wrong) > GROSS_ERROR)
             self._wrong += int(wrong.sum())
             self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):

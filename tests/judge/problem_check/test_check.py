@@ -90,7 +90,7 @@ def test_sound_problems_are_admitted(forward: str, inputs: str, assay: str, tmp_
     ("forward", "inputs", "assay", "answers"),
     [
         ("return x.mean().expand(64, 100)", NORMAL, "{}", {"mean"}),
-        (LEAKY, POSITIVE, "{'without': {'signs': 'x', 'special': 'x'}}", {"copy of an input"}),
+        (LEAKY, POSITIVE, "{'without': {'signs': 'x', 'scaled': 'x'}}", {"copy of an input"}),
         ("return torch.linspace(1, 2, 6400).view(64, 100) + 1e-12 * torch.sigmoid(x)", NORMAL, "{}", {"previous output"}),
         # Such as losses that hang on the row's number: the small ones vanish beside the large ones.
         ("return torch.tanh(x) * torch.logspace(0, -9, 64)[:, None]", NORMAL, "{}", {"one row skipped"}),
@@ -153,7 +153,7 @@ RANDOM = "the reference's answers to the same inputs differ in the output by "
         ("return torch.log(x.abs() - x.abs())", NORMAL, "{}", "finite", "6400 of 6400 elements of the output are NaN or infinite"),
         ("return x, torch.where(x == x.max(), torch.nan, x)", NORMAL, "{}", "finite", "1 of 6400 elements of output[1] are NaN"),
         ("return x @ x", NORMAL, "{}", "runs", "the reference raised RuntimeError"),
-        (ROOT, "1 + " + POSITIVE, "{}", "runs", "distribution 'signs'"),
+        (ROOT, "1 + " + POSITIVE, "{'inputs': 'any'}", "runs", "distribution 'signs'"),
         ("return 1.5", NORMAL, "{}", "output", "the reference returns no tensor, or only empty ones"),
         ("return x[x > 0]", NORMAL, "{}", "output", "the shapes of the answer change with the inputs' values"),
         ("return x / 3 * 3 == x", NORMAL, "{}", "oracle", "the output of the reference itself is wrong_values beside its float64 form"),
