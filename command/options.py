@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     shapes = this.add_mutually_exclusive_group()
     shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes than its own is incorrect")
     shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
+    add("--strict-inputs", action="store_true", help="inputs of every distribution decide, not only the problem's own")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
     gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))

@@ -150,6 +150,7 @@ class Session:
             timeout_s=self.options.timeout,
             precision=self.options.dtype,
             shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
+            strict_inputs=self.options.strict_inputs,
             protocol=self.options.protocol,
             baselines=self.options.baseline,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from db import DEFAULT_URL
-from db.queries.filters import HELP, Filters
+from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
 
 if TYPE_CHECKING:
     from db.store import Store
@@ -43,16 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
+    from db.error import StoreError
     from db.output import report
 
+    reduced = options.allow_reduced_precision
     if options.overall:
         from db.queries.overall import overall
 
-        boards = overall(store, _filters(options))
+        if options.generalises or options.robust:
+            raise StoreError("--generalises and --robust choose places of single boards, and --overall has none.")
+        boards = overall(store, _filters(options), reduced_precision=reduced)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
+    from db.queries.generality import only
     from db.queries.leaderboard import leaderboard
 
-    rows = leaderboard(store, _filters(options), every=options.all, top=options.top)
+    rows = leaderboard(store, _filters(options), every=options.all, top=options.top, reduced_precision=reduced)
+    rows = only(store, rows, options.generalises, options.robust)
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
 
 
@@ -210,6 +216,9 @@ def _parser() -> argparse.ArgumentParser:
     board.add_argument("--all", action="store_true", help="every ranked submission, not just the best of each author")
     board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
     board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
+    board.add_argument("--allow-reduced-precision", action="store_true", help="rank what is right by reduced precision too, and mark it")
+    for name, text in ANSWER_HELP.items():
+        board.add_argument(f"--{name}", choices=ANSWERS, help=text)
     _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
     show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from db.error import StoreError
+from db.queries.generality import generality_of
 from db.storage.record import Entry
 from db.store import Store, StoredEvaluation
 
@@ -50,8 +51,13 @@ COLUMNS: dict[str, str] = {
     "sandbox": _TEXT,
     "is_current": _FLAG,
     "is_ranked": _FLAG,
+    "generalises": _TEXT,
+    "robust": _TEXT,
 }
 """Columns of a table, with their Arrow types."""
+_FROM_EVIDENCE = ("generalises", "robust")
+"""The last columns, which have to be read out of the evidence."""
+_STORED = tuple(name for name in COLUMNS if name not in _FROM_EVIDENCE)
 
 
 def export_json(store: Store, file: IO[bytes]) -> int:
@@ -72,7 +78,7 @@ def export_csv(store: Store, file: IO[bytes]) -> int:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     count = 0
-    for row in store.summaries(tuple(COLUMNS)):
+    for row in _rows(store):
         writer.writerow([_csv_cell(value) for value in row])
         count += 1
     text.detach()
@@ -89,7 +95,7 @@ def export_parquet(store: Store, file: IO[bytes]) -> int:
     schema = pyarrow.schema([(name, _arrow_type(pyarrow, kind)) for name, kind in COLUMNS.items()])
     count = 0
     with parquet.ParquetWriter(file, schema) as writer:
-        rows = store.summaries(tuple(COLUMNS))
+        rows = _rows(store)
         while batch := list(islice(rows, 100 * _BATCH)):
             writer.write_table(pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in batch], schema))
             count += len(batch)
@@ -110,6 +116,13 @@ def import_lines(store: Store, path: Path, name: str | None = None) -> tuple[int
         read += len(batch)
         added += store.add_missing(batch)
     return read, added
+
+
+def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
+    """The values of COLUMNS, of all evaluations. Raises StoreError."""
+    for *values, evidence in store.summaries((*_STORED, "evidence")):
+        told = generality_of(dict(zip(_STORED, values, strict=True)) | {"evidence": evidence})
+        yield *values, told.generalises, told.robust
 
 
 def _items(path: Path, name: str | None) -> Iterator[Entry]:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
 
@@ -11,6 +11,10 @@ from evaluator.results.protocol_names import alternative
 
 MAX_NAME = 4096
 Name = Annotated[str | None, Query(max_length=MAX_NAME)]
+Answer = Annotated[Literal["", "yes", "no", "untested"] | None, Query()]
+"""What places are chosen by: an answer to `generalises` or `robust`. A form sends the empty one too."""
+ReducedPrecision = Annotated[bool, Query()]
+"""Whether what is right by reduced precision is ranked too."""
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
 

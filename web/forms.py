@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from db.queries.filters import COLUMNS, Filters
+from db.queries.filters import ANSWERS, COLUMNS, Filters
 from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
 from web.site import Site
@@ -30,6 +30,11 @@ def fields_of(site: Site, filters: Filters, *names: str) -> tuple[Field, ...]:
     """The fields of a form for filters of these names."""
     known = site.memory.recall("choices", lambda: _known(site.store))
     return tuple(_field(name, getattr(filters, name), known[name]) for name in names)
+
+
+def answer_fields(**answers: str | None) -> tuple[Field, ...]:
+    """The fields of a form for what places are chosen by besides, with the answers given."""
+    return tuple(Field(name, answer, ANSWERS, free=False) for name, answer in answers.items())
 
 
 def _field(name: str, value: str | None, known: tuple[str, ...]) -> Field:

@@ -18,14 +18,23 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from db.output.facts import conditions_facts, floor_text, light_facts, shape_words, spells, timing_facts
+from db.output.facts import (
+    conditions_facts,
+    floor_text,
+    inputs_word,
+    light_facts,
+    parameters_facts,
+    shape_words,
+    spells,
+    timing_facts,
+)
 from db.output.plot_times import sides
 from db.output.report import dump
 from db.queries.timeline import Timeline
 from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.results.evidence import Record
-from evaluator.results.figures import best_text, light_text
+from evaluator.results.figures import best_text, light_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
 from web.highlight import Highlighter
@@ -149,9 +158,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(link=link, best_text=best_text, light_text=light_text)
+    environment.globals.update(link=link, best_text=best_text, light_text=light_text, solved_text=solved_text)
     environment.globals.update(conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells)
-    environment.globals.update(shape_words=shape_words, sides=sides, timing_facts=timing_facts)
+    environment.globals.update(
+        inputs_word=inputs_word, parameters_facts=parameters_facts, shape_words=shape_words, sides=sides, timing_facts=timing_facts
+    )
     environment.filters.update(figure=figure, share=share, moment=moment)
     return environment
 

@@ -19,6 +19,7 @@ class Options:
     protocol: str | None = None
     baselines: tuple[Literal["eager", "compile"], ...] | None = None
     shapes: Literal["own", "others", "strict"] | None = None
+    strict_inputs: bool | None = None
     timeout_s: float | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -93,6 +94,10 @@ class Verdict:
     speedup_interval: tuple[float, float] | None
     speed_of_light: float | None
     """Share of what the device could reach; None where that is not known."""
+    generalises: str
+    """Whether it is right in other shapes too: yes, no or untested."""
+    robust: str
+    """The same of inputs of other distributions; untested where the service is too old to say."""
     record: Mapping[str, Any]
     """Everything that the service says of it."""
 
@@ -103,6 +108,8 @@ class Verdict:
         return cls(
             number=record["id"],
             speedup_interval=None if interval is None else (interval[0], interval[1]),
+            generalises=record.get("generalises", "untested"),
+            robust=record.get("robust", "untested"),
             record=record,
             **{name: record[name] for name in ("status", "category", "message", "hint", "feedback", "line")},
             **{name: record[name] for name in ("runtime_ms", "baseline_ms", "speedup", "speed_of_light")},

@@ -9,6 +9,8 @@ from assay_client.models import Evaluation, Verdict
 UNBUILT = ("import_error",)
 """Failures at run time that come before extensions are built, or while they are loaded: no ground to say that something was built."""
 RANKED = "ok"
+REDUCED = "reduced_precision"
+DEGENERATE = "degenerate_problem"
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,16 @@ class Shaping:
     disqualified: float = -1.0
     """All that cheating gets: less than anything else."""
     unranked: float = 0.0
-    """All that a right answer gets that is not ranked: it owes nothing to a kernel of its own, or the problem takes no work."""
+    """All that a right answer gets that owes nothing to a kernel of its own."""
     built: float = 0.1
     ran: float = 0.1
-    """It came to an answer, though perhaps not the right one."""
+    """It came to an answer, though perhaps not the right one. An answer to a problem that accepts those which take no work gets no more."""
     correct: float = 0.3
+    """It is right, though perhaps by reduced precision."""
     speedup: float = 0.4
-    """For a speedup of `fastest` and more; none for `slowest` and less; by the logarithm between."""
+    """Of what is ranked: for a speedup of `fastest` and more; none for `slowest` and less; by the logarithm between."""
     speed_of_light: float = 0.1
-    """Times the share of the speed of light; none where it is not known."""
+    """Of what is ranked: times the share of the speed of light; none where it is not known."""
     slowest: float = 0.125
     fastest: float = 8.0
     cautious: bool = False
@@ -60,8 +63,8 @@ class Shaping:
             raise ValueError("0 < slowest < fastest")
         if self.disqualified >= min(0.0, self.unranked):
             raise ValueError("disqualified is less than 0 and than unranked")
-        if self.unranked > Parts(built=self.built, ran=self.ran, correct=self.correct).total:
-            raise ValueError("unranked is at most what a ranked right answer gets")
+        if self.unranked > Parts(built=self.built, ran=self.ran).total:
+            raise ValueError("unranked is at most built and ran, which an answer to a degenerate problem gets")
 
     @property
     def least(self) -> float:
@@ -112,6 +115,10 @@ def _parts(verdict: Verdict, shaping: Shaping) -> Parts:
                 speedup=shaping.speedup * _place(_speedup(verdict, shaping), shaping),
                 speed_of_light=shaping.speed_of_light * min(1.0, max(0.0, verdict.speed_of_light or 0.0)),
             )
+        case "correct" if verdict.category == REDUCED:
+            return Parts(built=shaping.built, ran=shaping.ran, correct=shaping.correct)
+        case "correct" if verdict.category == DEGENERATE:
+            return Parts(built=shaping.built, ran=shaping.ran)
         case "correct":
             return Parts(unranked=shaping.unranked)
         case unknown:

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from evaluator.results.evidence import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, ShapeEvidence, TimingEvidence
+from evaluator.results.evidence import (
+    ChangedInputsEvidence,
+    ConditionsEvidence,
+    DeviceState,
+    FloorEvidence,
+    LightEvidence,
+    ParametersEvidence,
+    ShapeEvidence,
+    TimingEvidence,
+)
 from evaluator.results.figures import cores_text, percent, rate_text
 from evaluator.results.protocol_names import DESCRIPTIONS
 
@@ -87,6 +96,22 @@ def shape_words(shape: ShapeEvidence) -> tuple[str, str]:
     """Which shape was asked for, and what came of it."""
     verdict = "right" if shape.right else "not known" if shape.right is None else str(shape.category)
     return shape.case if shape.declared else f"{shape.case} (made from the problem's numbers)", verdict
+
+
+def inputs_word(changed: ChangedInputsEvidence) -> str:
+    """What came of inputs of another distribution."""
+    return {True: "right", False: "wrong", None: "left out"}[changed.right]
+
+
+def parameters_facts(parameters: ParametersEvidence) -> dict[str, object]:
+    """How the submission came to its parameters; None stands for what does not apply."""
+    copied = parameters.source == "copied"
+    return {
+        "source": "copied from the reference, by name and shape" if copied else "its own, drawn from the reference's seed",
+        "kept, being equal to one of the reference's of another name": ", ".join(parameters.kept) or None,
+        "its own that the reference has none for": ", ".join(parameters.unmatched) or None,
+        "the reference's that it has none for": ", ".join(parameters.missing) or None,
+    }
 
 
 def conditions_facts(conditions: ConditionsEvidence) -> dict[str, object]:

@@ -18,8 +18,8 @@ from db.queries.history import HistoryRow
 from db.queries.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from evaluator.results.category import CATEGORIES
-from evaluator.results.figures import best_text, light_text
+from evaluator.results.category import CATEGORIES, Category
+from evaluator.results.figures import best_text, light_text, solved_text
 from evaluator.results.text import cell, rendered
 
 
@@ -145,14 +145,17 @@ def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Seq
     best = ("best baseline ms",) if has_others else ()
     for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", *best, "of light (baseline)"):
         table.add_column(name, justify="right")
-    for name in ("author", "submission", "block", "evaluation"):
+    # Where reduced precision is ranked too, it is marked.
+    mixed = any(row.category != Category.OK.value for row in rows)
+    for name in ("author", "submission", "block", "evaluation", *(("category",) if mixed else ())):
         table.add_column(name)
     for row in rows:
         interval = "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}"
         light = light_text(row.speed_of_light, row.baseline_speed_of_light)
         others = (best_text(row.best_baseline, row.best_baseline_ms),) if has_others else ()
         figures = (str(row.rank), f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", *others, light)
-        table.add_row(*map(cell, (*figures, row.author, row.submission, row.block, row.evaluation_id)))
+        place = (row.author, row.submission, row.block, row.evaluation_id, *((row.category,) if mixed else ()))
+        table.add_row(*map(cell, (*figures, *place)))
     return table
 
 
@@ -169,7 +172,15 @@ def _overall(board: OverallBoard) -> RenderableType:
         shares = [f"{row.fast[p]:.1%}" for p in FAST_P]
         passes = [f"{row.pass_at[k]:.1%}" if k in row.pass_at else "" for k in shown]
         causes = ", ".join(f"{item.category.value} {item.count}" for item in row.failures.counts[:3])
-        figures = (row.solved, *shares, f"{row.geometric_mean:.3f}", *passes, " ".join(map(str, row.medals)), row.attempted, row.samples)
+        figures = (
+            solved_text(row.solved, row.reduced),
+            *shares,
+            f"{row.geometric_mean:.3f}",
+            *passes,
+            " ".join(map(str, row.medals)),
+            row.attempted,
+            row.samples,
+        )
         table.add_row(*map(cell, (row.rank, row.author or "(no author)", *figures, causes)))
     return table
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from db.output.facts import floor_text, light_facts
+from db.output.facts import floor_text, light_facts, parameters_facts
 from db.output.layout import facts_table, heading, table_of
-from db.output.show_correctness import ablation_text, rounds_section, sanitizer_section, shapes_section
+from db.output.show_correctness import ablation_text, inputs_section, rounds_section, sanitizer_section, shapes_section
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section
 from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section
 from db.store import StoredEvaluation
@@ -86,6 +86,9 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
     if evidence.floor is not None:
         yield heading("The least time that a call can take")
         yield block(floor_text(evidence.floor))
+    if evidence.parameters is not None:
+        yield heading("Parameters and buffers")
+        yield facts_table(parameters_facts(evidence.parameters))
     if evidence.rounds:
         yield from rounds_section(evidence.rounds)
     if evidence.ablation is not None:
@@ -96,6 +99,8 @@ def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
         yield block(", ".join(evidence.trivial))
     if evidence.shapes:
         yield from shapes_section(evidence)
+    if evidence.changed_inputs:
+        yield from inputs_section(evidence)
     for build in evidence.builds:
         yield from build_section(build)
     if evidence.launches:

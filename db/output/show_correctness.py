@@ -1,11 +1,11 @@
-"""Text of how right an evaluation's answers were: correctness rounds, errors, other shapes, sanitizer reports."""
+"""Text of how right an evaluation's answers were: correctness rounds, errors, other shapes, other inputs, sanitizer reports."""
 
 from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
 from rich.table import Table
 
-from db.output.facts import shape_words
+from db.output.facts import inputs_word, shape_words
 from db.output.layout import facts_table, heading, table_of
 from evaluator.results.evidence import AblationEvidence, ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
 from evaluator.results.text import block, cell
@@ -14,10 +14,13 @@ from evaluator.results.text import block, cell
 def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
     yield heading("Correctness rounds")
     rounds = tuple(rounds)
-    table = table_of("round", "seed", "verdict", "message")
+    caused = any(item.cause for item in rounds)
+    table = table_of("round", "seed", "verdict", "message", *(("cause",) if caused else ()))
     for item in rounds:
-        table.add_row(*map(cell, (item.index, item.seed, "passed" if item.passed else item.category or "failed", item.message)))
+        verdict = "passed" if item.passed else item.category or "failed"
+        table.add_row(*map(cell, (item.index, item.seed, verdict, item.message, *((item.cause,) if caused else ()))))
     yield table
+    gross = any(output.gross_error is not None for item in rounds for output in item.outputs)
     columns = (
         "round",
         "output",
@@ -27,6 +30,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
         "tolerance",
         "reference error",
         "RMS error",
+        *(("gross error",) if gross else ()),
         "non-finite",
         "first wrong",
     )
@@ -38,7 +42,8 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
             )
             errors = (f"{value:.3g}" for value in (output.max_error, output.tolerance, output.reference_error, output.rms_error))
             counts = (item.index, output.output or "(tensor)", output.elements, output.wrong)
-            figures.add_row(*map(cell, (*counts, *errors, output.nonfinite_mismatch, first)))
+            more = ("" if output.gross_error is None else f"{output.gross_error:.3g}",) if gross else ()
+            figures.add_row(*map(cell, (*counts, *errors, *more, output.nonfinite_mismatch, first)))
     if figures.row_count:
         yield figures
     for item in rounds:
@@ -69,6 +74,15 @@ def shapes_section(evidence: Evidence) -> Iterator[RenderableType]:
     for shape in evidence.shapes:
         name, verdict = shape_words(shape)
         table.add_row(cell(name), cell("; ".join(shape.inputs)), cell(verdict), cell(shape.message))
+    yield table
+
+
+def inputs_section(evidence: Evidence) -> Iterator[RenderableType]:
+    yield heading(f"On inputs of other distributions (robust: {evidence.robust})")
+    table = table_of("distribution", "answer", "category", "max error", "message")
+    for changed in evidence.changed_inputs:
+        error = "" if changed.max_error is None else f"{changed.max_error:.3g}"
+        table.add_row(*map(cell, (changed.distribution, inputs_word(changed), changed.category, error, changed.message)))
     yield table
 
 

@@ -31,14 +31,14 @@ class Speedups:
         )
 
 
-def best_speedups(store: Store, filters: Filters = EVERYTHING) -> tuple[Speedups, ...]:
+def best_speedups(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: bool = False) -> tuple[Speedups, ...]:
     """One for each case and device that fits, over all problems and authors, timed by the device's default protocol.
 
-    Raises StoreError where the database can't be read.
+    With `reduced_precision` what is right by it counts too. Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
         boards = newest_boards(connection, replace(filters, problem=None, author=None, protocol=None))
-        ranking = places(connection, boards)
+        ranking = places(connection, boards, reduced_precision=reduced_precision)
         names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
     settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
     for board in boards:

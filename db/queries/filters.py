@@ -31,5 +31,12 @@ class Filters:
 
 HELP: dict[str, tuple[str, str]] = {each.name: (each.metadata["metavar"], each.metadata["help"]) for each in fields(Filters)}
 """What a filter's value is called, and what the filter does, by its name."""
+ANSWERS = ("yes", "no", "untested")
+"""What places of boards can be chosen by besides: the answers to the questions in ANSWER_HELP."""
+ANSWER_HELP: dict[str, str] = {
+    "generalises": "only what is right in other shapes (yes), wrong, or was not asked; ranks stay those among all",
+    "robust": "the same for inputs of other distributions",
+}
+"""What choosing by an answer does, by the question's name (`db.queries.generality`)."""
 COLUMNS: dict[str, str] = {each.name: each.metadata["column"] for each in fields(Filters) if each.metadata["column"]}
 """Columns of `boards`, by the filter's name."""

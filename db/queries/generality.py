@@ -1,28 +1,62 @@
-"""Whether submissions are right in other shapes too, as far as they were asked."""
+"""Whether submissions are right beyond what they are judged on: in other shapes, and on inputs of other distributions."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import select
 
+from db.queries.leaderboard import LeaderboardRow
 from db.queries.ranking import chunks
 from db.schema.models import EvaluationRow, SubmissionRow
 from db.storage.rows import evidence_rest
 from db.store import Store
-from evaluator.results.evidence import Evidence, ShapeEvidence
+from evaluator.results.evidence import ChangedInputsEvidence, Evidence, ShapeEvidence
 
 
-def generality(store: Store, evaluation_ids: Collection[int]) -> dict[int, str]:
-    """`yes`, `no` or `untested` for each evaluation, by its id. It reads their evidence: meant for as many as a page shows.
+@dataclass(frozen=True, slots=True)
+class Generality:
+    """Both answers for one evaluation: `yes`, `no` or `untested` each."""
+
+    generalises: str
+    """Whether it is right in other shapes too."""
+    robust: str
+    """Whether it is right on inputs of other distributions too."""
+
+
+def generality(store: Store, evaluation_ids: Collection[int]) -> dict[int, Generality]:
+    """Both answers for each evaluation, by its id. It reads their evidence: meant for as many as a page shows.
 
     Raises StoreError where the database can't be read, or is damaged.
     """
-    found: dict[int, str] = {}
+    found: dict[int, Generality] = {}
     row = EvaluationRow
     with store.read() as connection:
         for ids in chunks(evaluation_ids):
             query = select(row.id, row.evidence, row.evaluator_version, SubmissionRow.name.label("submission"))
             query = query.join(SubmissionRow, SubmissionRow.id == row.submission_id).where(row.id.in_(ids))
             for item in connection.execute(query).mappings():
-                shapes = tuple(map(ShapeEvidence.model_validate, evidence_rest(dict(item)).get("shapes", ())))
-                found[item["id"]] = Evidence(shapes=shapes).generalises
+                found[item["id"]] = generality_of(dict(item))
     return found
+
+
+def generality_of(row: Mapping[str, Any]) -> Generality:
+    """Both answers for a row with the id, evidence and evaluator_version of an evaluation, and its submission. Raises StoreError."""
+    rest = evidence_rest(row)
+    evidence = Evidence(
+        shapes=tuple(map(ShapeEvidence.model_validate, rest.get("shapes", ()))),
+        changed_inputs=tuple(map(ChangedInputsEvidence.model_validate, rest.get("changed_inputs", ()))),
+    )
+    return Generality(evidence.generalises, evidence.robust)
+
+
+def only(store: Store, rows: Sequence[LeaderboardRow], generalises: str | None, robust: str | None) -> tuple[LeaderboardRow, ...]:
+    """The rows with these answers; None lets every answer pass. Raises StoreError."""
+    if generalises is None and robust is None:
+        return tuple(rows)
+    found = generality(store, [row.evaluation_id for row in rows])
+
+    def passes(told: Generality) -> bool:
+        return generalises in (None, told.generalises) and robust in (None, told.robust)
+
+    return tuple(row for row in rows if passes(found[row.evaluation_id]))

@@ -1,5 +1,6 @@
 """Rankings and failures, from what is kept with the evaluations (`db.storage.standing`), so that neither reads them all."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -42,6 +43,8 @@ class LeaderboardRow:
     speed_of_light: float | None
     """The share of it that the submission has; None where it is not known."""
     baseline_speed_of_light: float | None
+    category: str
+    """`ok`; `reduced_precision` where that is ranked too."""
     best_baseline: str | None = None
     """The kind of the fastest baseline, where there are others than the default one."""
     best_baseline_ms: float | None = None
@@ -65,14 +68,17 @@ class Failures:
     """Most frequent first."""
 
 
-def leaderboard(store: Store, filters: Filters = EVERYTHING, *, every: bool = False, top: int | None = None) -> tuple[LeaderboardRow, ...]:
+def leaderboard(
+    store: Store, filters: Filters = EVERYTHING, *, every: bool = False, top: int | None = None, reduced_precision: bool = False
+) -> tuple[LeaderboardRow, ...]:
     """The ranking by problem, case, device and precision, best first: one row an author, or one a submission with `every`.
 
-    `top` keeps the ranks up to that number. Ranks do not depend on the filters. Raises StoreError where the database can't be read.
+    `top` keeps the ranks up to that number; `reduced_precision` ranks what is right by it too. Ranks do not depend on the filters. Raises
+    StoreError where the database can't be read.
     """
     with store.read() as connection:
         boards = newest_boards(connection, filters)
-        ranking = places(connection, boards, every)
+        ranking = places(connection, boards, every, reduced_precision=reduced_precision)
         only = None if filters.author is None else author_id(connection, filters.author)
         if filters.author is not None and only is None:
             return ()
@@ -126,11 +132,14 @@ def boards_that_pass(filters: Filters) -> list[Any]:
     return [or_(equal, unknown[column]) if column in unknown else equal for column, equal in given]
 
 
-def counted(counts: dict[str, int]) -> Failures:
-    """The failures among evaluations, counted by the names of their categories. Raises StoreError for a category of a newer version."""
+def counted(counts: dict[str, int], solved: Collection[str] = (Category.OK.value,)) -> Failures:
+    """The failures among evaluations, counted by the names of their categories; those in `solved` are none.
+
+    Raises StoreError for a category of a newer version.
+    """
     found = [_count(name, count) for name, count in counts.items()]
     failed = sorted(
-        (item for item in found if item.category is not Category.OK), key=lambda item: (-item.count, item.status, item.category)
+        (item for item in found if item.category.value not in solved), key=lambda item: (-item.count, item.status, item.category)
     )
     return Failures(evaluations=sum(item.count for item in found), counts=tuple(failed))
 
@@ -148,7 +157,7 @@ def _details(connection: Any, evaluation_ids: list[int]) -> dict[int, tuple[Any,
     row = EvaluationRow
     query = (
         select(row.id, row.runtime_ms, row.baseline_ms, AuthorRow.name, SubmissionRow.name, SubmissionRow.block, row.id)
-        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at, LightRow.share, LightRow.baseline_share)
+        .add_columns(SourceRow.sha256, row.evaluator_version, row.started_at, LightRow.share, LightRow.baseline_share, row.category)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(AuthorRow, AuthorRow.id == row.author_id)
         .join(SourceRow, SourceRow.id == row.source_id)

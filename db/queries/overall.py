@@ -5,6 +5,7 @@ apart; what an author has not tried is not solved.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -12,7 +13,7 @@ from sqlalchemy import Connection, case, func, select
 
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, counted
-from db.queries.ranking import EVERYTHING, KnownBoard, RankedEvaluation, chunks, newest_boards, places
+from db.queries.ranking import EVERYTHING, WITH_REDUCED, KnownBoard, RankedEvaluation, chunks, newest_boards, places
 from db.queries.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
 from db.schema.models import AuthorRow, BoardRow, TallyRow
 from db.store import Store
@@ -35,6 +36,8 @@ class OverallRow:
     samples: int
     """Current evaluations, without those that were `not_evaluated`."""
     solved: int
+    reduced: int
+    """Of the solved tasks those whose best is of reduced precision, where that is ranked too."""
     fast: dict[float, float]
     """fast_p by p, over all tasks."""
     geometric_mean: float
@@ -63,25 +66,28 @@ class _Record:
     samples: Counter[int]
     right: Counter[int]
     categories: Counter[str]
-    best: dict[int, float]
+    best: dict[int, RankedEvaluation]
     medals: list[int]
 
 
-def overall(store: Store, filters: Filters = EVERYTHING) -> tuple[OverallBoard, ...]:
+def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: bool = False) -> tuple[OverallBoard, ...]:
     """The overall boards that fit, best author first. They are over all problems and authors, whatever the filters say.
 
-    Raises StoreError where the database can't be read.
+    With `reduced_precision` what is right by it solves a task too. Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
         boards = newest_boards(connection, replace(filters, problem=None, author=None))
-        ranking = places(connection, boards)
+        ranking = places(connection, boards, reduced_precision=reduced_precision)
+        solving = WITH_REDUCED if reduced_precision else (Category.OK.value,)
         settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
         for board in boards:
             settings[board.case, board.device_name].append(board)
         rejected = _rejected_boards(connection)
         names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
         return tuple(
-            OverallBoard(case_name, device_name, len(tasks), _rows(_records(connection, tasks, rejected, ranking), names, tasks))
+            OverallBoard(
+                case_name, device_name, len(tasks), _rows(_records(connection, tasks, rejected, ranking, solving), names, tasks, solving)
+            )
             for (case_name, device_name), tasks in sorted(settings.items(), key=lambda item: (item[0][1], item[0][0] or ""))
         )
 
@@ -93,7 +99,11 @@ def _rejected_boards(connection: Connection) -> dict[int, str]:
 
 
 def _records(
-    connection: Connection, tasks: list[KnownBoard], rejected: dict[int, str], ranking: dict[int, list[RankedEvaluation]]
+    connection: Connection,
+    tasks: list[KnownBoard],
+    rejected: dict[int, str],
+    ranking: dict[int, list[RankedEvaluation]],
+    solving: Sequence[str],
 ) -> dict[int, _Record]:
     records: dict[int, _Record] = defaultdict(lambda: _Record(Counter(), Counter(), Counter(), {}, [0] * MEDALS))
     of_problem: dict[str, list[int]] = defaultdict(list)
@@ -101,7 +111,7 @@ def _records(
         of_problem[task.problem].append(task.id)
     counts_for = {task.id: [task.id] for task in tasks}
     counts_for |= {number: of_problem[problem] for number, problem in rejected.items() if problem in of_problem}
-    tally, ok = TallyRow, Category.OK.value
+    tally = TallyRow
     for ids in chunks(counts_for):
         of_board = tally.board_id.in_(ids)
         by_category = (
@@ -109,7 +119,7 @@ def _records(
         )
         for author, category, count in connection.execute(by_category):
             records[author].categories[category] += int(count)
-        right = func.sum(case((tally.category == ok, tally.count), else_=0))
+        right = func.sum(case((tally.category.in_(solving), tally.count), else_=0))
         by_board = select(tally.board_id, tally.author_id, func.sum(tally.count), right)
         judged = by_board.where(of_board, tally.category.not_in(_UNCOUNTED)).group_by(tally.board_id, tally.author_id)
         for board_id, author, samples, right_ones in connection.execute(judged):
@@ -120,22 +130,25 @@ def _records(
         earned: set[int] = set()
         for place in ranking[task.id]:
             record = records[place.author_id]
-            record.best[task.id] = max(record.best.get(task.id, 0.0), place.speedup)
+            if task.id not in record.best or place.speedup > record.best[task.id].speedup:
+                record.best[task.id] = place
             if place.rank <= MEDALS and place.author_id not in earned:
                 record.medals[place.rank - 1] += 1
                 earned.add(place.author_id)
     return records
 
 
-def _rows(records: dict[int, _Record], names: dict[int, str | None], tasks: list[KnownBoard]) -> tuple[OverallRow, ...]:
-    rows = [_row(record, names[author], tasks) for author, record in records.items()]
+def _rows(
+    records: dict[int, _Record], names: dict[int, str | None], tasks: list[KnownBoard], solving: Sequence[str]
+) -> tuple[OverallRow, ...]:
+    rows = [_row(record, names[author], tasks, solving) for author, record in records.items()]
     rows.sort(key=lambda row: (-row.geometric_mean, row.author or ""))
     means = [row.geometric_mean for row in rows]
     return tuple(replace(row, rank=means.index(row.geometric_mean) + 1) for row in rows)
 
 
-def _row(record: _Record, author: str | None, tasks: list[KnownBoard]) -> OverallRow:
-    speedups = [record.best.get(task.id) for task in tasks]
+def _row(record: _Record, author: str | None, tasks: list[KnownBoard], solving: Sequence[str]) -> OverallRow:
+    speedups = [record.best[task.id].speedup if task.id in record.best else None for task in tasks]
     attempted = [task.id for task in tasks if record.samples[task.id]]
     fewest = min((record.samples[task_id] for task_id in attempted), default=0)
     return OverallRow(
@@ -143,12 +156,13 @@ def _row(record: _Record, author: str | None, tasks: list[KnownBoard]) -> Overal
         author=author,
         attempted=len(attempted),
         samples=sum(count for name, count in record.categories.items() if name not in _UNCOUNTED),
-        solved=sum(speedup is not None for speedup in speedups),
+        solved=len(record.best),
+        reduced=sum(place.category != Category.OK.value for place in record.best.values()),
         fast={p: fast_p(speedups, p) for p in FAST_P},
         geometric_mean=geometric_mean(speedups) or 0.0,
         pass_at={
             k: fmean(pass_at_k(record.samples[task_id], record.right[task_id], k) for task_id in attempted) for k in PASS_AT if k <= fewest
         },
         medals=(record.medals[0], record.medals[1], record.medals[2]),
-        failures=counted(dict(record.categories)),
+        failures=counted(dict(record.categories), solving),
     )

@@ -3,20 +3,27 @@
 Only the newest version of a problem counts, which is the version that was evaluated last, wherever. An author stands with the best of
 the current `ok` evaluations, copies of one source counting once with their latest time, so that handing in copies can't pick the
 luckiest. What came without an author stands for itself.
+
+On request `reduced_precision` is ranked beside `ok`. Nothing is kept for that: the boards that have such evaluations, which `totals` tells,
+are ranked from the evaluations themselves.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, literal, select
 
 from db.queries.filters import Filters
-from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow
+from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow, TotalRow
 from db.storage.rows import text_sha256
+from evaluator.results.category import Category
 from evaluator.results.protocol_names import alternative
 
 EVERYTHING = Filters()
+WITH_REDUCED = (Category.OK.value, Category.REDUCED_PRECISION.value)
+"""Categories that are ranked where reduced precision is allowed; elsewhere it is `ok` alone."""
 _MANY = 5000
 """Ids that are put into one statement."""
 
@@ -45,6 +52,17 @@ class RankedEvaluation:
     speedup: float
     speedup_low: float
     speedup_high: float
+    category: str
+    """One of WITH_REDUCED."""
+
+
+_Item = tuple[Any, ...]
+"""The fields of a RankedEvaluation after the rank."""
+_COLUMNS = (
+    *(EvaluationRow.board_id, EvaluationRow.author_id, EvaluationRow.id, EvaluationRow.speedup, EvaluationRow.speedup_low),
+    *(EvaluationRow.speedup_high, EvaluationRow.category),
+)
+"""Columns of an _Item."""
 
 
 def fits(filters: Filters, board: KnownBoard) -> bool:
@@ -72,33 +90,68 @@ def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list
     return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
 
 
-def places(connection: Connection, boards: Collection[KnownBoard], every: bool = False) -> dict[int, list[RankedEvaluation]]:
-    """The ranking of each board, by its id, best first: one place an author, or one a submission with `every`."""
-    found: dict[int, list[tuple[int, int, int, float, float, float]]] = {board.id: [] for board in boards}
+def places(
+    connection: Connection, boards: Collection[KnownBoard], every: bool = False, *, reduced_precision: bool = False
+) -> dict[int, list[RankedEvaluation]]:
+    """The ranking of each board, by its id, best first: one place an author, or one a submission with `every`.
+
+    `reduced_precision` ranks evaluations of that category too.
+    """
+    found: dict[int, list[_Item]] = {board.id: [] for board in boards}
     nobody = author_id(connection, None)
-    for ids in chunks(found):
-        standing, row = StandingRow, EvaluationRow
-        columns = (
-            standing.board_id,
-            standing.author_id,
-            standing.evaluation_id,
-            standing.speedup,
-            standing.speedup_low,
-            standing.speedup_high,
-        )
-        if not every:
-            query = select(*columns).where(standing.board_id.in_(ids))
-            if nobody is not None:
-                query = query.where(standing.author_id != nobody)
-            for item in connection.execute(query):
-                found[item[0]].append(item)
-        if every or nobody is not None:
-            ranked = select(row.board_id, row.author_id, row.id, row.speedup, row.speedup_low, row.speedup_high)
-            ranked = ranked.where(row.board_id.in_(ids), row.is_ranked)
-            for single in connection.execute(ranked if every else ranked.where(row.author_id == nobody)):
-                assert single[3] is not None and single[4] is not None and single[5] is not None
-                found[single[0]].append((*single[:3], single[3], single[4], single[5]))
+    mixed = _boards_with_reduced(connection, found) if reduced_precision else set()
+    for ids in chunks(mixed):
+        items = _latest_copies(connection, ids)
+        for item in items if every else _best_of_authors(items, nobody):
+            found[item[0]].append(item)
+    for ids in chunks(found.keys() - mixed):
+        for item in _kept(connection, ids, every, nobody):
+            found[item[0]].append(item)
     return {board_id: _ranked(items) for board_id, items in found.items()}
+
+
+def _kept(connection: Connection, board_ids: list[int], every: bool, nobody: int | None) -> Iterator[_Item]:
+    """What is kept as ranked on these boards. `nobody` is the id of what came without an author."""
+    standing, row = StandingRow, EvaluationRow
+    if not every:
+        columns = (standing.speedup, standing.speedup_low, standing.speedup_high)
+        query = select(standing.board_id, standing.author_id, standing.evaluation_id, *columns, literal(Category.OK.value))
+        query = query.where(standing.board_id.in_(board_ids))
+        if nobody is not None:
+            query = query.where(standing.author_id != nobody)
+        yield from map(tuple, connection.execute(query))
+    if every or nobody is not None:
+        ranked = select(*_COLUMNS).where(row.board_id.in_(board_ids), row.is_ranked)
+        yield from map(tuple, connection.execute(ranked if every else ranked.where(row.author_id == nobody)))
+
+
+def _boards_with_reduced(connection: Connection, board_ids: Iterable[int]) -> set[int]:
+    """The boards with current evaluations of reduced precision."""
+    total = TotalRow
+    found: set[int] = set()
+    for ids in chunks(board_ids):
+        query = select(total.board_id).where(total.board_id.in_(ids), total.category == Category.REDUCED_PRECISION.value)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def _latest_copies(connection: Connection, board_ids: list[int]) -> list[_Item]:
+    """What is ranked where reduced precision is: of an author's copies of one source, the latest."""
+    row = EvaluationRow
+    given = (row.board_id.in_(board_ids), row.is_current, row.category.in_(WITH_REDUCED), row.speedup.is_not(None))
+    latest = select(func.max(row.id)).where(*given).group_by(row.source_id, row.board_id, row.author_id)
+    return [tuple(item) for item in connection.execute(select(*_COLUMNS).where(row.id.in_(latest)))]
+
+
+def _best_of_authors(items: Iterable[_Item], nobody: int | None) -> list[_Item]:
+    """The best of each author on each board; what came without an author stands for itself."""
+    best: dict[tuple[int, ...], _Item] = {}
+    for item in items:
+        board_id, author, number, speedup, *_ = item
+        key = (board_id, author, number) if author == nobody else (board_id, author)
+        if key not in best or (-speedup, number) < (-best[key][3], best[key][2]):
+            best[key] = item
+    return list(best.values())
 
 
 def ranks(intervals: Sequence[tuple[float, float]]) -> list[int]:
@@ -131,7 +184,7 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
         yield some
 
 
-def _ranked(items: list[tuple[int, int, int, float, float, float]]) -> list[RankedEvaluation]:
+def _ranked(items: list[_Item]) -> list[RankedEvaluation]:
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
     found = [RankedEvaluation(rank, *item) for rank, item in zip(numbers, items, strict=True)]

@@ -89,8 +89,10 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
     rows: Rows = {model: [] for model in _MODELS}
     for position, item in enumerate(evidence.pop("rounds")):
         for number, figures in enumerate(item.pop("outputs")):
+            _drop_empty(figures, "gross_error")
             rows[ErrorRow].append({"round": position, "position": number, **_row(ErrorRow, figures)})
         item["number"] = item.pop("index")
+        _drop_empty(item, "cause")
         rows[RoundRow].append({"position": position, **_row(RoundRow, item)})
     for position, item in enumerate(evidence.pop("builds")):
         _split_build(rows, position, item)
@@ -208,6 +210,12 @@ def _row(model: type[Base], record: dict[str, Any]) -> dict[str, Any]:
     left = {name: value for name, value in record.items() if value is not None or name not in values}
     values["more"] = _json(left) if left else None
     return values
+
+
+def _drop_empty(record: dict[str, Any], name: str) -> None:
+    """Leaves out a field that has no column and is mostly empty, which is its default: `more` would hold it in every row."""
+    if record[name] in (None, ""):
+        del record[name]
 
 
 def _json(value: dict[str, Any]) -> str:

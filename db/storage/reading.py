@@ -118,10 +118,10 @@ def keys(connection: Connection, names: Collection[str]) -> Iterator[EvaluationK
 
 
 def summary_columns() -> dict[str, Any]:
-    """Columns of `everything` that are worth a table, by name."""
+    """Columns of `everything` that are worth a table, by name, and the evidence that others follow from."""
     row = EvaluationRow
     own = ["id", "device", "status", "category", "message", "hint", "runtime_ms", "baseline_ms", "speedup", "speedup_low", "speedup_high"]
-    own += ["started_at", "duration_s", "evaluator_version", "sandbox", "is_current", "is_ranked"]
+    own += ["started_at", "duration_s", "evaluator_version", "sandbox", "is_current", "is_ranked", "evidence"]
     of_board = ("problem", "problem_sha256", "case", "device_name", "precision", "protocol")
     return (
         {name: getattr(row, name) for name in own}

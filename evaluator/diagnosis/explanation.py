@@ -11,7 +11,7 @@ from evaluator.diagnosis.rule import Rule
 from evaluator.results.category import CATEGORIES, Category, Status
 
 STATUS_MEANINGS = {
-    Status.CORRECT: "Right in every round. Only `ok` is ranked.",
+    Status.CORRECT: "Right on the problem's own inputs. Only `ok` is ranked; on request `reduced_precision` is, too.",
     Status.INCORRECT: "It ran, and the answer is wrong.",
     Status.BUILD_FAILED: "It did not become an extension.",
     Status.RUN_FAILED: "It did not come to an answer.",

@@ -20,7 +20,7 @@ from evaluator.diagnosis.notes.speed_notes import speed_notes
 from evaluator.diagnosis.notes.static_notes import notes
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
 from evaluator.results.category import CATEGORIES, Category, Status
-from evaluator.results.evidence import BuildEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
+from evaluator.results.evidence import BuildEvidence, ChangedInputsEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
 from evaluator.results.figures import percent
 from evaluator.results.result import Result
 from evaluator.results.text import plain_line
@@ -118,6 +118,7 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     hint = CATEGORIES[result.category].hint
     found.append(Section("what to do", tuple(text for text in (advice, hint) if text)))
     if result.status is Status.CORRECT:
+        found.append(Section("on other inputs, on which no verdict rests", tuple(map(_other_inputs, _broken_by(evidence)))))
         found.append(Section("speed", speed_notes(result)))
     found += [*_launches(evidence), *_notes(result, code, first_line)]
     return Feedback(line, tuple(_clean(section) for section in found if section.lines))
@@ -202,6 +203,16 @@ def _figures_lines(figures: ErrorFigures) -> Iterator[str]:
     yield f"largest relative error {figures.max_error:.3g}, RMS {figures.rms_error:.3g}; allowed {figures.tolerance:.3g}"
     for element in figures.examples:
         yield f"at {list(element.index)}: {element.value:.7g}, expected {element.expected:.7g}"
+
+
+def _broken_by(evidence: Evidence) -> Iterator[ChangedInputsEvidence]:
+    return (changed for changed in evidence.changed_inputs if changed.right is False)
+
+
+def _other_inputs(changed: ChangedInputsEvidence) -> str:
+    """What went wrong on inputs of another distribution; the message where there is no figure."""
+    what = f"largest relative error {changed.max_error:.3g}" if changed.max_error is not None else changed.message
+    return f"inputs `{changed.distribution}`: {changed.category or 'wrong'}" + (f", {what}" if what else "")
 
 
 def _launches(evidence: Evidence) -> Iterator[Section]:

@@ -13,6 +13,11 @@ def best_text(kind: str | None, time_ms: float | None) -> str:
     return "" if kind is None or time_ms is None else f"{time_ms:.4g} ({kind})"
 
 
+def solved_text(solved: int, reduced: int) -> str:
+    """Solved tasks, and how many of them by reduced precision, where some are: `12 (3 reduced)`."""
+    return f"{solved} ({reduced} reduced)" if reduced else str(solved)
+
+
 def percent(share: float) -> str:
     """Three digits: `71.2 %`, `0.0412 %`."""
     if share >= 10:

@@ -28,11 +28,14 @@ def test_the_table_of_rewards_is_right() -> None:
         evaluation("build_failed", "link_error"),
         evaluation("run_failed", "timeout"),
         evaluation("incorrect", "wrong_values"),
+        evaluation("correct", "reduced_precision", speedup=8.0, speed_of_light=1.0),
         *(evaluation(speedup=speedup) for speedup in (0.125, 1.0, 8.0)),
         evaluation(speedup=8.0, speed_of_light=1.0),
     ]
     told = re.findall(r"^\| [a-z][^|`]+ \| (-?[\d.]+) \|$", SHAPING, re.MULTILINE)
     assert [float(number) for number in told] == pytest.approx([reward(each).value for each in outcomes])
+    assert reward(evaluation("correct", "degenerate_problem")).value == reward(evaluation("incorrect", "wrong_values")).value
+    assert reward(evaluation("correct", "no_custom_kernel")).value == reward(evaluation("build_failed", "link_error")).value
 
 
 def test_every_error_is_told() -> None:

@@ -23,6 +23,7 @@ from assay_client.errors import ConflictError, InvalidRequestError
 from assay_client.flow import Answer, Call, Flow, Lost, Pause
 
 from evaluator.results.category import Category
+from tests.client.made import evaluation
 from tests.web.service.conftest import GOOD, Desk
 from web.service.http.state import Bounds
 from web.service.tokens import Scope
@@ -274,3 +275,9 @@ def test_what_is_not_an_evaluation_is_told_to_be_none() -> None:
         next(flow)
         with pytest.raises(UnexpectedAnswerError):
             flow.send(Answer(202, {"items": items}))
+
+
+def test_a_verdict_says_what_holds_beyond_it_where_the_service_knows() -> None:
+    for fields, expected in (({}, ("untested", "untested")), ({"generalises": "no", "robust": "yes"}, ("no", "yes"))):
+        result = evaluation(**fields).result
+        assert result is not None and (result.generalises, result.robust) == expected

@@ -72,7 +72,7 @@ def test_both_clients_come_to_the_same(process: Process, client: Client) -> None
 
 
 def test_each_response_may_have_its_own_problem_options_and_key(client: Client) -> None:
-    options = Options(shapes="own", timeout_s=20.0)
+    options = Options(shapes="own", strict_inputs=True, timeout_s=20.0)
     keys = ["one", "other"]
     first = client.score([WRONG, WRONG], ["double", "increment"], options=options, keys=keys)
     assert [each.evaluation.problem for each in first] == ["double", "increment"]

@@ -20,10 +20,10 @@ weights = st.floats(0, 10)
 def shapings(draw: st.DrawFn) -> Shaping:
     built, ran, correct = draw(weights), draw(weights), draw(weights)
     slowest = draw(st.floats(0.01, 2))
-    unranked = draw(st.floats(-1, 1)) * (built + ran + correct)
+    unranked = draw(st.floats(-1, 1)) * (built + ran)
     return Shaping(
         disqualified=min(0.0, unranked) - draw(st.floats(0.01, 5)),
-        unranked=min(unranked, built + ran + correct),
+        unranked=min(unranked, built + ran),
         built=built,
         ran=ran,
         correct=correct,
@@ -78,6 +78,22 @@ def test_each_further_step_gets_as_much_at_least(shaping: Shaping, speedup: floa
     assert shaping.unranked <= values[-1]
 
 
+@given(shapings(), speedups, shares)
+def test_a_right_answer_gets_as_much_as_a_wrong_one_unless_it_has_no_kernel(shaping: Shaping, speedup: float, share: float | None) -> None:
+    none, wrong, degenerate, reduced, ok = (
+        reward(evaluation(category.status, category, speedup=speedup, speed_of_light=share), shaping).value
+        for category in (
+            Category.NO_CUSTOM_KERNEL,
+            Category.WRONG_VALUES,
+            Category.DEGENERATE_PROBLEM,
+            Category.REDUCED_PRECISION,
+            Category.OK,
+        )
+    )
+    assert wrong <= degenerate <= reduced <= ok
+    assert none <= degenerate
+
+
 def test_by_default_the_speedup_counts_by_its_logarithm() -> None:
     values = {speedup: reward(evaluation(speedup=speedup)).parts.speedup for speedup in (0.01, 0.125, 1.0, 8.0, 1e9)}
     assert values == pytest.approx({0.01: 0, 0.125: 0, 1.0: 0.2, 8.0: 0.4, 1e9: 0.4})
@@ -90,11 +106,17 @@ def test_the_cautious_look_at_the_lower_end() -> None:
     assert reward(judged).parts.speedup == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize("category", ["no_custom_kernel", "degenerate_problem"])
-def test_what_is_right_and_not_ranked_gets_nothing_for_its_speed(category: str) -> None:
+@pytest.mark.parametrize(
+    ("category", "parts"),
+    [
+        ("no_custom_kernel", Parts(unranked=0.05)),
+        ("degenerate_problem", Parts(built=0.1, ran=0.1)),
+        ("reduced_precision", Parts(built=0.1, ran=0.1, correct=0.3)),
+    ],
+)
+def test_what_is_right_and_not_ranked_gets_nothing_for_its_speed(category: str, parts: Parts) -> None:
     judged = evaluation("correct", category, speedup=100.0, speed_of_light=1.0)
-    assert reward(judged).parts == Parts()
-    assert reward(judged, Shaping(unranked=0.25)).parts == Parts(unranked=0.25)
+    assert reward(judged, Shaping(unranked=0.05)).parts == parts
 
 
 def test_what_could_not_be_imported_was_not_built() -> None:
@@ -123,7 +145,7 @@ def test_an_unknown_status_is_no_reward_either() -> None:
         {"slowest": 8.0},
         {"disqualified": 0.0},
         {"unranked": -1.0},
-        {"unranked": 0.6},
+        {"unranked": 0.3},
     ],
 )
 def test_a_shaping_that_would_reward_the_worse_is_refused(wrong: dict[str, float]) -> None:

@@ -76,7 +76,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not modules & {"torch", "numpy", "sqlalchemy", "rich", "pydantic", "markdown_it", "multiprocessing"}
 
 
-@pytest.mark.parametrize("more", [(), ("--dtype", "fp16", "--strict-shapes", "--protocol", "cpu")])
+@pytest.mark.parametrize("more", [(), ("--dtype", "fp16", "--strict-shapes", "--strict-inputs", "--protocol", "cpu")])
 def test_the_command_line_itself_never_imports_pytorch(bench: Bench, more: tuple[str, ...]) -> None:
     bench.write("double/right.py", submission())
     program = "import sys, pipeline; code = pipeline.main(sys.argv[1:]); print(code, 'torch' in sys.modules)"
@@ -206,6 +206,7 @@ def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> N
     second = bench.run("double")
     assert second.code == 0
     assert "0 evaluated; " in second.stdout and "2 already judged and skipped" in second.stdout
+    assert "2 already judged and skipped" in bench.run("double", "--strict-shapes", "--strict-inputs").stdout
     assert len(bench.rows()) == 2
     bench.write("double/wrong.py", submission("2 * x"))
     assert "1 evaluated: 1 correct" in bench.run("double").stdout

@@ -9,6 +9,7 @@ from evaluator.results.evidence import (
     AblationEvidence,
     BuildAttempt,
     BuildEvidence,
+    ChangedInputsEvidence,
     ConditionsEvidence,
     DeviceState,
     Diagnostic,
@@ -23,6 +24,7 @@ from evaluator.results.evidence import (
     KernelTimes,
     LaunchRecord,
     LightEvidence,
+    ParametersEvidence,
     RoundEvidence,
     SanitizerEvidence,
     SanitizerFinding,
@@ -92,6 +94,7 @@ def full_evidence(text: str = "") -> Evidence:
         rms_error=0.25,
         tolerance=1e-5,
         reference_error=1e-7,
+        gross_error=0.0625,
         first_index=(1, 2),
         first_value=0.1,
         first_expected=0.3,
@@ -151,6 +154,17 @@ def full_evidence(text: str = "") -> Evidence:
         kernel_times=KernelTimes(calls=3, call_ms=4.0),
         fault=FaultEvidence(kernel=f"softmax_kernel{text}", own=True, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, position=3),
         sizes=(17, 1021),
+        device_kind="cuda",
+        parameters=ParametersEvidence(
+            source="drawn", kept=(f"fc.weight{text}",), unmatched=(f"scale{text} (64,)",), missing=(f"bias{text} (32,)",)
+        ),
+        changed_inputs=(
+            ChangedInputsEvidence(distribution="wide", right=True),
+            ChangedInputsEvidence(
+                distribution="shifted", right=False, category=Category.PRECISION_LOSS, message=f"somewhat off{text}", max_error=0.03125
+            ),
+            ChangedInputsEvidence(distribution="special", right=None, message=f"the reference has no answer{text}"),
+        ),
         device_states=(
             DeviceState(
                 stage=f"time{text}", sm_clock_mhz=1980.0, temperature_c=41.5, throttled=f"sw_power_cap{text}", other_processes=0, at_s=0.125
@@ -177,7 +191,13 @@ def full_evidence(text: str = "") -> Evidence:
         ),
         rounds=(
             RoundEvidence(
-                index=0, seed=987654321, passed=False, category=Category.WRONG_VALUES, message=f"far off{text}", outputs=(figures,)
+                index=0,
+                seed=987654321,
+                passed=False,
+                category=Category.WRONG_VALUES,
+                message=f"far off{text}",
+                outputs=(figures,),
+                cause=f"GELU's tanh approximation{text}",
             ),
         ),
         timing=TimingEvidence(

@@ -105,6 +105,8 @@ def test_csv_has_a_row_for_each_evaluation_and_no_formula(sqlite_store: Store) -
         row = by_id[stored.id]
         assert row["category"] == stored.result.category.value
         assert row["speedup"] == ("" if stored.result.speedup is None else str(stored.result.speedup))
+        assert (row["generalises"], row["robust"]) == (stored.result.evidence.generalises, stored.result.evidence.robust)
+    assert {row["robust"] for row in by_id.values()} == {"no", "untested"}
     assert [row["submission"] for row in by_id.values()][-1] == "'=cmd()"
 
 

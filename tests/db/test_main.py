@@ -82,9 +82,32 @@ def test_leaderboard_json(store: Store, url: str) -> None:
     )
     names += (
         " evaluation_id source_sha256 evaluator_version started_at speed_of_light baseline_speed_of_light best_baseline best_baseline_ms"
+        " category"
     )
     assert set(row) == set(names.split())
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
+
+
+def test_reduced_precision_is_ranked_where_that_is_allowed(store: Store, url: str) -> None:
+    store.save(result(submission="exact.py", speedup=1.5), SOURCE)
+    store.save(result(Category.REDUCED_PRECISION, submission="tf32.py", source="tf32", speedup=4.0, author="bob"), "tf32")
+    assert "tf32.py" not in output("--db", url, "leaderboard", "--all")
+    assert "reduced)" not in output("--db", url, "leaderboard", "--overall")
+    text = output("--db", url, "leaderboard", "--allow-reduced-precision")
+    assert re.search(r"1 .* 4\.000 .* tf32\.py .* reduced_precision", text) and re.search(r"2 .* 1\.500 .* exact\.py .* ok", text)
+    rows = json.loads(output("--db", url, "leaderboard", "--allow-reduced-precision", "--json"))
+    assert [(row["rank"], row["category"]) for row in rows] == [(1, "reduced_precision"), (2, "ok")]
+    assert "1 (1 reduced)" in output("--db", url, "leaderboard", "--overall", "--allow-reduced-precision")
+
+
+def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(store: Store, url: str) -> None:
+    store.save(result(submission="made.py", author="bob", speedup=3.0, evidence=full_evidence()), SOURCE)
+    store.save(result(submission="other.py", source="other"), "other")
+    for question in ("generalises", "robust"):
+        for answer, ranks in {"no": [("made.py", 1)], "untested": [("other.py", 2)], "yes": []}.items():
+            rows = json.loads(output("--db", url, "leaderboard", "--json", f"--{question}", answer))
+            assert [(row["submission"], row["rank"]) for row in rows] == ranks, question
+    assert "single boards" in run("--db", url, "leaderboard", "--overall", "--robust", "yes").stderr
 
 
 def test_failures(store: Store, url: str) -> None:
@@ -114,6 +137,8 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         added, for what the claims leave out; 0.375 ms; the baseline counts without the candidate; 0.5 ms;
         1.923 ms: 4 GB at 4 TB/s, 2 T operations at 800 T/s, with a margin of 1.3;
         accepts answers that take no work; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
+        robust: no; shifted; precision_loss; 0.0312; somewhat off; left out; the reference has no answer; gross error; 0.0625;
+        cause; GELU's tanh approximation; drawn from the reference's seed; fc.weight; scale (64,); bias (32,);
         nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         0.5; 75.0 %; times by events around each launch, in 3 further calls that took 1.333 ms each;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
@@ -159,7 +184,7 @@ def test_show_json_is_the_result(store: Store, url: str) -> None:
     assert value.pop("id") == number
     assert value.pop("speedup_interval") == [2.0, 2.0]
     assert (value.pop("speed_of_light"), value.pop("baseline_speed_of_light")) == (0.25, 0.125)
-    assert value.pop("generalises") == "no"
+    assert (value.pop("generalises"), value.pop("robust")) == ("no", "no")
     compiled = {"runtime_ms": 1.25, "speedup": 0.625}
     assert value.pop("baselines") == {"eager": {"runtime_ms": 4.0, "speedup": 2.0}, "compile": compiled}
     assert value.pop("best_baseline") == "compile"

@@ -31,6 +31,8 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "leaderboard of an author": lambda store: leaderboard(store, Filters(author="author 1")),
     "every submission": lambda store: leaderboard(store, Filters(problem="p4"), every=True),
     "overall": overall,
+    "leaderboard with reduced precision": lambda store: leaderboard(store, reduced_precision=True),
+    "overall with reduced precision": lambda store: overall(store, reduced_precision=True),
     "failures": failures,
     "failures of a problem": lambda store: failures(store, Filters(problem="p4")),
     "failures of an author": lambda store: failures(store, Filters(author="author 1", device="NVIDIA H200")),
@@ -57,7 +59,7 @@ def fill(store: Store) -> None:
     """A thousand evaluations, so that PostgreSQL has a choice too."""
     items = []
     for number in range(1000):
-        category = Category.OK if number % 3 else Category.TIMEOUT
+        category = (Category.TIMEOUT, Category.OK, Category.REDUCED_PRECISION if number % 20 == 1 else Category.OK)[number % 3]
         saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
         items.append(Entry(saved, str(number), PROBLEM_SOURCE))
     store.save_all(items)

@@ -12,6 +12,7 @@ from evaluator.diagnosis.notes.compiler_advice import advice_on
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.evidence import (
     BuildEvidence,
+    ChangedInputsEvidence,
     Diagnostic,
     ErrorFigures,
     Evidence,
@@ -243,3 +244,18 @@ def test_a_feedback_takes_time_that_grows_with_the_code_alone() -> None:
     assert growth(lambda code: feedback(refused, code), lambda size: submission(KERNEL + "__global__ void k() {" + "if(" * size), 1500) < (
         GROWS_LIKE_ITSELF
     )
+
+
+def test_a_right_answer_is_told_which_other_inputs_break_it() -> None:
+    found = (
+        ChangedInputsEvidence(distribution="wide", right=True),
+        ChangedInputsEvidence(distribution="shifted", right=False, category=Category.WRONG_VALUES, message="off", max_error=0.03125),
+        ChangedInputsEvidence(distribution="ties", right=False, category=Category.TIMEOUT, message="it took too long"),
+        ChangedInputsEvidence(distribution="special", right=None),
+    )
+    told = feedback(failing(Category.OK, "", changed_inputs=found), CODE).text
+    assert "on other inputs, on which no verdict rests:\n  inputs `shifted`: wrong_values, largest relative error 0.0312\n" in told
+    assert "inputs `ties`: timeout, it took too long" in told
+    assert "`wide`" not in told and "`special`" not in told
+    assert "on other inputs" not in feedback(failing(Category.OK, "", changed_inputs=found[:1]), CODE).text
+    assert "on other inputs" not in feedback(failing(Category.WRONG_VALUES, changed_inputs=found), CODE).text

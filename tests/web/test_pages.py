@@ -308,11 +308,11 @@ def test_boards_say_who_generalises_and_what_the_best_baseline_takes(client: Tes
         for row in found.rows:
             if len(row) == len(titles):
                 cells = dict(zip(titles, (cell.strip() for cell in row), strict=True))
-                told[cells["submission"]] = (cells["generalises"], cells["best baseline ms"])
-        assert told["timed.py"] == ("no", "1.25 (compile)"), path
-        assert path.startswith("/author") or told["submissions/softmax/bob.py"] == ("untested", "")
+                told[cells["submission"]] = (cells["generalises"], cells["robust"], cells["best baseline ms"])
+        assert told["timed.py"] == ("no", "no", "1.25 (compile)"), path
+        assert path.startswith("/author") or told["submissions/softmax/bob.py"] == ("untested", "untested", "")
     (board,) = [board for board in client.get("/problem.json?name=softmax").json()["boards"] if board["case"] == "full"]
-    assert board["generality"][str(ids["timed"])] == "no"
+    assert board["generality"][str(ids["timed"])] == board["robustness"][str(ids["timed"])] == "no"
     place = next(place for place in board["rows"] if place["evaluation_id"] == ids["timed"])
     assert (place["best_baseline"], place["best_baseline_ms"]) == ("compile", 1.25)
 
@@ -327,13 +327,45 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
         cold: device time of a call, with its inputs in no cache; graph: it waits; when the speedup was known to 1 %: 3 blocks of 16;
         0-1,5, 3 in all; a thread was found to have left them; baseline compile; Over the best baseline, compile; --dtype float16;
         In other shapes: generalises no; odd (made from the problem's numbers); float32 (15, 7); wrong_shape; far from it;
+        On inputs of other distributions: robust no; shifted; precision_loss; 0.0312; somewhat off; left out;
+        no, of 3 other distributions of inputs; Round 0 is wrong because of: GELU's tanh approximation; gross error; 0.0625;
+        Parameters and buffers; drawn from the reference's seed; scale (64,); bias (32,);
         A wrong answer in one of them is incorrect; no, of 2 other shapes; --baseline eager,compile; The problem accepts answers"""
     for text in map(str.strip, told.split(";")):
         assert text in found.text, text
     (row,) = [row for row in found.rows if row[0].strip() == "baseline compile"]
     assert row[-1].strip() == "1", "one sample is far off"
     told = client.get(f"/evaluation/{number}.json").json()
-    assert (told["generalises"], told["best_baseline"], told["evidence"]["timing"]["cores"]) == ("no", "compile", [0, 1, 5])
+    assert (told["generalises"], told["robust"], told["best_baseline"]) == ("no", "no", "compile")
+    assert told["evidence"]["timing"]["cores"] == [0, 1, 5]
+
+
+def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(client: TestClient, ids: dict[str, int]) -> None:
+    for question in ("generalises", "robust"):
+        found = {answer: client.get(f"/leaderboard.json?{question}={answer}").json() for answer in ("yes", "no", "untested", "")}
+        assert [row["submission"] for row in found["no"]] == ["timed.py"] and found["yes"] == []
+        assert len(found["untested"]) == 6 and len(found[""]) == 7
+        assert '<option selected value="no">no</option>' in client.get(f"/leaderboard?{question}=no").text
+    assert client.get("/leaderboard?robust=perhaps").status_code == 400
+
+
+def test_reduced_precision_is_ranked_by_a_switch_and_marked(client: TestClient, store: Store, ids: dict[str, int]) -> None:
+    fast = result(Category.REDUCED_PRECISION, submission="tf32.py", source="tf32", problem="gelu", author="eve", speedup=9.0)
+    put(store, fast, "tf32")
+    for path in ("/leaderboard", "/problem?name=gelu", "/leaderboard?problem=gelu", "/leaderboard?problem=gelu&all=true"):
+        assert "tf32.py" not in seen(client, path).text, path
+    (switched,) = [link for link in seen(client, "/problem?name=gelu").links if "reduced_precision=1" in link]
+    for path in (switched, "/leaderboard?reduced_precision=1", "/leaderboard?reduced_precision=true&author=eve"):
+        (row,) = [row for row in seen(client, path).rows if any("tf32.py" in cell for cell in row)]
+        assert row[0].strip() == "1" and any("reduced_precision" in cell for cell in row), path
+        assert 'value="1" checked> reduced precision too' in client.get(path).text
+    by_author = {row["author"]: row for row in client.get("/index.json?reduced_precision=1").json()["boards"][1]["rows"]}
+    assert (by_author["eve"]["solved"], by_author["eve"]["reduced"]) == (1, 1)
+    assert "1 (1 reduced)" in seen(client, "/?reduced_precision=1").text
+    assert "1 (1 reduced)" not in seen(client, "/").text
+    setting = urlencode({"case": "full", "device": "NVIDIA H200"})
+    charts = [client.get(f"/fast_p.svg?{setting}{more}").text for more in ("", "&reduced_precision=1")]
+    assert charts[0] != charts[1]
 
 
 def test_what_other_harnesses_said_is_marked_as_theirs(client: TestClient, store: Store, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from db.foreign import ForeignHistoryRow, foreign_history
 from db.queries.filters import Filters
-from db.queries.generality import generality
+from db.queries.generality import Generality, generality
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
@@ -32,7 +32,7 @@ class AuthorPage(PageContent):
     name: str
     overall: tuple[tuple[OverallBoard, OverallRow], ...]
     table: Table[LeaderboardRow]
-    generality: dict[int, str]
+    generality: dict[int, Generality]
     """Of the places that are shown, by the evaluation's id."""
     failures: Failures
     latest: tuple[EvaluationSummary, ...]
@@ -56,7 +56,7 @@ def author_page(
     with site.store.read() as connection:
         if author_id(connection, name) is None:
             raise NotFoundError(f"There is no author {name!r} in this database.")
-    boards = site.memory.recall(("overall", EVERYTHING), lambda: overall(site.store))
+    boards = site.memory.recall(("overall", EVERYTHING, False), lambda: overall(site.store))
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))

@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from db.queries.filters import Filters
-from db.queries.generality import generality
+from db.queries.generality import Generality, generality, only
 from db.queries.leaderboard import LeaderboardRow, leaderboard
 from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from web.filters import FiltersOf, Name, PageNumber
-from web.forms import Field, fields_of
+from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
+from web.forms import Field, answer_fields, fields_of
 from web.site import PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
@@ -35,6 +35,7 @@ class OverallPage(PageContent):
     evaluations: int
     fields: tuple[Field, ...]
     boards: tuple[ShownBoard, ...]
+    reduced_precision: bool
     fast_p: tuple[float, ...] = FAST_P
     failure_speedup: float = FAILURE_SPEEDUP
 
@@ -45,8 +46,9 @@ class LeaderboardPage(PageContent):
 
     fields: tuple[Field, ...]
     every: bool
+    reduced_precision: bool
     table: Table[LeaderboardRow]
-    generality: dict[int, str]
+    generality: dict[int, Generality]
     """Of the rows that are shown, by the evaluation's id."""
 
 
@@ -66,19 +68,24 @@ COLUMNS: tuple[Column[LeaderboardRow], ...] = (
     Column("precision", "precision", lambda row: row.precision),
     Column("protocol", "protocol", lambda row: row.protocol),
     Column("generalises", "generalises", None),
+    Column("robust", "robust", None),
     Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, best_first=True),
 )
 
 
 @page(router, "/", "overall.html", json_path="/index.json")
-def overall_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Name = None) -> OverallPage:
-    boards = site.memory.recall(("overall", filters), lambda: overall(site.store, filters))
+def overall_page(
+    site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecision = False, sort: Name = None, order: Name = None
+) -> OverallPage:
+    key = ("overall", filters, reduced_precision)
+    boards = site.memory.recall(key, lambda: overall(site.store, filters, reduced_precision=reduced_precision))
     evaluations = site.memory.recall("count", site.store.count)
     return OverallPage(
         value={"evaluations": evaluations, "boards": boards},
         evaluations=evaluations,
         fields=fields_of(site, filters, "device", "case", "precision", "protocol"),
         boards=tuple(_shown(board, sort, order) for board in boards),
+        reduced_precision=reduced_precision,
     )
 
 
@@ -87,28 +94,37 @@ def leaderboard_page(
     site: SiteOf,
     filters: FiltersOf,
     every: Annotated[bool, Query(alias="all")] = False,
+    reduced_precision: ReducedPrecision = False,
+    generalises: Answer = None,
+    robust: Answer = None,
     sort: Name = None,
     order: Name = None,
     number: PageNumber = 1,
 ) -> LeaderboardPage:
     # Of all problems together that would be every right answer there ever was.
     every = every and filters.problem is not None
-    rows = places(site, filters, every)
+    rows = places(site, filters, every, reduced_precision)
+    rows = only(site.store, rows, generalises or None, robust or None)
     shown = table(COLUMNS, rows, sort, order, number)
     return LeaderboardPage(
         value=rows,
-        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol"),
+        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol")
+        + answer_fields(generalises=generalises, robust=robust),
         every=every,
+        reduced_precision=reduced_precision,
         table=shown,
         generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
     )
 
 
-def places(site: Site, filters: Filters, every: bool = False) -> tuple[LeaderboardRow, ...]:
+def places(site: Site, filters: Filters, every: bool = False, reduced_precision: bool = False) -> tuple[LeaderboardRow, ...]:
     """The places that fit. Ranks don't depend on filters, so that those of authors are found once for all."""
     if filters.problem is not None:
-        return site.memory.recall(("leaderboard", filters, every), lambda: leaderboard(site.store, filters, every=every))
-    rows = site.memory.recall(("leaderboard", filters.protocol), lambda: leaderboard(site.store, Filters(protocol=filters.protocol)))
+        key = ("leaderboard", filters, every, reduced_precision)
+        return site.memory.recall(key, lambda: leaderboard(site.store, filters, every=every, reduced_precision=reduced_precision))
+    everybody = Filters(protocol=filters.protocol)
+    key = ("leaderboard", everybody, False, reduced_precision)
+    rows = site.memory.recall(key, lambda: leaderboard(site.store, everybody, reduced_precision=reduced_precision))
     wanted = filters.columns() | ({} if filters.author is None else {"author": filters.author})
     return tuple(row for row in rows if all(getattr(row, name) == value for name, value in wanted.items()))
 

@@ -64,6 +64,7 @@ class EvaluationPage(PageContent):
     stages: tuple[tuple[str, float, float], ...]
     """Name, seconds and share of each stage."""
     has_error_map: bool
+    has_gross_error: bool
     has_clock_trace: bool
     rerun: str
     """A command that judges it again."""
@@ -90,6 +91,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         lines_left_out=max(0, lines.count("\n") + 1 - MAX_LINES),
         stages=tuple(_stages(result)),
         has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
+        has_gross_error=any(output.gross_error is not None for item in evidence.rounds for output in item.outputs),
         has_clock_trace=bool(traces(evidence.device_states)),
         rerun=rerun_command(result),
         command=shlex.join(stored.command.words) if stored.command else None,

@@ -10,7 +10,7 @@ from db.queries.curves import Speedups, best_speedups
 from db.queries.problems import best_time_histories
 from web import charts
 from web.charts import Theme
-from web.filters import MAX_NAME, FiltersOf
+from web.filters import MAX_NAME, FiltersOf, ReducedPrecision
 from web.pages.evaluations import Number, find
 from web.site import NotFoundError, Site, SiteOf
 
@@ -26,15 +26,15 @@ def best(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: 
 
 
 @router.get("/fast_p.svg")
-def fast_p(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
-    found = _speedups(site, filters)
-    return _picture(site, ("fast_p", filters), theme, lambda: charts.fast_p(found))
+def fast_p(site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecision = False, theme: Theme = "light") -> Response:
+    found = _speedups(site, filters, reduced_precision)
+    return _picture(site, ("fast_p", filters, reduced_precision), theme, lambda: charts.fast_p(found))
 
 
 @router.get("/speedups.svg")
-def speedups(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
-    found = _speedups(site, filters)
-    return _picture(site, ("speedups", filters), theme, lambda: charts.distribution(found))
+def speedups(site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecision = False, theme: Theme = "light") -> Response:
+    found = _speedups(site, filters, reduced_precision)
+    return _picture(site, ("speedups", filters, reduced_precision), theme, lambda: charts.distribution(found))
 
 
 @router.get("/failures/over_time.svg")
@@ -65,9 +65,9 @@ def error(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     return _picture(site, ("error", number), theme, lambda: charts.errors(result))
 
 
-def _speedups(site: Site, filters: FiltersOf) -> Speedups:
+def _speedups(site: Site, filters: FiltersOf, reduced_precision: bool) -> Speedups:
     """Of the board of a case and device. A filter that is left out is that of what has neither."""
-    found = best_speedups(site.store, filters)
+    found = best_speedups(site.store, filters, reduced_precision=reduced_precision)
     fitting = [board for board in found if board.case == filters.case and board.device_name == (filters.device or "")]
     if not fitting:
         raise NotFoundError("Nobody was judged there.")

@@ -11,6 +11,7 @@ from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.leaderboard import Failures, LeaderboardRow, failures, leaderboard
 from db.queries.problems import BestTimeHistory, ProblemCount, Version, best_time_histories, problems, protocols, versions
+from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.results.text import plain_block
 from web.filters import MAX_NAME, Name, PageNumber
@@ -47,6 +48,8 @@ class ProblemBoard:
     """The speed of light there, likewise."""
     generality: dict[int, str]
     """Whether those that are shown are right in other shapes too, by the evaluation's id."""
+    robustness: dict[int, str]
+    """The same on inputs of other distributions."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class ProblemPage(PageContent):
     boards: tuple[ProblemBoard, ...]
     records: tuple[BestTimeHistory, ...]
     failures: Failures
+    has_reduced: bool
+    """Whether something is right by reduced precision, which is ranked on request."""
     source: tuple[Markup, ...]
     """Lines of the version's text as HTML; none where it is not known."""
 
@@ -102,6 +107,7 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
         boards=boards,
         records=history,
         failures=counts,
+        has_reduced=any(item.category is Category.REDUCED_PRECISION for item in counts.counts),
         source=tuple(map(Markup, site.highlighter.lines(plain_block(counting.source).rstrip("\n")))) if counting.source else (),
     )
 
@@ -123,7 +129,18 @@ def _board(site: Site, rows: list[LeaderboardRow]) -> ProblemBoard:
             break
     first, shown = rows[0], tuple(rows[:TOP_ROWS])
     asked = generality(site.store, [row.evaluation_id for row in shown])
-    return ProblemBoard(first.case, first.device_name, first.precision, first.protocol, shown, len(rows), floor, light, asked)
+    return ProblemBoard(
+        first.case,
+        first.device_name,
+        first.precision,
+        first.protocol,
+        shown,
+        len(rows),
+        floor,
+        light,
+        generality={number: told.generalises for number, told in asked.items()},
+        robustness={number: told.robust for number, told in asked.items()},
+    )
 
 
 def _evidence(site: Site, rows: list[LeaderboardRow]) -> Iterator[Evidence]:

@@ -24,6 +24,7 @@ MAX_KEY = 200
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY, pattern=r"^[!-~]+$")]
+Answer = Literal["yes", "no", "untested"]
 Precision = Literal["fp16", "bf16", "fp32", "fp64", "float16", "bfloat16", "float32", "float64"]
 
 _PROTOCOLS = " on a GPU, ".join(", ".join(f"`{name}`" for name in names(kind)) for kind in ("cuda", "cpu")) + " elsewhere"
@@ -77,6 +78,7 @@ class Options(Model):
         "others",
         description="`own`: asked in its own shapes alone; `others`: asked in others too; `strict`: wrong in others is `incorrect`.",
     )
+    strict_inputs: bool = Field(False, description="Inputs of every distribution decide, not only the problem's own.")
     timeout_s: float = Field(DEFAULT_TIMEOUT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds that one call of forward() may take.")
 
     @property
@@ -182,6 +184,8 @@ class Verdict(BaseModel):
     speedup: float | None
     speedup_interval: tuple[float, float] | None
     speed_of_light: float | None = Field(description="Share of what the device could reach at most; null where it is not known.")
+    generalises: Answer = Field(description="Whether it is right in other shapes too.")
+    robust: Answer = Field(description="Whether it is right on inputs of other distributions too.")
     source_sha256: str
     started_at: datetime
     duration_s: float
@@ -263,6 +267,7 @@ class Ranked(BaseModel):
     author: str | None
     speedup: float
     evaluation_id: int
+    category: str = Field(description="`ok`, or `reduced_precision` where that was asked for.")
 
 
 class Leaderboard(BaseModel):

@@ -10,6 +10,7 @@ from db.queries.leaderboard import CategoryCount, Failures, failures, leaderboar
 from db.queries.overall import overall
 from db.queries.ranking import ranks
 from db.store import Store
+from db.upkeep import check
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
 from tests.db.queries.conftest import BOTH
@@ -281,3 +282,43 @@ def test_an_unknown_author_has_no_rows(store: Store) -> None:
     save(store, submission="a")
     assert leaderboard(store, Filters(author="nobody")) == ()
     assert failures(store, Filters(author="nobody")) == Failures(0, ())
+
+
+def with_reduced(store: Store, **options: Any) -> list[tuple[int, str, str]]:
+    return [(row.rank, row.submission, row.category) for row in leaderboard(store, reduced_precision=True, **options)]
+
+
+@BOTH
+def test_reduced_precision_is_ranked_on_request_alone(store: Store) -> None:
+    save(store, submission="exact", author="ada", speedup=2.0)
+    save(store, Category.REDUCED_PRECISION, submission="tf32", author="ada", speedup=5.0)
+    save(store, Category.REDUCED_PRECISION, submission="half", author="bob", speedup=3.0)
+    save(store, Category.REDUCED_PRECISION, submission="slow half", author="bob", speedup=1.0)
+    save(store, Category.NO_CUSTOM_KERNEL, submission="torch", author="cy", speedup=9.0)
+    save(store, Category.REDUCED_PRECISION, submission="unnamed 1", author=None, speedup=4.0)
+    save(store, submission="unnamed 2", author=None, speedup=0.5)
+    save(store, submission="g", problem="gelu", speedup=7.0)
+    assert [(row.submission, row.category) for row in leaderboard(store)] == [("g", "ok"), ("exact", "ok"), ("unnamed 2", "ok")]
+    best = [(1, "g", "ok"), (1, "tf32", "reduced_precision"), (2, "unnamed 1", "reduced_precision"), (3, "half", "reduced_precision")]
+    assert with_reduced(store) == [*best, (4, "unnamed 2", "ok")]
+    assert with_reduced(store, every=True) == [*best, (4, "exact", "ok"), (5, "slow half", "reduced_precision"), (6, "unnamed 2", "ok")]
+    assert with_reduced(store, filters=Filters(author="bob")) == [(3, "half", "reduced_precision")]
+    assert check(store) == []
+
+
+@BOTH
+def test_of_copies_the_latest_counts_whether_reduced_or_not(store: Store) -> None:
+    save(store, Category.REDUCED_PRECISION, submission="a", source="same", speedup=5.0)
+    save(store, submission="b", source="same", speedup=2.0)
+    assert with_reduced(store) == [(1, "b", "ok")]
+    save(store, Category.REDUCED_PRECISION, submission="c", source="same", speedup=3.0)
+    assert with_reduced(store) == [(1, "c", "reduced_precision")]
+    assert ranking(store) == [(1, "b")]
+
+
+def test_history_of_reduced_precision_takes_no_place(store: Store) -> None:
+    save(store, Category.REDUCED_PRECISION, submission="a", source="tf32", speedup=5.0)
+    save(store, submission="a", source="exact", speedup=2.0)
+    assert with_reduced(store) == [(1, "a", "ok")]
+    save(store, Category.TIMEOUT, submission="a", source="slow")
+    assert with_reduced(store) == []

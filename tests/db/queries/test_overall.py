@@ -10,6 +10,7 @@ import pytest
 
 from db.error import StoreError
 from db.queries.compare import compare
+from db.queries.curves import best_speedups
 from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import CategoryCount
@@ -235,3 +236,18 @@ def test_history(store: Store) -> None:
     ]
     with pytest.raises(StoreError, match=r"no submission 'b\.py'"):
         history(store, "b.py")
+
+
+def test_reduced_precision_solves_on_request_and_is_told(store: Store) -> None:
+    save(store, "ada", "p1", "1", speedup=2.0)
+    save(store, "ada", "p1", "2", Category.REDUCED_PRECISION, speedup=4.0)
+    save(store, "ada", "p2", "1", Category.REDUCED_PRECISION, speedup=8.0)
+    save(store, "ada", "p3", "1", speedup=1.0)
+    (board,), (mixed,) = overall(store), overall(store, reduced_precision=True)
+    (plain,), (allowed,) = board.rows, mixed.rows
+    assert (plain.solved, plain.reduced, allowed.solved, allowed.reduced) == (2, 0, 3, 2)
+    assert plain.geometric_mean == pytest.approx((2.0 * FAILURE_SPEEDUP * 1.0) ** (1 / 3))
+    assert allowed.geometric_mean == pytest.approx((4.0 * 8.0 * 1.0) ** (1 / 3))
+    assert plain.pass_at == pytest.approx({1: fmean([0.5, 0.0, 1.0])}) and allowed.pass_at == {1: 1.0}
+    assert [item.category for item in plain.failures.counts] == [Category.REDUCED_PRECISION] and not allowed.failures.counts
+    assert best_speedups(store, reduced_precision=True)[0].authors == {"ada": (1.0, 4.0, 8.0)}

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from db.error import StoreError
 from db.queries.filters import Filters
+from db.queries.generality import only
 from db.queries.leaderboard import leaderboard
 from web.filters import filters_of
 from web.service.errors import RefusedError, retry_after
 from web.service.http.calls import answers
 from web.service.http.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
-from web.service.models import Health, Leaderboard, Name, Problem, Problems, Ranked
+from web.service.models import Answer, Health, Leaderboard, Name, Problem, Problems, Ranked
 from web.service.tokens import Scope
 
 router = APIRouter()
@@ -43,11 +44,15 @@ async def ranking(
     grant: Reader,  # noqa: ARG001 - it is asked for
     filters: Annotated[Filters, Depends(filters_of(Annotated[Name | None, Query()]))],
     top: Annotated[int, Query(ge=1, le=1000, description="Ranks up to this number on each board.")] = 100,
+    reduced_precision: Annotated[bool, Query(description="Rank what is right by reduced precision too.")] = False,
+    generalises: Annotated[Answer | None, Query(description="Only places with this answer; ranks stay those among all.")] = None,
+    robust: Annotated[Answer | None, Query(description="Only places with this answer; ranks stay those among all.")] = None,
 ) -> Leaderboard:
     """The best of each author for each problem, set of shapes, device and precision."""
 
     def rows() -> list[Ranked]:
-        found = leaderboard(service.store, filters, top=top)
+        found = leaderboard(service.store, filters, top=top, reduced_precision=reduced_precision)
+        found = only(service.store, found, generalises, robust)
         return [Ranked.model_validate(asdict(row)) for row in found]
 
     return Leaderboard(rows=await to_thread.run_sync(rows))

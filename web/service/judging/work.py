@@ -22,6 +22,7 @@ def job_options(options: Options) -> JobOptions:
         timeout_s=options.timeout_s,
         precision=options.precision,
         shapes=options.shapes,
+        strict_inputs=options.strict_inputs,
         protocol=options.protocol,
         baselines=tuple(dict.fromkeys(["eager", *options.baselines])),
     )

@@ -36,6 +36,7 @@ def test_a_submission_is_accepted_waits_and_has_its_result(desk: Desk) -> None:
     assert done["result"]["id"] == number
     assert (done["result"]["category"], done["result"]["author"], done["result"]["problem"]) == ("ok", "ada", "softmax")
     assert done["result"]["speedup"] > 0 and done["result"]["feedback"].startswith("verdict: correct/ok")
+    assert (done["result"]["generalises"], done["result"]["robust"]) == ("untested", "untested")
     assert done["finished_at"] >= done["accepted_at"]
 
 
@@ -82,6 +83,7 @@ SENSELESS: dict[str, list[dict[str, Any]]] = {
         {"options": {"tiemout_s": 1}},
         {"options": {"baselines": ["compiled"]}},
         {"options": {"shapes": "all"}},
+        {"options": {"strict_inputs": "perhaps"}},
         {"sample_id": -1},
         {"sample_id": 1 << 63},
         {"source": 5},
@@ -369,6 +371,17 @@ def test_problems_and_leaderboard(desk: Desk) -> None:
     assert [(row["rank"], row["author"], row["problem"]) for row in rows] == [(1, "ada", "softmax")]
     assert desk.get("/v1/leaderboard?author=nobody").json() == {"rows": []}
     assert code_of(desk.get("/v1/leaderboard?top=0")) == (422, "invalid")
+    assert desk.get("/v1/leaderboard?robust=untested&generalises=untested").json() == {"rows": rows}
+    assert desk.get("/v1/leaderboard?robust=yes").json() == desk.get("/v1/leaderboard?generalises=no").json() == {"rows": []}
+    assert code_of(desk.get("/v1/leaderboard?robust=perhaps")) == (422, "invalid")
+
+
+def test_reduced_precision_is_ranked_on_request(desk: Desk) -> None:
+    desk.submit()
+    desk.judge(Category.REDUCED_PRECISION)
+    assert desk.get("/v1/leaderboard").json() == {"rows": []}
+    (row,) = desk.get("/v1/leaderboard?reduced_precision=true").json()["rows"]
+    assert (row["rank"], row["category"]) == (1, "reduced_precision")
 
 
 def test_health_and_figures(desk: Desk, tokens: Callable[..., str]) -> None:

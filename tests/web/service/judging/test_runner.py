@@ -80,6 +80,14 @@ def test_options_of_another_version_cost_no_more_than_their_request(desk: Desk, 
     assert end_of(desk, claim)["result"]["category"] == "infrastructure_error"
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_other_inputs_decide_where_that_is_asked_for(desk: Desk, runner: Runner, strict: bool) -> None:
+    desk.submit(options={"strict_inputs": strict})
+    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+    job = runner._job(claim)
+    assert job is not None and (job.strict_inputs, job.shapes) == (strict, "others")
+
+
 def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: Runner) -> None:
     desk.submit(source="VALUE = 1\n")
     (claim,) = desk.requests.claim(OWNER, 1, 30.0)
