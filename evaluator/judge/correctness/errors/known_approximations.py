@@ -23,7 +23,8 @@ from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.worker.structure import tensors_of
 
 MOST_ELEMENTS = 1 << 26
-"""Of the outputs together, and of the inputs; beyond it nothing is tried."""
+"""Of the outputs together; beyond it nothing is tried."""
+MOST_INPUT_ELEMENTS = 1 << 27
 MOST_VARIANTS = 24
 BUDGET_S = 10.0
 """No further variant is begun after it."""
@@ -62,7 +63,7 @@ def known_cause(
     try:
         wrong = candidate[number]
         sizes = [sum(tensor.numel() for _, tensor in tensors_of(list(values))) for values in (candidate, inputs)]
-        if not wrong.is_floating_point() or not wrong.numel() or max(sizes) > MOST_ELEMENTS:
+        if not wrong.is_floating_point() or not wrong.numel() or sizes[0] > MOST_ELEMENTS or sizes[1] > MOST_INPUT_ELEMENTS:
             return ""
         with torch.no_grad():
             return _Search(oracle_model, inputs, wrong, number, tolerance).cause()
@@ -82,6 +83,9 @@ class _Distance:
     """Infinite where one is not finite and the other is not the same."""
     mean: float
     """The root mean square of those that are finite."""
+
+    def __str__(self) -> str:
+        return f"to {self.largest:.1g}" if self.largest else "exactly"
 
     def is_closer(self, other: "_Distance") -> bool:
         return self.largest * CLOSER <= other.largest and (self.mean * CLOSER <= other.mean or math.isinf(other.largest))
@@ -131,7 +135,7 @@ class _Search:
             return ""
         least = min(distance.mean for distance, _ in found)
         nearest = [(distance, what) for distance, what in found if distance.mean <= TIE * least]
-        return f"the reference with {' or '.join(what for _, what in nearest)}, to {nearest[0][0].largest:.1g}"
+        return f"the reference with {' or '.join(what for _, what in nearest)}, {nearest[0][0]}"
 
     def _is_equal(self, distance: _Distance) -> bool:
         return distance.largest <= self._tolerance and distance.is_closer(self._distance)
@@ -176,9 +180,7 @@ class _Search:
         forms = list(dict.fromkeys(self._forms(factor)))
         if not forms:
             return ""
-        return (
-            f"the right answer times {factor:.6g}, which is {' or '.join(forms[:2])}, as where a scale is wrong, to {distance.largest:.1g}"
-        )
+        return f"the right answer times {factor:.6g}, which is {' or '.join(forms[:2])}, as where a scale is wrong, {distance}"
 
     def _forms(self, factor: float) -> Iterator[str]:
         """The factor as a size of a tensor, its root, their inverses, and n/(n - 1)."""

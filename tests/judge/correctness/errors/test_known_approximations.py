@@ -63,6 +63,16 @@ SMALL_X = X * 3e-3
 FORMS: dict[str, tuple[nn.Module | Forward, torch.Tensor, Forward]] = {
     "GELU's tanh approximation": (functional.gelu, X, lambda x: functional.gelu(x, approximate="tanh")),
     "GELU's exact form": (lambda x: functional.gelu(x, approximate="tanh"), X, functional.gelu),
+    "GELU's tanh approximation ": (
+        lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2))),
+        X,
+        lambda x: functional.gelu(x, approximate="tanh"),
+    ),
+    "GELU's exact form ": (
+        lambda x: 0.5 * x * (1.0 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0)))),
+        X,
+        functional.gelu,
+    ),
     "x·sigmoid(1.702x)": (functional.gelu, X, lambda x: x * torch.sigmoid(1.702 * x)),
     "n - 1 in place of n": (lambda x: x.var(-1, unbiased=False), X, lambda x: x.var(-1)),
     "n in place of n - 1": (lambda x: torch.std(x, dim=-1), X, lambda x: x.std(-1, correction=0)),

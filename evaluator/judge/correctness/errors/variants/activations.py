@@ -11,6 +11,9 @@ from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
 
 Formula = Callable[[torch.Tensor], torch.Tensor]
 
+_CUBE = 0.044715
+"""The factor of x³ in GELU's tanh approximation."""
+
 SPELLINGS = {"gelu": "GELU", "relu": "ReLU", "relu6": "ReLU6", "silu": "SiLU", "elu": "ELU", "leaky_relu": "leaky ReLU", "selu": "SELU"}
 """Names of functions in prose, where they differ."""
 FORMULAS: dict[str, tuple[tuple[str, Formula], ...]] = {
@@ -53,14 +56,29 @@ FORMULAS: dict[str, tuple[tuple[str, Formula], ...]] = {
 
 
 def gelu_forms(subject: Subject) -> Iterator[Variant]:
-    """GELU in its other forms."""
+    """GELU in its other forms, also where the reference writes its formula out."""
     forms = {call.value(1, "approximate", "none") for call in subject.of("gelu")}
-    if "none" in forms:
-        yield Variant("GELU's tanh approximation", {"gelu": lambda call: functional.gelu(call.first, approximate="tanh")})
-    if "tanh" in forms:
-        yield Variant("GELU's exact form, by erf, in place of its tanh approximation", {"gelu": lambda call: functional.gelu(call.first)})
+    if "none" in forms or subject.called("erf"):
+        swaps: dict[str, Swap] = {"gelu": lambda call: functional.gelu(call.first, approximate="tanh"), "erf": _tanh_for_erf}
+        yield Variant("GELU's tanh approximation", swaps)
+    if "tanh" in forms or (subject.called("tanh") and _CUBE in {call.value(1, "other") for call in subject.of("mul")}):
+        swaps = {"gelu": lambda call: functional.gelu(call.first), "tanh": _erf_for_tanh}
+        yield Variant("GELU's exact form, by erf, in place of its tanh approximation", swaps)
     if forms:
         yield Variant("GELU's approximation x·sigmoid(1.702x)", {"gelu": lambda call: call.first * torch.sigmoid(1.702 * call.first)})
+
+
+def _tanh_for_erf(call: Call) -> torch.Tensor:
+    """What stands for erf(x / √2) in GELU's tanh approximation."""
+    x = call.first * math.sqrt(2)
+    return torch.tanh(math.sqrt(2 / math.pi) * (x + _CUBE * x**3))
+
+
+def _erf_for_tanh(call: Call) -> torch.Tensor:
+    """The reverse: x is the root of x + _CUBE·x³ = u, by the formula for a cubic equation with one root."""
+    u = call.first * math.sqrt(math.pi / 2)
+    x = 2 / math.sqrt(3 * _CUBE) * torch.sinh(torch.asinh(1.5 * math.sqrt(3 * _CUBE) * u) / 3)
+    return torch.erf(x / math.sqrt(2))
 
 
 def other_formulas(subject: Subject) -> Iterator[Variant]:
