@@ -43,7 +43,7 @@ def exponentials(subject: Subject) -> Iterator[Variant]:
     names = subject.called("softmax", "log_softmax", "logsumexp", ATTENTION)
     if names:
         swaps = {name: _of_exp(_overflowing, subtract=False) for name in names}
-        yield Variant("a softmax that does not subtract the maximum before exp()", swaps)
+        yield Variant("a softmax that does not subtract the row's maximum before exp()", swaps)
     names = subject.called("exp", "softmax", "sigmoid", "silu", "elu", ATTENTION)
     if not names:
         return
