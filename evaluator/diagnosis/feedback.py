@@ -18,6 +18,7 @@ from evaluator.diagnosis.notes.note import Ran
 from evaluator.diagnosis.notes.sanitizer_notes import told
 from evaluator.diagnosis.notes.speed_notes import speed_notes
 from evaluator.diagnosis.notes.static_notes import notes
+from evaluator.diagnosis.rules.output_rules import other_parameters
 from evaluator.diagnosis.words import cut_middle, extent, plain_name, without_paths
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import BuildEvidence, ChangedInputsEvidence, Diagnostic, ErrorFigures, Evidence, LaunchRecord
@@ -116,12 +117,20 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
         found.append(Section(f"compute-sanitizer, on the case {evidence.sanitizer.case}", told(evidence.sanitizer)))
     advice = advice_on(result.message) if result.status is Status.BUILD_FAILED else None
     hint = CATEGORIES[result.category].hint
-    found.append(Section("what to do", tuple(text for text in (advice, hint) if text)))
+    found.append(Section("what to do", tuple(text for text in (*_own_parameters(evidence), advice, hint) if text)))
     if result.status is Status.CORRECT:
         found.append(Section("on other inputs, on which no verdict rests", tuple(map(_other_inputs, _broken_by(evidence)))))
         found.append(Section("speed", speed_notes(result)))
     found += [*_launches(evidence), *_notes(result, code, first_line)]
     return Feedback(line, tuple(_clean(section) for section in found if section.lines))
+
+
+def _own_parameters(evidence: Evidence) -> Iterator[str]:
+    if other_parameters(evidence):
+        yield (
+            "First give your parameters the reference's values. Both sides draw theirs from one seed: construct the same layers in the "
+            "same order; or give each the name and the shape that it has in the reference, by which values are copied."
+        )
 
 
 def _clean(section: Section) -> Section:

@@ -17,7 +17,7 @@ class EvidenceBuilder:
 
     def __init__(self, task: Task) -> None:
         self._context, self._code = task.context, task.job.code
-        self.evidence = Evidence(sandbox=task.context.zygote.level, note=task.job.note)
+        self.evidence = Evidence(device_kind=task.context.device.kind, sandbox=task.context.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
         """Part of the evidence once it has been collected."""
 

@@ -11,7 +11,7 @@ from evaluator.job import Job
 from evaluator.judge import blocking_rerun, sanitizer_runs
 from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
-from evaluator.judge.correctness.rounds import Rounds
+from evaluator.judge.correctness.rounds import OF_VALUES, Rounds
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError
 from evaluator.judge.post_checks import PostChecks
@@ -139,8 +139,7 @@ class Stages:
     def _may_have_drawn_right(self) -> bool:
         """Whether the submission answers wrongly with the reference's parameters, and may be right with those that it drew."""
         failed = self._evidence_builder.rounds[-1]
-        is_wrong = failed.category in (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
-        return is_wrong and self._constructed is not None and self._constructed.changed
+        return failed.category in OF_VALUES and self._constructed is not None and self._constructed.changed
 
     def _try_drawn(self, failed: WorkerClient, reference: Reference) -> tuple[WorkerClient, bool]:
         """Ask a fresh worker that keeps the parameters that it draws. Where it is wrong too, the first one's answers count."""

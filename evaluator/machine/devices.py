@@ -6,6 +6,7 @@ import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 _NAME_BYTES = 256
@@ -32,9 +33,9 @@ class Device:
     """Of a GPU, all there is."""
 
     @property
-    def kind(self) -> str:
-        """cuda or cpu."""
-        return self.spec.split(":")[0]
+    def kind(self) -> Literal["cpu", "cuda"]:
+        """What it is."""
+        return "cpu" if self.spec == "cpu" else "cuda"
 
     @property
     def torch_device(self) -> str:

@@ -157,7 +157,7 @@ CATEGORIES: dict[Category, CategoryInfo] = {
         precision_loss=(
             "Right to within half precision, but not to the output's own dtype.",
             "error figures of a round, all of them small",
-            "Accumulate and store in the output's dtype; avoid half precision, TF32 and low-accuracy approximations.",
+            "Accumulate and store in the output's dtype; avoid narrower types and low-accuracy approximations.",
         ),
         nan_or_inf=(
             "An output has NaN or infinity where the oracle is finite, or the other way round.",

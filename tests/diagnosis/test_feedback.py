@@ -63,6 +63,14 @@ def test_a_failed_build_shows_the_line_and_the_other_errors() -> None:
     assert CATEGORIES[Category.UNDECLARED_IDENTIFIER].hint in told.text
 
 
+def test_parameters_of_its_own_are_the_first_thing_to_repair() -> None:
+    parameters = {"source": "copied", "unmatched": ("w (2,)",), "missing": ("fc.bias (2,)",)}
+    for told, first in ((parameters, True), (None, False)):
+        text = feedback(failing(Category.WRONG_VALUES, rounds=(shared.failed(Category.WRONG_VALUES),), parameters=told), CODE).text
+        assert (re.search("what to do:\\s+First give your parameters the reference's values", text) is not None) == first
+        assert CATEGORIES[Category.WRONG_VALUES].hint in text
+
+
 def test_a_refused_launch_names_the_line_that_launches() -> None:
     told = feedback(
         failing(Category.OVERSIZED_BLOCK, launches=(launch(code=1, threads=4096), launch("other()", own=False)), exception=None), CODE

@@ -1,7 +1,9 @@
 """Rules over wrong answers, in a round or in other shapes, and what the figures of a failed round suggest."""
 
 import re
+from typing import Literal
 
+from evaluator.diagnosis.own_parameters import unlike_the_references
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.results.category import Category
@@ -28,9 +30,17 @@ SUSPICIONS = {
 """What it suggests that an answer is wrong on this distribution and right on the earlier ones, by the names of
 evaluator.judge.correctness.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
-UNINITIALISED_TAIL = (
-    "like an uninitialised tail: what is left of the last block or vector is computed by nobody; round the grid up, with a bound check"
-)
+UNINITIALISED_TAIL = "like an uninitialised tail: what is left of the last block or vector is computed by nobody"
+COMPUTE_THE_TAIL = {"cuda": "round the grid up, with a bound check", "cpu": "let the loop go on to the end"}
+NARROW_PRODUCTS = {
+    "cuda": "half precision or TF32 in products or in the accumulator, or an approximate formula",
+    "cpu": "half precision in products or in the accumulator, or an approximate formula",
+}
+APPROXIMATIONS = {
+    "cuda": "fast-math functions (__expf, --use_fast_math), an approximate formula, or a long sum in float32",
+    "cpu": "an approximate formula, fast-math (-ffast-math), or a long sum in float32",
+}
+"""What errors of a size suggest, by the kind of the device: only what it has. A device that is not known counts as a GPU."""
 _TAIL = re.compile(r"^a tail of |: the last \d|(?:columns|rows) the last \d")
 """Patterns (evaluator.judge.correctness.errors.pattern) that end where the output, its rows or its columns do."""
 OVERFLOWING = ("wide", "shifted")
@@ -44,7 +54,11 @@ def failed_round(evidence: Evidence) -> Verdict | None:
     if failed is None or failed.category is None:
         return None
     where = "" if failed.distribution == "own" else f", distribution '{failed.distribution}'"
-    message = "; ".join([failed.message, *suspicions(failed)])
+    if failed.cause:
+        parts = [f"it equals {failed.cause}", failed.message]
+    else:
+        parts = [*other_parameters(evidence), failed.message, *suspicions(failed, evidence.device_kind)]
+    message = "; ".join(parts)
     return Verdict(failed.category, f"round {failed.index + 1}{where}: {message}")
 
 
@@ -59,13 +73,24 @@ def wrong_in_other_shapes(evidence: Evidence) -> Verdict | None:
     return Verdict(Category.SHAPE_SPECIFIC, f"wrong in the shapes {first.case!r}{inputs}: {what}"[:1000])
 
 
-def suspicions(failed: RoundEvidence) -> list[str]:
+def other_parameters(evidence: Evidence) -> list[str]:
+    """Where the first failed round has wrong values on the problem's own inputs, and what it equals is not known: in one sentence, which
+    parameters have no counterpart among the reference's."""
+    failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
+    if failed is None or failed.cause or failed.distribution != "own" or failed.category not in _OF_VALUES:
+        return []
+    said = unlike_the_references(evidence.parameters)
+    return [said] if said else []
+
+
+def suspicions(failed: RoundEvidence, device_kind: Literal["cpu", "cuda"] | None) -> list[str]:
     """What the distribution and the size of the errors suggest, each in words."""
     found = []
+    kind = device_kind or "cuda"
     wrong = next((figures for figures in failed.outputs if figures.wrong), None)
     if wrong is not None and _is_left_as_it_was(wrong, failed.category):
-        found.append(UNINITIALISED_TAIL)
-    elif wrong is not None and (size := _size(wrong, failed.category)):
+        found.append(f"{UNINITIALISED_TAIL}; {COMPUTE_THE_TAIL[kind]}")
+    elif wrong is not None and (size := _size(wrong, failed.category, kind)):
         found.append(size)
     if wrong is not None and wrong.nonfinite_mismatch and failed.distribution in OVERFLOWING:
         found.append(OVERFLOW)
@@ -85,15 +110,15 @@ def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool
 _OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
 
 
-def _size(figures: ErrorFigures, category: Category | None) -> str:
+def _size(figures: ErrorFigures, category: Category | None, device_kind: Literal["cpu", "cuda"]) -> str:
     if figures.nonfinite_mismatch:
         return f"{figures.nonfinite_mismatch} are NaN or infinite where they should not be, or the other way round"
     if category is Category.PRECISION_LOSS or figures.max_error <= ROUNDING_ERROR:
         if "number of" in figures.likeness:
             return "the answer was rounded to half precision on its way"
-        if figures.max_error >= NARROW_PRODUCT_ERROR:
-            return "errors of this size come from half precision or TF32 in products or in the accumulator"
-        return "errors of this size come from fast-math functions (__expf, --use_fast_math) or from a long sum in float32"
+        if "times what" in figures.likeness:
+            return ""
+        return f"possible causes: {(NARROW_PRODUCTS if figures.max_error >= NARROW_PRODUCT_ERROR else APPROXIMATIONS)[device_kind]}"
     if figures.max_error >= ENORMOUS_ERROR:
-        return "values so far off are what uninitialised or foreign memory looks like"
+        return "possible cause: uninitialised or foreign memory"
     return ""

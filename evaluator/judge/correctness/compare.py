@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator.judge.correctness import compare_cuda
+from evaluator.judge.correctness.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.tolerance import (
     GROSS_ERROR,
@@ -106,6 +107,7 @@ class Comparison:
         """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
         self._excused = False
         self._description = ErrorDescription(self._shape, dtype)
+        self._fit = FactorFit()
         self._examples: list[WrongElement] = []
         self._worst: tuple[float, WrongElement] | None = None
 
@@ -141,9 +143,11 @@ class Comparison:
 
     @property
     def category(self) -> Category:
-        """Why it did not pass."""
+        """Why it did not pass, once all pieces have been located. A constant factor is a mistake in the formula, however close to 1."""
         if self._nonfinite_mismatch:
             return Category.NAN_OR_INF
+        if self._is_gross or self._fit.factor is not None:
+            return Category.WRONG_VALUES
         lost = not is_exact(self._dtype) and is_precision_loss(self._max_error, self._reference_error, self._rules.factor)
         return Category.PRECISION_LOSS if lost else Category.WRONG_VALUES
 
@@ -190,6 +194,8 @@ class Comparison:
     def locate(self, piece: OutputPiece) -> None:
         """Count the wrong elements of a piece, and note how they lie, what they are like, the first of them and the worst."""
         for start, candidate, reference, oracle, scale in self._chunks(piece):
+            if not is_exact(self._dtype):
+                self._fit.add(candidate, oracle)
             error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
             wrong = error > self.tolerance
             self._beyond += int(wrong.sum())
@@ -257,7 +263,7 @@ class Comparison:
             first_expected=first.expected if first else None,
             pattern=self._description.pattern(),
             nonfinite_mismatch=self._nonfinite_mismatch,
-            likeness=self._description.likeness(),
+            likeness=self._description.likeness(self._fit.factor),
             examples=tuple({element.index: element for element in (*self._examples, *([worst] if worst else []))}.values()),
             error_map=self._description.error_map(),
         )

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.check import Judgement, judge_values
+from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
@@ -25,6 +26,8 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
 from evaluator.worker.structure import tensors_of
 
+OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
+"""Categories of answers whose values alone are wrong."""
 KERNELS_S = 5.0
 """Deadline of the call that records the kernels of a wrong answer."""
 MAX_SIZES = 64
@@ -128,6 +131,7 @@ class Rounds:
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
+        cause = self._cause(answer, values, arguments)
         if not answer.informative and plan.distribution != "own":
             answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
         return RoundEvidence(
@@ -138,7 +142,16 @@ class Rounds:
             category=answer.category,
             message=answer.message,
             outputs=answer.figures,
+            cause=cause,
         )
+
+    def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
+        """What the values of a wrong answer equal, where that is a known approximation."""
+        wide = self._oracle.wide_model
+        wrong = next((number for number, figures in enumerate(answer.figures) if figures.wrong), None)
+        if answer.category not in OF_VALUES or not values or wide is None or wrong is None:
+            return ""
+        return known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance)
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
         """The same answer, unless the call has changed its inputs."""

@@ -1,7 +1,7 @@
 # fault: the root mean square of a row of zeros is divided by
 # problem: rms_norm
 # expect: incorrect/nan_or_inf
-# says: rows are all zeros
+# says: nan, expected 0
 def __init__(self, dim, eps):
     super().__init__()
     self.norm = nn.RMSNorm(dim, eps=eps)

@@ -1,15 +1,20 @@
 """What the figures of a failed round suggest."""
 
+from typing import Literal
+
 import pytest
 import torch
+from torch.nn import functional
 
 from evaluator.diagnosis import diagnose
 from evaluator.diagnosis.rules.output_rules import SUSPICIONS
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
+from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.tolerance import base_tolerance
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, RoundEvidence, ShapeEvidence
+from evaluator.results.evidence import Evidence, ParametersEvidence, RoundEvidence, ShapeEvidence
 from tests.diagnosis.evidence import CPU, Rule, check, failed, passed
 
 WRONG_ELSEWHERE = ShapeEvidence(
@@ -25,6 +30,15 @@ RULES: dict[str, Rule] = {
         {"rounds": (passed(0), failed(Category.NAN_OR_INF, 1), failed(Category.WRONG_VALUES, 2))},
         Category.NAN_OR_INF,
         "round 2: so",
+    ),
+    "what it equals is told first, and nothing is guessed": (
+        {
+            "rounds": (
+                failed(Category.PRECISION_LOSS).model_copy(update={"cause": "the reference with GELU's tanh approximation, to 2e-07"}),
+            )
+        },
+        Category.PRECISION_LOSS,
+        "round 1: it equals the reference with GELU's tanh approximation, to 2e-07; so",
     ),
     "wrong in other shapes": (
         {**CPU, "strict_shapes": True, "shapes": (WRONG_ELSEWHERE,)},
@@ -42,7 +56,13 @@ def test_evidence_gives_its_verdict(name: str) -> None:
     check(RULES[name])
 
 
-def message(answer: torch.Tensor, distribution: str = "own", right: torch.Tensor = RIGHT) -> str:
+def message(
+    answer: torch.Tensor,
+    distribution: str = "own",
+    right: torch.Tensor = RIGHT,
+    kind: Literal["cpu", "cuda"] | None = None,
+    cause: str = "",
+) -> str:
     """What is said of a float32 answer, judged as it would be in a round."""
     comparison = Comparison("", right.shape, torch.float32, Rules())
     piece = OutputPiece(0, answer.float(), right.float(), right)
@@ -57,8 +77,9 @@ def message(answer: torch.Tensor, distribution: str = "own", right: torch.Tensor
         category=comparison.category,
         message=describe_error(figures),
         outputs=(figures,),
+        cause=cause,
     )
-    return diagnose(Evidence(rounds=(round_,))).message
+    return diagnose(Evidence(device_kind=kind, rounds=(round_,))).message
 
 
 def test_an_answer_in_half_precision() -> None:
@@ -69,12 +90,32 @@ def test_an_answer_in_half_precision() -> None:
 
 def test_products_in_half_precision() -> None:
     noise = 1 + 8e-4 * (torch.rand(RIGHT.shape, generator=GENERATOR) - 0.5)
-    assert "half precision or TF32 in products" in message(RIGHT * noise)
+    assert "possible causes: half precision or TF32 in products" in message(RIGHT * noise)
+    on_cpu = message(RIGHT * noise, kind="cpu")
+    assert "possible causes: half precision in products" in on_cpu and "TF32" not in on_cpu
 
 
 def test_fast_math() -> None:
     noise = 1 + 3e-4 * (torch.rand(RIGHT.shape, generator=GENERATOR) - 0.5)
-    assert "fast-math functions" in message(RIGHT * noise)
+    assert "possible causes: fast-math functions (__expf, --use_fast_math)" in message(RIGHT * noise, kind="cuda")
+    on_cpu = message(RIGHT * noise, kind="cpu")
+    assert "possible causes: an approximate formula" in on_cpu and "__expf" not in on_cpu and "use_fast_math" not in on_cpu
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda", None])
+def test_gelu_by_tanh_is_called_that_and_nothing_else(kind: Literal["cpu", "cuda"] | None) -> None:
+    x = torch.randn(64, 256, generator=GENERATOR)
+    answer, right = functional.gelu(x, approximate="tanh"), functional.gelu(x.double())
+    cause = known_cause(torch.nn.GELU(), [x], [answer], 0, base_tolerance(torch.float32))
+    said = message(answer, right=right, kind=kind, cause=cause)
+    assert said.startswith("round 1: it equals the reference with GELU's tanh approximation, to ")
+    assert not any(word in said for word in ("possible", "TF32", "half", "fast"))
+    assert "TF32" not in message(answer, right=right, kind="cpu")
+
+
+def test_a_constant_factor_is_blamed_on_no_rounding() -> None:
+    said = message(RIGHT * 1.0017)
+    assert "each is 1.0017 times what is expected" in said and "possible" not in said
 
 
 def test_a_softmax_that_forgets_the_maximum() -> None:
@@ -143,3 +184,62 @@ def test_a_distribution_is_explained_where_it_showed_the_mistake() -> None:
 def test_a_round_that_failed_by_its_shape_suggests_nothing() -> None:
     round_ = RoundEvidence(index=1, seed=1, distribution="signs", passed=False, category=Category.WRONG_SHAPE, message="so")
     assert diagnose(Evidence(rounds=(round_,))).message == "round 2, distribution 'signs': so"
+
+
+UNLIKE: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "one of its shape": (
+        ("weight (64, 32)",),
+        ("linear.bias (64,)", "linear.weight (64, 32)"),
+        "its parameter 'weight' (64, 32) has neither the name nor the values of one of the reference's, which has linear.weight (64, 32): "
+        "construct the same layers in the same order, or name it so",
+    ),
+    "the nearest name of that shape": (
+        ("bn_weight (8,)", "fc_bias (8,)"),
+        ("fc.bias (8,)", "bn.weight (8,)", "bn.bias (8,)"),
+        "its parameters 'bn_weight' (8,), 'fc_bias' (8,) have neither the name nor the values of one of the reference's, which has "
+        "bn.weight (8,), fc.bias (8,): construct the same layers in the same order, or name them so",
+    ),
+    "none of its shape": (("w (32, 64)",), ("linear.weight (64, 32)",), "which has linear.weight (64, 32): construct"),
+    "none missing": (
+        ("scale ()",),
+        (),
+        "its parameter 'scale' () has neither the name nor the values of one of the reference's: construct",
+    ),
+    "only missing": (
+        (),
+        ("linear.weight (64, 32)",),
+        "no parameter of its own has the name or the values of the reference's linear.weight",
+    ),
+    "many": (
+        tuple(f"w{number} (2,)" for number in range(5)),
+        tuple(f"layers.{number} (2,)" for number in range(5)),
+        "'w0' (2,), 'w1' (2,), 'w2' (2,) and 2 others have neither",
+    ),
+}
+"""Parameters without a counterpart on either side, and words of what is said."""
+
+
+def unlike(name: str = "one of its shape", **changes: object) -> str:
+    unmatched, missing, _ = UNLIKE[name]
+    round_ = failed(Category.WRONG_VALUES).model_copy(update=changes)
+    parameters = ParametersEvidence(source="copied", unmatched=unmatched, missing=missing)
+    return diagnose(Evidence(parameters=parameters, rounds=(round_,))).message
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_parameters_without_a_counterpart_are_told_first(name: str) -> None:
+    said = unlike(name)
+    assert UNLIKE[name][2] in said and said.endswith("so") and "; so" in said
+    assert said.startswith(("round 1: its parameter", "round 1: no parameter"))
+
+
+def test_parameters_are_told_only_where_they_may_matter() -> None:
+    for changes in (
+        {"distribution": "signs"},
+        {"category": Category.WRONG_SHAPE},
+        {"category": Category.NONDETERMINISTIC},
+        {"cause": "it"},
+    ):
+        assert "parameter" not in unlike(**changes)
+    matched = Evidence(parameters=ParametersEvidence(source="copied", kept=("w",)), rounds=(failed(Category.WRONG_VALUES),))
+    assert diagnose(matched).message == "round 1: so"

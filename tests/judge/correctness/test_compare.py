@@ -123,6 +123,43 @@ def test_half_precision_posing_as_float32_does_not_pass(narrow: torch.dtype) -> 
     assert compared(large.to(narrow).float(), large, rows=True)[0] is Category.PRECISION_LOSS
 
 
+@pytest.mark.parametrize("factor", [1.017, 0.99, 1.0002, 1 + 1e-9])
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_constant_factor_is_no_lost_precision(factor: float, rows: bool) -> None:
+    dtype = torch.float32 if abs(factor - 1) > 1e-5 else F64
+    for oracle in (torch.randn(300, 64, dtype=F64), softmax_like(3, 2500), 10 + torch.rand(300, 64, dtype=F64)):
+        category, figures = compared((oracle * factor).to(dtype), oracle, rows=rows, pieces=3 if rows else 1)
+        assert category is Category.WRONG_VALUES
+        words, number, *_ = figures.likeness.removeprefix("each ").split()
+        assert words == "is" and float(number) - 1 == pytest.approx(factor - 1, rel=2e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_has_no_constant_factor(dtype: torch.dtype) -> None:
+    for oracle in (torch.randn(300, 64, dtype=F64), softmax_like(3, 2500), 1000 + torch.rand(300, 64, dtype=F64)):
+        rounded = oracle.to(dtype)
+        toward_zero = torch.where(rounded.double().abs() > oracle.abs(), torch.nextafter(rounded, torch.zeros((), dtype=dtype)), rounded)
+        for answer in (rounded, toward_zero):
+            category, figures = compared(answer.float(), oracle)
+            assert category is Category.PRECISION_LOSS and "times" not in figures.likeness
+
+
+def test_a_factor_of_a_few_or_of_equal_elements_may_be_lost_precision() -> None:
+    for oracle in (torch.rand(63, dtype=F64) + 1, torch.full((640,), 3.0, dtype=F64)):
+        assert compared((oracle * 1.001).float(), oracle)[0] is Category.PRECISION_LOSS
+
+
+def test_some_elements_that_are_a_constant_factor_off_are_told_but_decide_nothing() -> None:
+    oracle = torch.rand(100, 64, dtype=F64) + 1
+    answer = oracle.float()
+    answer[50:] *= 1.005
+    category, figures = compared(answer, oracle)
+    assert category is Category.PRECISION_LOSS and figures.likeness == ""
+    answer[50:] *= 2
+    category, figures = compared(answer, oracle)
+    assert category is Category.WRONG_VALUES and figures.likeness == "each is 2.01 times what is expected"
+
+
 def test_float32_arithmetic_in_another_order_passes() -> None:
     generator = torch.Generator().manual_seed(1)
     x = torch.rand(16, 400_000, generator=generator)

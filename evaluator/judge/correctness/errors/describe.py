@@ -37,8 +37,9 @@ class ErrorDescription:
     def error_map(self) -> ErrorMap | None:
         return self._part("error map", self._map.record, None)
 
-    def likeness(self) -> str:
-        return self._part("likeness", self._similarity.describe, "")
+    def likeness(self, factor: float | None = None) -> str:
+        """`factor` is what the whole output is times the right one, where it is that."""
+        return self._part("likeness", lambda: self._similarity.describe(factor), "")
 
     def _part(self, name: str, work: Callable[[], T], empty: T) -> T:
         if name in self._failed:

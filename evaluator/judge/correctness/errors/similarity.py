@@ -8,6 +8,8 @@ LEAST_ELEMENTS = 64
 """With fewer elements a resemblance means nothing."""
 CONSTANT_SPREAD = 1e-2
 """A ratio or a difference counts as constant up to this standard deviation over its mean."""
+EXCESS_SPREAD = 0.1
+"""And a ratio up to this one over what it differs from 1 by."""
 ROUNDED_SHARE = 0.999
 OWN_ROUNDED_SHARE = 0.5
 """Where this share of the right values are numbers of the narrower type themselves, wrong ones that are mean nothing."""
@@ -49,16 +51,16 @@ class Similarity:
             self._rounded[name] += int((candidate[usable].to(narrow).double() == candidate[usable]).sum())
             self._own_rounded[name] += int((own.to(narrow).float() == own).sum())
 
-    def describe(self) -> str:
-        """In words; empty where it resembles nothing."""
+    def describe(self, factor: float | None = None) -> str:
+        """In words; empty where it resembles nothing. `factor` is what the whole output is times the right one, where it is that."""
         if self._wrong and self._zeros == self._wrong:
             return "all of them are 0"
         if self._wrong >= LEAST_ELEMENTS and self._least == self._largest:
             return f"all of them are {self._least:.6g}"
         if self._wrong >= LEAST_ELEMENTS:
-            ratio, difference = self._ratio.constant(), self._difference.constant()
+            ratio, difference = factor if factor is not None else self._wrong_ratio(), self._difference.constant()
             if ratio is not None:
-                return f"each is {ratio:.4g} times what is expected"
+                return f"each is {_written(ratio)} times what is expected"
             if difference is not None:
                 return f"each is {difference:+.4g} away from what is expected"
         for name in NARROW if self._values >= LEAST_ELEMENTS else ():
@@ -67,6 +69,20 @@ class Similarity:
         if self._zeros * 2 > self._wrong >= LEAST_ELEMENTS:
             return f"{self._zeros} of them are 0"
         return ""
+
+    def _wrong_ratio(self) -> float | None:
+        """What each of the wrong elements is times the right one, where that is clearly not 1: beside others that are within the tolerance,
+        it would only be the wrong ones' share of a scatter."""
+        ratio = self._ratio.constant()
+        if ratio is None or abs(ratio - 1) <= CONSTANT_SPREAD or self._ratio.spread > EXCESS_SPREAD * abs(ratio - 1):
+            return None
+        return ratio
+
+
+def _written(ratio: float) -> str:
+    """With four digits, or as many as show how it differs from 1."""
+    excess = abs(ratio - 1)
+    return f"{ratio:.{max(4, 3 - math.floor(math.log10(excess))) if 0 < excess < 1 else 4}g}"
 
 
 class _Moments:
@@ -86,10 +102,13 @@ class _Moments:
         self._mean += apart * count / total
         self._count = total
 
+    @property
+    def spread(self) -> float:
+        """Their standard deviation."""
+        return math.sqrt(self._squares / self._count) if self._count else 0.0
+
     def constant(self) -> float | None:
-        """The number that all of them are, within CONSTANT_SPREAD; None where they differ, are too large to tell, are 0, or are 1, the
-        ratio of right values."""
+        """The number that all of them are, within CONSTANT_SPREAD; None where they differ, are too large to tell, or are 0."""
         if self._count < LEAST_ELEMENTS or not math.isfinite(self._mean + self._squares) or abs(self._mean) < 1e-12:
             return None
-        spread = math.sqrt(self._squares / self._count)
-        return self._mean if spread <= CONSTANT_SPREAD * abs(self._mean) and abs(self._mean - 1) > CONSTANT_SPREAD else None
+        return self._mean if self.spread <= CONSTANT_SPREAD * abs(self._mean) else None
