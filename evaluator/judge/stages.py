@@ -12,6 +12,7 @@ from evaluator.judge import blocking_rerun, sanitizer_runs
 from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import OF_VALUES, Rounds
+from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError
 from evaluator.judge.post_checks import PostChecks
@@ -22,7 +23,7 @@ from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
-from evaluator.judge.workers.out_of_memory import blame
+from evaluator.judge.workers.out_of_memory import blame, is_shortage
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.category import Category, Status
@@ -95,6 +96,7 @@ class Stages:
     def _judge(self) -> None:
         """Load, construct and check the answers; where they are right, go on with the timing."""
         task, worker_set = self._task, self._worker_set
+        self._require_memory()
         candidate = worker_set.reach_device(worker_set.load_candidate())
         worker_set.prepare_baseline()
         arguments = task.case.init_inputs(worker_set.launcher.seed)
@@ -181,6 +183,22 @@ class Stages:
         self._worker_set.empty_cache()
         return True
 
+    def _require_memory(self) -> None:
+        """Raises NeedsDeviceError where the device's memory is too small for the problem."""
+        memory_bytes = self._task.context.device.memory_bytes
+        if memory_bytes is None or self._task.context.device.kind == "cpu":
+            return
+        with contextlib.suppress(ProblemError):  # it is reported where it shows on the device, too
+            need = memory_need(self._task.case)
+            if need is not None and need.least_bytes > memory_bytes:
+                raise NeedsDeviceError(need.describe(memory_bytes))
+
+    def _memory_shortage(self, error: Exception) -> str:
+        """The sizes of a problem for which memory ran out; empty where `error` is another one."""
+        memory_bytes = self._task.context.device.memory_bytes
+        need = memory_need(self._task.case) if memory_bytes is not None and is_shortage(error) else None
+        return f"; {need.describe(memory_bytes)}" if need is not None and memory_bytes is not None else ""
+
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
         """Raises NeedsDeviceError where the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""
         ran = any(build.ok for build in candidate.builds) or (candidate.launches and interpreted(candidate.launches.read()))
@@ -194,6 +212,8 @@ class Stages:
             if self._worker_set.lock.held and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
                 self._evidence_builder.note(starving=starving)
                 return None
+        with contextlib.suppress(ProblemError):
+            message += self._memory_shortage(error)
         return Verdict(Category.INFRASTRUCTURE_ERROR, message)
 
     def _run_again(self) -> None:

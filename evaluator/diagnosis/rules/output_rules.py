@@ -22,7 +22,7 @@ ENORMOUS_ERROR = 1e6
 
 SUSPICIONS = {
     "signs": "here every sign is drawn anew: a kernel that holds for positive inputs alone, or forgets a negative branch, fails",
-    "scaled": "here rows are multiplied by numbers from -4 to 4: a formula that holds for the drawn range alone, or a forgotten bound, fails",
+    "scaled": "here rows are multiplied by numbers from -4 to 4: a formula for the drawn range alone, or a forgotten bound, fails",
     "wide": "here magnitudes span six decades: a narrow accumulator, or a formula that cancels, fails",
     "ties": "here many inputs are equal",
     "shifted": "here 100 is added to the inputs (float16: 12): what cancels large numbers, such as E[x²] - E[x]², fails",

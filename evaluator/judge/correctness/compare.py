@@ -12,6 +12,7 @@ import torch
 from evaluator.judge.correctness import compare_cuda
 from evaluator.judge.correctness.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.describe import ErrorDescription
+from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
 from evaluator.judge.correctness.tolerance import (
     GROSS_ERROR,
     allowed_error,
@@ -27,8 +28,6 @@ from evaluator.results.evidence import ErrorFigures, WrongElement
 
 MAX_EXAMPLES = 3
 """Wrong elements that are noted, besides the worst."""
-CHUNK_ELEMENTS = 1 << 25
-"""Elements compared at a time: 256 MiB in float64."""
 LEAST_FUSED_ELEMENTS = 1 << 20
 """Below this the operators of PyTorch take a millisecond, and compiling kernels for a dtype some hundreds of them."""
 
@@ -56,36 +55,6 @@ class Rules:
     """An element beyond the tolerance is wrong only where its error is gross, too."""
 
 
-@dataclass
-class _Sums:
-    """Of an oracle that comes in slices: what the scale of the whole follows from."""
-
-    count: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-
-    def add(self, tensor: torch.Tensor) -> None:
-        for chunk in torch.split(tensor.reshape(-1), CHUNK_ELEMENTS):
-            finite = _finite(chunk.double())
-            self.count, self.total, self.squares = (
-                self.count + len(chunk),
-                self.total + float(finite.sum()),
-                self.squares + float(finite.square().sum()),
-            )
-
-    @property
-    def rms(self) -> float:
-        return math.sqrt(self.squares / max(self.count, 1))
-
-    @property
-    def mean(self) -> float:
-        return self.total / max(self.count, 1)
-
-    @property
-    def spread(self) -> float:
-        return math.sqrt(max(self.squares / max(self.count, 1) - self.mean**2, 0.0))
-
-
 class Comparison:
     """The comparison of one output: `measure` all pieces, then, where it `needs_location`, `locate` them all; `figures` at the end.
 
@@ -97,7 +66,7 @@ class Comparison:
         self._name, self._dtype, self._rules = name, dtype, rules
         self._shape = torch.Size([*shape, 2]) if dtype.is_complex else shape
         self._by_row = has_row_scale(shape, rules.rows_independent)
-        self._sums: _Sums | None = None
+        self._sums: Sums | None = None
         self._gross_error: float | None = None
         """The largest of the elements beyond the tolerance, once they have been located, where only gross errors decide."""
         self._max_error = self._reference_error = 0.0
@@ -154,7 +123,7 @@ class Comparison:
     def weigh(self, oracle: torch.Tensor) -> None:
         """Add a slice of the oracle to the scale of the whole, before any piece is measured. Nothing to do where rows have scales."""
         if not self._by_row and not is_exact(self._dtype):
-            self._sums = self._sums or _Sums()
+            self._sums = self._sums or Sums()
             self._sums.add(torch.view_as_real(oracle) if oracle.is_complex() else oracle)
 
     def measure(self, piece: OutputPiece) -> None:
@@ -171,8 +140,8 @@ class Comparison:
                 self._reference_slips += int(reference_error.count_nonzero())
             self._reference_mismatch += int(reference_error.isinf().sum())
             self._nonfinite_mismatch += int((error.isinf() & ~(candidate.isfinite() & oracle.isfinite())).sum())
-            self._squared_error += _energy(candidate - oracle)
-            self._squared_oracle += _energy(oracle)
+            self._squared_error += energy(candidate - oracle)
+            self._squared_oracle += energy(oracle)
 
     def _measure_fused(self, piece: OutputPiece) -> bool:
         """Add a large piece on a GPU at the speed of its memory; False, with nothing added, where that can't be done."""
@@ -216,24 +185,17 @@ class Comparison:
         return self._rules.gross and not is_exact(self._dtype)
 
     def _gross_errors(self, piece: OutputPiece, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
-        """|value - oracle| / (|oracle - mean| + spread) of each element, flat; `beyond` are those beyond the tolerance.
-
-        A lone number is held against its own size.
-        """
+        """The gross error of each element, flat; `beyond` are those beyond the tolerance."""
         if self._by_row:
-            mean = _finite(oracle).mean(1, keepdim=True)
-            spread = _finite(oracle - mean).square().mean(1, keepdim=True).sqrt()
+            centre = row_centre(oracle)
         elif self._shape.numel() == 1:
-            mean, spread = torch.zeros_like(oracle), torch.zeros_like(oracle)
+            centre = Centre(torch.zeros_like(oracle), torch.zeros_like(oracle))  # a lone number is held against its own size
         else:
-            sums = self._sums
-            if sums is None:
-                sums = _Sums()
+            sums = self._sums or Sums()
+            if self._sums is None:
                 sums.add(self._parts(piece)[2])
-            mean, spread = (torch.full_like(oracle[:1, :1], value) for value in (sums.mean, sums.spread))
-        error = (candidate - oracle).abs() / ((oracle - mean).abs() + spread)
-        same = (candidate == oracle) | (candidate.isnan() & oracle.isnan())
-        error = torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf).flatten()
+            centre = Centre(torch.full_like(oracle[:1, :1], sums.mean), torch.full_like(oracle[:1, :1], sums.spread))
+        error = gross_errors(candidate, oracle, centre).flatten()
         largest = float(error[beyond].max()) if bool(beyond.any()) else 0.0
         self._gross_error = max(self._gross_error or 0.0, largest)
         return error
@@ -299,10 +261,10 @@ class Comparison:
         if self._sums is not None:
             whole = torch.tensor(self._sums.rms, dtype=torch.float64, device=parts[2].device)
         elif not self._by_row:
-            whole = _rms(parts[2])
+            whole = rms(parts[2])
         for row in range(0, parts[0].shape[0], rows):
             candidate, reference, oracle = (part[row : row + rows].to(kind) for part in parts)
-            scale = _finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole
+            scale = finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole
             yield (piece.start + row) * row_elements, candidate, reference, oracle, scale
 
 
@@ -313,21 +275,8 @@ def _rows(tensor: torch.Tensor, by_row: bool) -> torch.Tensor:
     return tensor.flatten(1) if by_row else tensor.reshape(-1, 1)
 
 
-def _finite(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.where(tensor.isfinite(), tensor, 0.0)
-
-
-def _energy(tensor: torch.Tensor) -> float:
-    return float(_finite(tensor.double()).square().sum())
-
-
-def _rms(tensor: torch.Tensor) -> torch.Tensor:
-    energy = math.fsum(_energy(chunk) for chunk in torch.split(tensor, CHUNK_ELEMENTS))
-    return torch.tensor(energy / max(tensor.numel(), 1), dtype=torch.float64, device=tensor.device).sqrt()
-
-
 def _largest_finite(error: torch.Tensor) -> float:
-    return float(_finite(error).max())
+    return float(finite(error).max())
 
 
 def _unravel(position: int, shape: torch.Size) -> tuple[int, ...]:

@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.compare import CHUNK_ELEMENTS, OutputPiece
+from evaluator.judge.correctness.compare import OutputPiece
 from evaluator.judge.correctness.operator_profile import profile
+from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS
 from evaluator.judge.correctness.reference_slices import find_carriers, needs_slices, sliced_inputs
 from evaluator.judge.correctness.row_sampling import common_rows, mapped
 from evaluator.judge.correctness.tolerance import has_row_scale

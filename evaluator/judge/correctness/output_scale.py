@@ -1,0 +1,76 @@
+"""The scale of an output, which errors are measured in: its root mean square, its mean, and how far its elements are from that."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+CHUNK_ELEMENTS = 1 << 25
+"""Elements compared at a time: 256 MiB in float64."""
+
+
+@dataclass
+class Sums:
+    """Sums over the finite elements of an oracle, which may come in slices."""
+
+    count: int = 0
+    """Of all elements."""
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, oracle: torch.Tensor) -> None:
+        """Add a slice, of any shape."""
+        for chunk in torch.split(oracle.reshape(-1), CHUNK_ELEMENTS):
+            self.count += len(chunk)
+            self.total += float(finite(chunk.double()).sum())
+            self.squares += energy(chunk)
+
+    @property
+    def rms(self) -> float:
+        return math.sqrt(self.squares / max(self.count, 1))
+
+    @property
+    def mean(self) -> float:
+        return self.total / max(self.count, 1)
+
+    @property
+    def spread(self) -> float:
+        """Root mean square around the mean."""
+        return math.sqrt(max(self.squares / max(self.count, 1) - self.mean**2, 0.0))
+
+
+@dataclass(frozen=True)
+class Centre:
+    """The mean of an oracle and its spread around that, of all elements or of each row: tensors that broadcast with it."""
+
+    mean: torch.Tensor
+    spread: torch.Tensor
+
+
+def row_centre(oracle: torch.Tensor) -> Centre:
+    """The centre of each row of a matrix."""
+    mean = finite(oracle).mean(1, keepdim=True)
+    return Centre(mean, finite(oracle - mean).square().mean(1, keepdim=True).sqrt())
+
+
+def gross_errors(candidate: torch.Tensor, oracle: torch.Tensor, centre: Centre) -> torch.Tensor:
+    """|value - oracle| / (|oracle - mean| + spread) of each element; infinite where only one of both is finite."""
+    error = (candidate - oracle).abs() / ((oracle - centre.mean).abs() + centre.spread)
+    same = (candidate == oracle) | (candidate.isnan() & oracle.isnan())
+    return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
+
+
+def rms(tensor: torch.Tensor) -> torch.Tensor:
+    """Root mean square of the finite elements, on the tensor's device."""
+    squares = math.fsum(energy(chunk) for chunk in torch.split(tensor, CHUNK_ELEMENTS))
+    return torch.tensor(squares / max(tensor.numel(), 1), dtype=torch.float64, device=tensor.device).sqrt()
+
+
+def energy(tensor: torch.Tensor) -> float:
+    """Sum of the squares of the finite elements."""
+    return float(finite(tensor.double()).square().sum())
+
+
+def finite(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with zeros where it is NaN or infinite."""
+    return torch.where(tensor.isfinite(), tensor, 0.0)

@@ -1,0 +1,68 @@
+"""How much memory a case needs at the least, by the sizes of its tensors, which are found without memory."""
+
+from dataclasses import dataclass
+
+import torch
+
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.problem import ProblemCase
+from evaluator.worker.procedure import tensors
+
+INPUT_COPIES = 2
+"""Of the inputs: the judge's, and those that the worker is given."""
+OUTPUT_COPIES = 3
+"""Of the answer: the worker's, the memory that it is copied to, and the judge's."""
+PARAMETER_COPIES = 2
+"""Of the parameters: the reference's and the submission's."""
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Sizes of a case's tensors."""
+
+    inputs_bytes: int
+    outputs_bytes: int
+    parameters_bytes: int
+
+    @property
+    def least_bytes(self) -> int:
+        """What has to exist at the same time while an answer is compared, results of its computation aside."""
+        copies = (INPUT_COPIES, OUTPUT_COPIES, PARAMETER_COPIES)
+        sizes = (self.inputs_bytes, self.outputs_bytes, self.parameters_bytes)
+        return sum(count * size for count, size in zip(copies, sizes, strict=True))
+
+    def describe(self, memory_bytes: int) -> str:
+        """In words, beside what the device has."""
+        parts = {"inputs": self.inputs_bytes, "outputs": self.outputs_bytes, "parameters": self.parameters_bytes}
+        sizes = ", ".join(f"{name} of {size / GIB:.3g} GiB" for name, size in parts.items() if size)
+        needed = f"judging them needs {self.least_bytes / GIB:.3g} GiB at the least, besides intermediate results"
+        return f"the problem has {sizes}; {needed}, and the device has {memory_bytes / GIB:.3g} GiB"
+
+
+_KNOWN: dict[tuple[str, str, str | None], MemoryNeed | None] = {}
+
+
+def memory_need(case: ProblemCase) -> MemoryNeed | None:
+    """The sizes; None where the reference does not run without memory. Found once in a process.
+
+    Raises ProblemError where the problem's file fails.
+    """
+    key = case.problem.sha256, case.name, case.dtype_name
+    if key not in _KNOWN:
+        _KNOWN[key] = _found(case)
+    return _KNOWN[key]
+
+
+def _found(case: ProblemCase) -> MemoryNeed | None:
+    try:
+        inputs, model = case.inputs(0, "meta"), case.model(0, "meta")
+        with torch.no_grad():
+            output = model(*inputs)
+    except ProblemError:
+        raise
+    # Whatever the reference raises here, it may run on a device.
+    except Exception:  # noqa: BLE001
+        return None
+    sizes = [sum(tensor.nbytes for tensor in tensors(value)) for value in (inputs, output, dict(model.state_dict()))]
+    return MemoryNeed(*sizes)
