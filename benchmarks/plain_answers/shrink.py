@@ -1,0 +1,105 @@
+"""A problem in small shapes: the whole numbers at the top of its file, halved as far as the reference still runs."""
+
+import ast
+import copy
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+MOST_ELEMENTS = 1 << 18
+"""Elements of the inputs that are small enough."""
+MOST_WORK = 1 << 28
+"""Multiplications and additions of one forward() that are few enough."""
+LIMIT = 1 << 34
+"""Multiplications and additions beyond which a problem is not run at all."""
+
+Place = tuple[str, int | None]
+"""Name of a number, and its position where it is in a tuple or list."""
+
+
+def executed(source: str | ast.Module, name: str) -> ModuleType:
+    """The text run as a module of this name."""
+    module = ModuleType(name)
+    exec(compile(source, name, "exec", dont_inherit=True), vars(module))
+    return module
+
+
+def shrunk(source: str) -> ModuleType | None:
+    """The problem in small shapes, or as small as it can be; None where that is too large. What can't be counted is left as it is."""
+    tree = ast.parse(source)
+    cost = _cost(tree)
+    while cost is not None and not _is_small(cost):
+        found = _smaller(tree, cost)
+        if found is None:
+            break
+        tree, cost = found
+    if cost is not None and cost[1] > LIMIT:
+        return None
+    return executed(tree, "problem")
+
+
+def _is_small(cost: tuple[int, int]) -> bool:
+    return cost[0] <= MOST_ELEMENTS and cost[1] <= MOST_WORK
+
+
+def _smaller(tree: ast.Module, cost: tuple[int, int]) -> tuple[ast.Module, tuple[int, int]] | None:
+    """The problem with one number halved, the largest that can be; None where none can."""
+    for value, place in sorted(((value, place) for place, value in _numbers(tree).items() if value > 1), key=lambda each: -each[0]):
+        changed = _with(tree, place, value // 2)
+        less = _cost(changed)
+        if less is not None and less < cost and less[0] > 0:
+            return changed, less
+    return None
+
+
+def _cost(tree: ast.Module) -> tuple[int, int] | None:
+    """Elements of the inputs and parameters, and the work of a forward(), found without computing; None where the reference fails."""
+    try:
+        with torch.device("meta"), torch.no_grad():
+            module: Any = executed(tree, "problem")
+            inputs = module.get_inputs()
+            model = module.Model(*module.get_init_inputs())
+            with FlopCounterMode(display=False) as counter:
+                model(*inputs)
+    # Whatever the reference raises, such shapes are none of its.
+    except Exception:  # noqa: BLE001
+        return None
+    return sum(value.numel() for value in inputs if isinstance(value, torch.Tensor)), counter.get_total_flops()
+
+
+def _numbers(tree: ast.Module) -> dict[Place, int]:
+    """Whole numbers that are assigned at the top level."""
+    found: dict[Place, int] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+            continue
+        name, value = node.targets[0].id, node.value
+        items = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+        for position, item in enumerate(items):
+            number = _evaluated(item)
+            if number is not None:
+                found[name, None if item is value else position] = number
+    return found
+
+
+def _evaluated(node: ast.expr) -> int | None:
+    """The whole number that is written here, as a product too."""
+    if any(not isinstance(inner, ast.Constant | ast.BinOp | ast.operator | ast.expr_context) for inner in ast.walk(node)):
+        return None
+    value = eval(compile(ast.Expression(node), "number", "eval"))
+    return value if type(value) is int else None
+
+
+def _with(tree: ast.Module, place: Place, value: int) -> ast.Module:
+    changed = copy.deepcopy(tree)
+    name, position = place
+    for node in changed.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name:
+            number = ast.Constant(value)
+            if position is None:
+                node.value = number
+            elif isinstance(node.value, ast.Tuple | ast.List):
+                node.value.elts[position] = number
+    return ast.fix_missing_locations(changed)
