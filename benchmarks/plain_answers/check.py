@@ -29,8 +29,8 @@ BOUND = 4e-5
 """What an answer in float32 may err by, before the reference's own error widens it."""
 MOVES = """
 abs add arange cat chunk clamp clone detach div dropout eq flatten flip floor_divide full gather ge gt is_floating_point le logical_not
-lt masked_fill maximum meshgrid minimum mul multiply narrow ne neg numel ones ones_like pad permute rand randn reshape roll select sign split
-sqrt squeeze stack sub t tensor transpose tril triu unbind unsqueeze where zeros zeros_like
+lt masked_fill maximum meshgrid minimum mul multiply narrow ne neg numel ones ones_like pad permute rand randn reshape roll select sign
+split sqrt squeeze stack sub t tensor transpose tril triu unbind unsqueeze where zeros zeros_like
 """
 """Operators that move values, or round once."""
 LIBRARY = frozenset(name for home in (torch, torch.nn.functional, torch._C._nn) for name in dir(home)) - frozenset(MOVES.split())

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -45,12 +46,14 @@ def _is_small(cost: tuple[int, int]) -> bool:
 
 
 def _smaller(tree: ast.Module, cost: tuple[int, int]) -> tuple[ast.Module, tuple[int, int]] | None:
-    """The problem with one number halved, the largest that can be; None where none can."""
-    for value, place in sorted(((value, place) for place, value in _numbers(tree).items() if value > 1), key=lambda each: -each[0]):
-        changed = _with(tree, place, value // 2)
-        less = _cost(changed)
-        if less is not None and less < cost and less[0] > 0:
-            return changed, less
+    """The problem with its largest number halved that can be, or with all numbers that are equal to it; None where none can."""
+    numbers = _numbers(tree)
+    for value, place in sorted(((value, place) for place, value in numbers.items() if value > 1), key=lambda each: -each[0]):
+        for places in ([place], [other for other, same in numbers.items() if same == value]):
+            changed = _with(tree, places, value // 2)
+            less = _cost(changed)
+            if less is not None and less < cost and less[0] > 0:
+                return changed, less
     return None
 
 
@@ -92,14 +95,17 @@ def _evaluated(node: ast.expr) -> int | None:
     return value if type(value) is int else None
 
 
-def _with(tree: ast.Module, place: Place, value: int) -> ast.Module:
+def _with(tree: ast.Module, places: Sequence[Place], value: int) -> ast.Module:
+    """The problem with this value in these places."""
     changed = copy.deepcopy(tree)
-    name, position = place
     for node in changed.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name:
-            number = ast.Constant(value)
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        for name, position in places:
+            if node.targets[0].id != name:
+                continue
             if position is None:
-                node.value = number
+                node.value = ast.Constant(value)
             elif isinstance(node.value, ast.Tuple | ast.List):
-                node.value.elts[position] = number
+                node.value.elts[position] = ast.Constant(value)
     return ast.fix_missing_locations(changed)
