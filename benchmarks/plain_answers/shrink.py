@@ -1,4 +1,4 @@
-"""A problem in small shapes: the whole numbers at the top of its file, halved as far as the reference still runs."""
+"""A problem in small shapes: whole numbers at the top of its file, halved while it is large and the reference still runs."""
 
 import ast
 import copy
@@ -11,10 +11,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 MOST_ELEMENTS = 1 << 18
 """Elements of the inputs that are small enough."""
-MOST_WORK = 1 << 28
+MOST_WORK = 1 << 29
 """Multiplications and additions of one forward() that are few enough."""
-LIMIT = 1 << 34
+LIMIT = 1 << 36
 """Multiplications and additions beyond which a problem is not run at all."""
+LEAST, LEAST_BATCH = 16, 2
+"""How small a number is made; a batch where nothing else can be."""
 
 Place = tuple[str, int | None]
 """Name of a number, and its position where it is in a tuple or list."""
@@ -46,14 +48,22 @@ def _is_small(cost: tuple[int, int]) -> bool:
 
 
 def _smaller(tree: ast.Module, cost: tuple[int, int]) -> tuple[ast.Module, tuple[int, int]] | None:
-    """The problem with its largest number halved that can be, or with all numbers that are equal to it; None where none can."""
+    """The problem with one number halved, or with all that are equal to it; None where none can be.
+
+    The batch comes first, so that what is normalised stays as large as it is, then the largest; at last a batch of few.
+    """
     numbers = _numbers(tree)
-    for value, place in sorted(((value, place) for place, value in numbers.items() if value > 1), key=lambda each: -each[0]):
-        for places in ([place], [other for other, same in numbers.items() if same == value]):
-            changed = _with(tree, places, value // 2)
-            less = _cost(changed)
-            if less is not None and less < cost and less[0] > 0:
-                return changed, less
+    batches = [place for place in numbers if "batch" in place[0].lower()]
+    others = sorted(set(numbers) - set(batches), key=lambda place: (-numbers[place], place[0]))
+    for tried, least in ((batches, LEAST), (others, LEAST), (batches, LEAST_BATCH)):
+        for place in tried:
+            if numbers[place] // 2 < least:
+                continue
+            for places in ([place], [other for other in numbers if numbers[other] == numbers[place]]):
+                changed = _with(tree, places, numbers[place] // 2)
+                less = _cost(changed)
+                if less is not None and less < cost and less[0] > 0:
+                    return changed, less
     return None
 
 
