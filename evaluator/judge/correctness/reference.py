@@ -164,8 +164,11 @@ def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None
         wide = tensor.to(dtype)
         if nudge is None:
             return wide
-        moves = torch.rand(wide.shape, dtype=dtype, device=wide.device, generator=nudge).sub_(0.5)
-        return moves.mul_(_units(wide, torch.finfo(tensor.dtype).eps)).add_(wide)
+        wide = wide.clone(memory_format=torch.contiguous_format) if wide is tensor else wide.contiguous()
+        for part in torch.split(wide.view(-1), CHUNK_ELEMENTS):
+            moves = torch.rand(part.shape, dtype=dtype, device=part.device, generator=nudge).sub_(0.5)
+            part.add_(moves.mul_(_units(part, torch.finfo(tensor.dtype).eps)))
+        return wide
 
     return mapped(value, widen)
 

@@ -16,8 +16,8 @@ from evaluator.worker.structure import tensors_of
 
 WIDE_BYTES = 8
 """Of an element of the oracle."""
-WHOLE_FACTOR = 2.0
-"""The oracle takes so many times the memory of its inputs and outputs: operators make intermediate results."""
+WHOLE_FACTOR = 4.0
+"""The oracle takes so many times the memory of its inputs and outputs: operators make intermediate results, and comparing makes others."""
 SLICE_SHARE = 16
 """The slices that are tried have a sixteenth of the rows."""
 AGREEMENT_FACTOR = 4
