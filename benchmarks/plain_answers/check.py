@@ -7,7 +7,6 @@ are |value - oracle| / (|oracle| + rms of the oracle). At the end: the formulas 
 """
 
 import argparse
-import copy
 import sys
 import time
 from collections import Counter
@@ -30,7 +29,7 @@ BOUND = 4e-5
 MOVES = """
 abs add arange cat chunk clamp clone detach div dropout eq flatten flip floor_divide full gather ge gt is_floating_point le logical_not
 lt masked_fill maximum meshgrid minimum mul multiply narrow ne neg numel ones ones_like pad permute rand randn reshape roll select sign
-split sqrt squeeze stack sub t tensor transpose tril triu unbind unsqueeze where zeros zeros_like
+split sqrt squeeze stack sub t tensor transpose tril triu unbind unfold unsqueeze where zeros zeros_like
 """
 """Operators that move values, or round once."""
 LIBRARY = frozenset(name for home in (torch, torch.nn.functional, torch._C._nn) for name in dir(home)) - frozenset(MOVES.split())
@@ -72,21 +71,23 @@ class Checked:
 
 def check(source: str, seed: int = 0) -> Checked | None:
     """The answer to a problem file compared with its reference, in small shapes; None where it has none."""
-    problem: Any = shrunk(source)
-    if problem is None:
+    small = shrunk(source)
+    if small is None:
         return None
+    problem: Any = executed(small, "problem")
     torch.manual_seed(seed)
     arguments = problem.get_init_inputs()
-    candidate_class = vars(executed(answer(source), "answer"))["ModelNew"]
+    candidate_class = vars(executed(answer(small), "answer"))["ModelNew"]
     reference, candidate = (_model(each, arguments, seed) for each in (problem.Model, candidate_class))
-    oracle = copy.deepcopy(reference).double()
+    # A copy's closures would call the original's layers.
+    oracle = _model(problem.Model, arguments, seed).double()
     error = reference_error = 0.0
     calls = Calls()
     for draw in range(DRAWS):
         torch.manual_seed(seed + draw + 1)
         inputs = problem.get_inputs()
         with torch.no_grad():
-            right = oracle(*(_doubled(value) for value in inputs))
+            right = _in_double(oracle, inputs)
             with Listener(calls):
                 own = reference(*_copied(inputs))
             found = candidate(*_copied(inputs))
@@ -104,6 +105,15 @@ def _model(kind: type[torch.nn.Module], arguments: Sequence[Any], seed: int) -> 
         if isinstance(part, torch.nn.Dropout):
             part.p = 0.0
     return model
+
+
+def _in_double(oracle: torch.nn.Module, inputs: Sequence[Any]) -> Any:
+    """The answer in float64, what forward() makes itself included."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        return oracle(*(_doubled(value) for value in inputs))
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def _doubled(value: Any) -> Any:
