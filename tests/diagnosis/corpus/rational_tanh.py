@@ -1,7 +1,7 @@
 # fault: an approximation of tanh that is good to four digits
 # problem: gelu_tanh
 # expect: cpu incorrect/precision_loss
-# says: possible causes: an approximate formula
+# says: or an approximate formula
 # base: run_in_cpp
 CPP = r"""
 static float roughly_tanh(float v) {

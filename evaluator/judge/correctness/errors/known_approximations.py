@@ -8,7 +8,7 @@ import copy
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -18,6 +18,7 @@ import torch
 from evaluator.judge.correctness.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.variants import activations, products, rounding, statistics
 from evaluator.judge.correctness.errors.variants.call import Recorder, Substitution
+from evaluator.judge.correctness.errors.variants.overflows import overflows
 from evaluator.judge.correctness.errors.variants.variant import Family, Subject, Variant
 from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.worker.structure import tensors_of
@@ -38,7 +39,7 @@ CHUNK_ELEMENTS = 1 << 24
 
 SMALL: tuple[Family, ...] = (
     *(activations.gelu_forms, statistics.variances, statistics.epsilons),
-    *(rounding.narrow_products, rounding.exponentials, rounding.narrow_inputs),
+    *(overflows, rounding.narrow_products, rounding.exponentials, rounding.narrow_inputs),
 )
 """Families whose variants mostly differ little from the right answer."""
 LARGE: tuple[Family, ...] = (
@@ -75,6 +76,23 @@ def known_cause(
             torch.cuda.empty_cache()  # the worker has more to do
 
 
+def overflow(oracle_model: torch.nn.Module, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, tolerance: float) -> str:
+    """The formula that overflows, of which output `number` is the result wherever it is finite, and not finite elsewhere; else empty.
+
+    Such an answer follows the reference, by arithmetic that ends at large numbers. Arguments are as above. Raises
+    torch.OutOfMemoryError, and what the reference raises.
+    """
+    with torch.no_grad():
+        return _Search(oracle_model, inputs, _without_infinities(candidate[number]), number, tolerance, _without_infinities).cause(
+            [overflows]
+        )
+
+
+def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
+    """NaN in the place of infinities: which of both a formula ends in depends on its order."""
+    return torch.where(tensor.isfinite(), tensor, torch.nan)
+
+
 @dataclass(frozen=True)
 class _Distance:
     """How far an answer is from another: errors over the other's own magnitude."""
@@ -94,7 +112,17 @@ class _Distance:
 class _Search:
     """The search for what one wrong output equals."""
 
-    def __init__(self, oracle_model: torch.nn.Module, inputs: Sequence[Any], wrong: torch.Tensor, number: int, tolerance: float) -> None:
+    def __init__(
+        self,
+        oracle_model: torch.nn.Module,
+        inputs: Sequence[Any],
+        wrong: torch.Tensor,
+        number: int,
+        tolerance: float,
+        mapped_by: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone,
+    ) -> None:
+        """mapped_by: what is done to the output of every variant, and has been done to `wrong`."""
+        self._mapped_by = mapped_by
         self._end = time.monotonic() + BUDGET_S
         self._left = MOST_VARIANTS
         self._model = copy.deepcopy(oracle_model)
@@ -107,13 +135,13 @@ class _Search:
         epsilons = frozenset(eps for module in self._model.modules() if isinstance(eps := getattr(module, "eps", None), float))
         self._subject = Subject(recorder.calls, epsilons, wrong.dtype, wrong.is_cuda)
 
-    def cause(self) -> str:
-        """What it equals, in words."""
+    def cause(self, families: Sequence[Family] = ()) -> str:
+        """What it equals, in words; `families` are those that are tried, all of them if none is named."""
         small = self._distance.largest <= SMALL_ERROR
-        for family in (*SMALL, *LARGE) if small else (*LARGE, *SMALL):
+        for family in families or ((*SMALL, *LARGE) if small else (*LARGE, *SMALL)):
             if found := self._equal(family):
                 return found
-        return self._factor()
+        return "" if families else self._factor()
 
     def _equal(self, family: Family) -> str:
         """The variants of a family that the output equals."""
@@ -161,7 +189,7 @@ class _Search:
                 module.eps = variant.eps  # type: ignore[assignment]
             with recorder if recorder is not None else Substitution(variant.swaps):
                 answer = self._model(*arguments)
-            return [tensor for _, tensor in tensors_of(answer)][self._number].clone()
+            return self._mapped_by([tensor for _, tensor in tensors_of(answer)][self._number])
         finally:
             for module, eps in zip(modules, kept, strict=True):
                 module.eps = eps

@@ -39,11 +39,7 @@ def narrow_inputs(subject: Subject) -> Iterator[Variant]:
 
 
 def exponentials(subject: Subject) -> Iterator[Variant]:
-    """Approximate exp, alone and in the functions that are made of it; and a softmax that overflows."""
-    names = subject.called("softmax", "log_softmax", "logsumexp", ATTENTION)
-    if names:
-        swaps = {name: _of_exp(_overflowing, subtract=False) for name in names}
-        yield Variant("a softmax that does not subtract the row's maximum before exp()", swaps)
+    """Approximate exp, alone and in the functions that are made of it."""
     names = subject.called("exp", "softmax", "sigmoid", "silu", "elu", ATTENTION)
     if not names:
         return
@@ -54,7 +50,7 @@ def exponentials(subject: Subject) -> Iterator[Variant]:
         approximations.append(("exp in float16", lambda x: x.half().double().exp().half().to(x.dtype)))
         approximations.append(("exp in bfloat16", lambda x: x.bfloat16().double().exp().bfloat16().to(x.dtype)))
     for what, exp in approximations:
-        yield Variant(what, {name: _of_exp(exp) for name in names})
+        yield Variant(what, {name: of_exp(exp) for name in names})
 
 
 def to_tf32(x: torch.Tensor) -> torch.Tensor:
@@ -101,12 +97,7 @@ def _schraudolph(constant: int) -> Rounding:
     return exp
 
 
-def _overflowing(x: torch.Tensor) -> torch.Tensor:
-    """exp in float32."""
-    return x.exp().float().to(x.dtype)
-
-
-def _of_exp(exp: Rounding, subtract: bool = True) -> Swap:
+def of_exp(exp: Rounding, subtract: bool = True) -> Swap:
     """The function with this exp."""
 
     def softmax(x: torch.Tensor, dimension: int) -> torch.Tensor:

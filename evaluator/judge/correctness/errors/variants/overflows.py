@@ -1,0 +1,69 @@
+"""Formulas that are right as long as exp() does not overflow in float32."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from evaluator.judge.correctness.errors.variants.call import Call, Swap
+from evaluator.judge.correctness.errors.variants.products import ATTENTION
+from evaluator.judge.correctness.errors.variants.rounding import of_exp
+from evaluator.judge.correctness.errors.variants.variant import Subject, Variant
+
+
+def overflows(subject: Subject) -> Iterator[Variant]:
+    """A softmax without a maximum, tanh and softplus by exp(): each alone, and all of them together."""
+    softmaxes = {name: of_exp(_exp, subtract=False) for name in subject.called("softmax", "log_softmax", "logsumexp", ATTENTION)}
+    softmaxes |= dict.fromkeys(subject.called("cross_entropy"), _cross_entropy)
+    if softmaxes:
+        yield Variant("a softmax that does not subtract the row's maximum before exp()", softmaxes)
+    tanhs: dict[str, Swap] = {}
+    for what, tanh in (("exp(2x)", _tanh), ("exp(-2x)", _tanh_of_negative)):
+        tanhs = {name: _of_tanh(tanh) for name in subject.called("tanh", "gelu", "mish")}
+        if tanhs:
+            yield Variant(f"a tanh from {what}, which overflows", tanhs)
+    softplus = dict.fromkeys(subject.called("softplus"), _softplus)
+    if softplus:
+        yield Variant("a softplus from exp(x), which overflows", softplus)
+    if sum(map(bool, (softmaxes, tanhs, softplus))) > 1:
+        yield Variant("softmax, tanh and softplus from exp(), which overflows", {**softmaxes, **tanhs, **softplus})
+
+
+def _exp(x: torch.Tensor) -> torch.Tensor:
+    """exp in float32."""
+    return x.exp().float().to(x.dtype)
+
+
+def _tanh(x: torch.Tensor) -> torch.Tensor:
+    power = _exp(2 * x)
+    return (power - 1) / (power + 1)
+
+
+def _tanh_of_negative(x: torch.Tensor) -> torch.Tensor:
+    power = _exp(-2 * x)
+    return (1 - power) / (1 + power)
+
+
+def _of_tanh(tanh: Callable[[torch.Tensor], torch.Tensor]) -> Swap:
+    def swapped(call: Call) -> Any:
+        x = call.first
+        if call.name == "mish":
+            return x * tanh((1 + _exp(x)).log())
+        if call.name == "gelu":
+            is_tanh = call.value(1, "approximate", "none") == "tanh"
+            return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x**3))) if is_tanh else call.run()
+        return tanh(x)
+
+    return swapped
+
+
+def _softplus(call: Call) -> Any:
+    beta = call.value(1, "beta", 1.0)
+    return (1 + _exp(beta * call.first)).log() / beta
+
+
+def _cross_entropy(call: Call) -> Any:
+    powers = _exp(call.first)
+    shares = (powers / powers.sum(1, keepdim=True)).log()
+    reduction = call.options.get("reduction", "mean")
+    return torch.nn.functional.nll_loss(shares, call.value(1, "target"), reduction=reduction)
