@@ -9,7 +9,6 @@ its own terms: `positive` is torch.rand, `mixed` torch.randn, `constant` 0.73105
 import argparse
 import ctypes
 import json
-import math
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+
+from evaluator.judge.correctness.tolerance import base_tolerance
 
 SOURCE = r"""
 #include <cmath>
@@ -114,11 +115,6 @@ class Row:
         return [kernel for kernel in NARROW if not self.errors[kernel] <= self.allowed]
 
 
-def allowed_error(terms: int) -> float:
-    """The largest error that a float32 answer of so many terms may have."""
-    return max(4e-5, min(2 * math.sqrt(terms) * 2**-24, 2e-4))
-
-
 def compiled(folder: Path) -> ctypes.CDLL:
     """The kernels. Raises CalledProcessError."""
     (folder / "sums.cpp").write_text(SOURCE, encoding="utf-8")
@@ -162,7 +158,7 @@ def measure(library: ctypes.CDLL, terms: int, kind: str) -> Row:
         exact["sum"].append(library.exact(x, terms))
         exact["product"].append(library.exact_product(x, y, terms))
     errors = {kernel: _largest_error(values, exact["product" if "product" in kernel else "sum"]) for kernel, values in found.items()}
-    return Row(terms, kind, outputs, allowed_error(terms), errors)
+    return Row(terms, kind, outputs, base_tolerance(torch.float32, terms), errors)
 
 
 def _largest_error(values: Sequence[float], exact: Sequence[float]) -> float:

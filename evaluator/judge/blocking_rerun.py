@@ -52,7 +52,8 @@ def find_fault(task: Task, worker_set: WorkerSet, evidence: Evidence) -> FaultEv
         worker_set.take_device(worker)
         arguments, model = task.case.init_inputs(worker_set.launcher.seed), task.case.model(worker_set.launcher.seed, worker_set.device)
         worker_set.launcher.construct(worker, arguments, model, call_s)
-        rounds = Rounds(worker, task.case, Oracle(model, task.case.rows_independent), worker_set.memory, call_s)
+        oracle, strict = Oracle(model, task.case.rows_independent), task.job.strict_inputs
+        rounds = Rounds(worker, task.case, oracle, worker_set.memory, call_s, strict_inputs=strict)
         rounds.provoke(len(evidence.rounds) + 1)
     except WorkerError:
         pass  # as in the first run; the records say where
