@@ -91,7 +91,7 @@ class _Sample:
     def of(cls, tensor: torch.Tensor) -> "_Sample":
         return cls(
             _first_rows(tensor).clone(),
-            _first_rows(tensor[..., :SQUARE, :SQUARE]).clone() if tensor.dim() > 1 else tensor[:0],
+            _first_rows(tensor[..., :SQUARE, :SQUARE]).clone() if tensor.dim() > 1 else tensor.new_empty(0),
             tensor.shape,
         )
 
