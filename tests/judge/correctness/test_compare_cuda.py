@@ -18,7 +18,8 @@ from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.compare_cuda import Measured
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-Emulator = Callable[[Tensors, int], Measured]
+Emulator = Callable[..., Measured]
+"""Of tensors, the number of rows, and perhaps the scale of all of them."""
 
 DTYPES = list(compare_cuda.NAMES)
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-310, -1e-41, 6e-8, 1.0]
@@ -103,9 +104,9 @@ def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[to
 def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Emulator:
     """Measures tensors on the host as on a GPU of one multiprocessor."""
 
-    def measure(tensors: Tensors, rows: int) -> Measured:
+    def measure(tensors: Tensors, rows: int, scale: float | None = None) -> Measured:
         library = emulators(tensors[0].dtype, tensors[2].dtype)
-        work = compare_cuda.Measurement(tensors, rows, 1)
+        work = compare_cuda.Measurement(tensors, rows, 1, scale)
         for name, blocks in work.launches:
             assert library.launch(name.encode(), blocks, ctypes.byref(work.plan)) == 0
         return work.measured()
@@ -352,10 +353,19 @@ def scaled_by_torch(tensors: Tensors, scale: float) -> Measured:
     )
 
 
+@pytest.mark.build
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
+@pytest.mark.parametrize("shape", [(1, 17), (3, 10_003), (2, 4096)])
+def test_a_scale_that_is_given_counts(emulated: Emulator, shape: tuple[int, ...], scale: float) -> None:
+    for share in (0.0, 0.1):
+        tensors = draw(shape, torch.float32, share=share)
+        assert_same(emulated(tensors, 1, scale), scaled_by_torch(tensors, scale))
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
 @pytest.mark.parametrize("shape", [(1, 17), (4096, 33), (3, 1_000_003)])
-def test_a_scale_that_is_given_counts_instead_of_the_pieces_own(shape: tuple[int, ...], scale: float) -> None:
+def test_a_scale_that_is_given_counts_on_a_gpu(shape: tuple[int, ...], scale: float) -> None:
     for share in (0.0, 0.1):
         tensors = on_device(draw(shape, torch.float32, share=share))
         found = compare_cuda.measure(*tensors, 1, scale)
