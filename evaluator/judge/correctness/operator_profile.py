@@ -29,6 +29,8 @@ ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumpro
 """Operators that add up along the dimension that is their second argument."""
 SORTS = {"sort", "argsort", "topk", "msort", "kthvalue"}
 """Operators whose answer is an order of elements."""
+ASSERTING = {"binary_cross_entropy"}
+"""Operators that on a GPU break the context of the process, not just raise, for floating-point inputs out of range."""
 
 
 class OperatorProfile(TorchDispatchMode):
@@ -44,6 +46,11 @@ class OperatorProfile(TorchDispatchMode):
     def sorts(self) -> bool:
         """Whether an operator puts elements in order."""
         return not self.names.isdisjoint(SORTS)
+
+    @property
+    def asserts(self) -> bool:
+        """Whether an operator may break the GPU's context on inputs of other values."""
+        return not self.names.isdisjoint(ASSERTING)
 
     def __torch_dispatch__(
         self, function: Any, _types: Sequence[type], arguments: Sequence[Any] = (), options: Mapping[str, Any] | None = None

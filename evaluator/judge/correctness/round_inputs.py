@@ -92,6 +92,8 @@ class RoundInputs:
         return [] if self._case.any_inputs else self._others(but=(OWN, *SOUND))
 
     def _others(self, but: Sequence[str] = (OWN,)) -> list[str]:
+        if self._structure is not None and self._oracle.asserts:
+            return []  # the reference would take the judge's own context along
         left_out = {*but, *self._case.problem.declaration.without, *(TYING if self._exact else ())}
         names = [name for name in DISTRIBUTIONS if self._is_floating and name not in left_out]
         return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]

@@ -61,6 +61,12 @@ def test_orders_are_told_from_places(call: Callable[[torch.Tensor], object], sor
     assert profile(lambda: call(x))[0].sorts is sorts
 
 
+def test_operators_that_assert_on_a_gpu_are_known() -> None:
+    x = torch.rand(4, 5)
+    assert profile(lambda: functional.binary_cross_entropy(x, x))[0].asserts
+    assert not profile(lambda: functional.binary_cross_entropy_with_logits(x, x))[0].asserts
+
+
 def test_the_oracle_knows_once_it_has_observed_a_call() -> None:
     oracle = Oracle(nn.Linear(300, 5).eval(), rows_independent=False)
     assert (oracle.terms, oracle.sorts) == (1, True)

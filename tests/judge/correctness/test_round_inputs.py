@@ -101,6 +101,12 @@ def test_where_any_inputs_are_declared_nothing_is_left_out(tmp_path: Path) -> No
     assert rounds.draw(RoundPlan("signs")).left_out == ""
 
 
+def test_nothing_changes_where_the_reference_would_break_the_device(tmp_path: Path) -> None:
+    body = "return nn.functional.binary_cross_entropy(x, y, reduction='none')"
+    rounds = rounds_of(plain_case(tmp_path, "torch.rand(20, 30), torch.rand(20, 30)", body, "x, y"), strict=True)
+    assert names(rounds) == ["own"] * (OWN_DRAWS) and rounds.reported == []
+
+
 def test_a_lack_of_memory_is_no_reason_to_leave_a_change_out(tmp_path: Path) -> None:
     body = "if (x < 0).any(): raise torch.OutOfMemoryError('none left')\n        return x"
     with pytest.raises(ReferenceFailedError, match="none left"):
