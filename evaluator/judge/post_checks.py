@@ -120,15 +120,12 @@ class PostChecks:
 
     def _ask_for_changed_inputs(self, worker: WorkerClient) -> None:
         """Ask for an answer to each distribution that decides nothing, as long as the worker lives and time is left."""
-        until = time.monotonic() + CHANGED_INPUTS_S
         launcher, memory, reference = self._worker_set.launcher, self._worker_set.memory, self._reference
         rounds = Rounds(worker, self._task.case, reference.oracle, memory, self._call_s)
         with worker.entering("shapes"):
             construct = functools.partial(launcher.construct, worker, reference.arguments, reference.model)
-            for found in answers_to_changed_inputs(worker, rounds, construct):
+            for found in answers_to_changed_inputs(worker, rounds, construct, CHANGED_INPUTS_S):
                 self._evidence_builder.note(changed_inputs=(*self._evidence_builder.evidence.changed_inputs, found))
-                if time.monotonic() > until:
-                    return
 
     def _ask_in_shapes(self, worker: WorkerClient | None) -> None:
         """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.

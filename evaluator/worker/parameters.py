@@ -2,7 +2,7 @@
 
 A submission that makes the same layers in the same order has drawn the same values, whatever it calls them. One that makes them otherwise
 needs the reference's, which are copied by name and shape. A value that it drew equal to a tensor of another name stays as it is: it has
-moved its layers.
+moved its layers. Where values have only changed places among the same names, it has made the same layers in another order, and names count.
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,7 @@ def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: 
     found, held = Agreement(), set[str]()
     parameters = {name for name, _ in model.named_parameters()}
     with torch.no_grad():
+        moved = {name: other for name, value in own.items() if (other := _moved_from(name, value, given)) is not None}
         for name, value in own.items():
             there = given.get(name)
             if isinstance(value, UninitializedTensorMixin):
@@ -41,8 +42,8 @@ def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: 
             fits = there is not None and there.shape == value.shape
             if fits and there is not None and torch.equal(value, there):
                 held.add(name)
-            elif (other := _equal_to(value, given)) is not None:
-                held.add(other)
+            elif name in moved and not (fits and _in_circle(name, moved)):
+                held.add(moved[name])
                 found.kept.append(_shown(name, value))
             elif fits and there is not None:
                 held.add(name)
@@ -53,6 +54,23 @@ def agree(model: torch.nn.Module, given: Mapping[str, torch.Tensor], *, copies: 
                 found.unmatched.append(_shown(name, value))
         found.missing = [_shown(name, value) for name, value in given.items() if name not in held and not _is_constant(value)]
     return found
+
+
+def _moved_from(name: str, value: torch.Tensor, given: Mapping[str, torch.Tensor]) -> str | None:
+    """The tensor of another name that has these values; None where that of the same name has them."""
+    if isinstance(value, UninitializedTensorMixin):
+        return None
+    there = given.get(name)
+    return None if there is not None and torch.equal(value, there) else _equal_to(value, given)
+
+
+def _in_circle(name: str, moved: Mapping[str, str]) -> bool:
+    """Whether it has the values of a name that has those of another, and so on up to this one."""
+    passed, at = {name}, moved[name]
+    while at in moved and at not in passed:
+        passed.add(at)
+        at = moved[at]
+    return at == name
 
 
 def _equal_to(value: torch.Tensor, given: Mapping[str, torch.Tensor]) -> str | None:

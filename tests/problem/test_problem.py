@@ -228,3 +228,35 @@ def test_a_precision_that_the_file_leaves_out_is_refused(tmp_path: Path) -> None
     assert declared.in_precision("float64").precision == "float64"
     with pytest.raises(ProblemError, match="in float32, float64, not in float16"):
         declared.in_precision("float16")
+
+
+NORM = PLAIN.replace("nn.Linear(features, 3)", "nn.Sequential(nn.Linear(features, 3), nn.BatchNorm1d(3))")
+
+
+@pytest.mark.parametrize(
+    ("source", "trains"),
+    [
+        (PLAIN, False),
+        (NORM, True),
+        (NORM + "ASSAY = dict(mode='eval')\n", False),
+        (NORM + "ASSAY = dict(mode='train')\n", True),
+        (PLAIN + "ASSAY = dict(mode='train')\n", True),
+    ],
+    ids=["nothing declared", "a batch norm", "a batch norm in evaluation", "a batch norm in training", "training"],
+)
+def test_a_batch_norm_takes_the_batchs_statistics_unless_evaluation_is_declared(tmp_path: Path, source: str, trains: bool) -> None:
+    case = problem(tmp_path, source).instance("full")
+    model = case.model(1)
+    assert model.training is case.procedure_of(model).train is trains
+    assert not model.get_submodule("dropout").training
+    if source.startswith(NORM):
+        inputs = case.inputs(1, "cpu")
+        means = model(*inputs).mean(0)
+        assert bool((means.abs() < 1e-5).all()) is trains
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"), [("", False), ("ASSAY = dict(inputs='any')", True), ("ASSAY = dict(inputs='drawn')", False)]
+)
+def test_inputs_are_the_drawn_ones_unless_any_are_declared(tmp_path: Path, declared: str, expected: bool) -> None:
+    assert problem(tmp_path, PLAIN + declared).instance("full").any_inputs is expected

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from evaluator.worker.procedure import PLAIN, Procedure
+from evaluator.worker.procedure import PLAIN, Procedure, has_batch_statistics
 
 
 def called(procedure: Procedure, model: nn.Module, *values: Any) -> Any:
@@ -89,3 +89,30 @@ def test_training_mode_leaves_dropout_alone() -> None:
     model = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.9))
     assert [module.training for module in Procedure(train=True).prepare(copy.deepcopy(model)).modules()] == [True, True, False]
     assert not any(module.training for module in Procedure().prepare(model).modules())
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (nn.BatchNorm1d(4), True),
+        (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Sequential(nn.BatchNorm2d(4))), True),
+        (nn.SyncBatchNorm(4), True),
+        (nn.InstanceNorm2d(4, track_running_stats=True), True),
+        (nn.BatchNorm2d(4, track_running_stats=False), False),
+        (nn.InstanceNorm2d(4), False),
+        (nn.Sequential(nn.LayerNorm(4), nn.GroupNorm(2, 4), nn.Dropout()), False),
+    ],
+)
+def test_models_with_statistics_of_their_own_are_known(model: nn.Module, expected: bool) -> None:
+    assert has_batch_statistics(model) is expected
+
+
+def test_in_training_mode_nothing_is_dropped() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.AlphaDropout(0.5), nn.RReLU())
+    prepared = Procedure(train=True).prepare(model)
+    assert [module.training for module in model.children()] == [True, True, False, False, False]
+    x = torch.randn(16, 8)
+    assert torch.equal(prepared(x), prepared(x))
+    recurrent = nn.ModuleList([nn.LSTM(4, 4, num_layers=2, dropout=0.5), nn.LSTM(4, 4)])
+    Procedure(train=True).prepare(recurrent)
+    assert [module.training for module in recurrent] == [False, True]

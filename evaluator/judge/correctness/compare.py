@@ -162,6 +162,7 @@ class Comparison:
 
     def locate(self, piece: OutputPiece) -> None:
         """Count the wrong elements of a piece, and note how they lie, what they are like, the first of them and the worst."""
+        sums = self._gross_sums(piece)
         for start, candidate, reference, oracle, scale in self._chunks(piece):
             if not is_exact(self._dtype):
                 self._fit.add(candidate, oracle)
@@ -169,7 +170,7 @@ class Comparison:
             wrong = error > self.tolerance
             self._beyond += int(wrong.sum())
             if self._is_gross:
-                wrong = wrong & (self._gross_errors(piece, candidate, oracle, wrong) > GROSS_ERROR)
+                wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > GROSS_ERROR)
             self._wrong += int(wrong.sum())
             self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):
@@ -184,16 +185,20 @@ class Comparison:
     def _is_gross(self) -> bool:
         return self._rules.gross and not is_exact(self._dtype)
 
-    def _gross_errors(self, piece: OutputPiece, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
+    def _gross_sums(self, piece: OutputPiece) -> Sums:
+        """The sums of the whole oracle, where errors are held against its spread."""
+        sums = self._sums or Sums()
+        if self._is_gross and not self._by_row and self._sums is None:
+            sums.add(self._parts(piece)[2])
+        return sums
+
+    def _gross_errors(self, sums: Sums, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
         """The gross error of each element, flat; `beyond` are those beyond the tolerance."""
         if self._by_row:
             centre = row_centre(oracle)
         elif self._shape.numel() == 1:
             centre = Centre(torch.zeros_like(oracle), torch.zeros_like(oracle))  # a lone number is held against its own size
         else:
-            sums = self._sums or Sums()
-            if self._sums is None:
-                sums.add(self._parts(piece)[2])
             centre = Centre(torch.full_like(oracle[:1, :1], sums.mean), torch.full_like(oracle[:1, :1], sums.spread))
         error = gross_errors(candidate, oracle, centre).flatten()
         largest = float(error[beyond].max()) if bool(beyond.any()) else 0.0
@@ -255,7 +260,7 @@ class Comparison:
         """Chunks as rows, in float64 (int64 where compared exactly): position of the first element, candidate, reference, oracle, scale."""
         parts = self._parts(piece)
         kind = torch.int64 if is_exact(self._dtype) else torch.float64
-        row_elements = parts[0].shape[1]
+        row_elements, first = parts[0].shape[1], piece.start * self._shape[1:].numel()
         rows = max(CHUNK_ELEMENTS // max(row_elements, 1), 1)
         whole: torch.Tensor | None = None
         if self._sums is not None:
@@ -265,7 +270,7 @@ class Comparison:
         for row in range(0, parts[0].shape[0], rows):
             candidate, reference, oracle = (part[row : row + rows].to(kind) for part in parts)
             scale = finite(oracle.double()).square().mean(1, keepdim=True).sqrt() if whole is None else whole
-            yield (piece.start + row) * row_elements, candidate, reference, oracle, scale
+            yield first + row * row_elements, candidate, reference, oracle, scale
 
 
 def _rows(tensor: torch.Tensor, by_row: bool) -> torch.Tensor:

@@ -62,15 +62,19 @@ def _scaled_lines(tensor: torch.Tensor, generator: torch.Generator) -> None:
         tensor.mul_(_factors(tensor, generator, 1, 2.0))
 
 
+def _multiply_from_both_sides(tensor: torch.Tensor, diagonal: torch.Tensor) -> None:
+    # The product of the two factors comes first: it is the same for (i, j) and (j, i), to the last bit.
+    tensor.mul_(diagonal[..., :, None] * diagonal[..., None, :])
+
+
 def _diagonal_signs(tensor: torch.Tensor, generator: torch.Generator) -> None:
-    diagonal = _random_signs(tensor[..., 0], generator)
-    tensor.mul_(diagonal[..., :, None]).mul_(diagonal[..., None, :])
+    _multiply_from_both_sides(tensor, _random_signs(tensor[..., 0], generator))
 
 
 def _diagonal_factors(tensor: torch.Tensor, generator: torch.Generator) -> None:
     diagonal = _random_signs(tensor[..., 0], generator)
     diagonal.mul_(_factors(tensor, generator, diagonal.shape[-1], 1.0))
-    tensor.mul_(diagonal[..., :, None]).mul_(diagonal[..., None, :])
+    _multiply_from_both_sides(tensor, diagonal)
 
 
 def _wide(tensor: torch.Tensor, generator: torch.Generator) -> None:

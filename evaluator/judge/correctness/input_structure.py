@@ -1,6 +1,5 @@
 """What is special about a problem's inputs, as three draws and the text of get_inputs() show: so that a change can leave it as it is."""
 
-import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -8,6 +7,7 @@ from itertools import combinations
 
 import torch
 
+from evaluator.judge.correctness.positive_inputs import positive_positions
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.structure import tensors_of
@@ -24,44 +24,8 @@ CLOSE = 1e-3
 MIN_LINE = 2
 """Elements of the shortest line whose sum, norm or order means something."""
 MIN_SORTED = 8
-MAKING_CALLS = {
-    "rand",
-    "randn",
-    "randint",
-    "empty",
-    "zeros",
-    "ones",
-    "full",
-    "arange",
-    "linspace",
-    "uniform_",
-    "normal_",
-    "normal",
-    "tensor",
-}
-"""Functions that make a tensor of numbers: what is in their arguments changes no sign."""
-POSITIVE_CALLS = {
-    *(
-        "abs",
-        "absolute",
-        "exp",
-        "exp2",
-        "square",
-        "pow",
-        "softplus",
-        "sigmoid",
-        "relu",
-        "clamp",
-        "clamp_min",
-        "clip",
-        "maximum",
-        "sqrt",
-        "var",
-    ),
-    *("cosh", "norm", "sum", "mean", "cumsum", "abs_", "exp_", "square_", "clamp_", "clamp_min_", "relu_", "sigmoid_", "expm1", "log1p"),
-}
-"""Functions that make an input positive on purpose."""
-
+MANY = 1000
+OFF_ZERO = 0.01
 _KNOWN: dict[tuple[object, ...], "InputStructure"] = {}
 
 
@@ -127,7 +91,7 @@ class _Sample:
     def of(cls, tensor: torch.Tensor) -> "_Sample":
         return cls(
             _first_rows(tensor).clone(),
-            _first_rows(tensor[..., :SQUARE, :SQUARE]).clone() if tensor.dim() > 1 else tensor[:0],
+            _first_rows(tensor[..., :SQUARE, :SQUARE]).clone() if tensor.dim() > 1 else tensor.new_empty(0),
             tensor.shape,
         )
 
@@ -145,10 +109,15 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
         arguments = case.inputs(fresh_seed(), device)
         draws.append([_Sample.of(tensor) for _, tensor in tensors_of(arguments)])
         positions = [position for position, argument in enumerate(arguments) for _ in tensors_of(argument)]
-    positive = _positive_positions(case.problem.source)
+    positive = positive_positions(case.problem.source)
     columns = list(zip(*draws, strict=True))
     kinds = [_kind(samples, is_made_positive=position in positive) for samples, position in zip(columns, positions, strict=True)]
-    return InputStructure(tuple(kinds), tuple(_ties(columns, kinds)))
+    ties = tuple(_ties(columns, kinds))
+    for tie in ties:
+        # Of two that change as one, neither may change in a way that the other must not.
+        if tie.relation is not Relation.ORDERED and kinds[tie.of] is not kinds[tie.to]:
+            kinds[tie.of] = kinds[tie.to] = Kind.POSITIVE if {kinds[tie.of], kinds[tie.to]} == {Kind.FREE, Kind.POSITIVE} else Kind.FIXED
+    return InputStructure(tuple(kinds), ties)
 
 
 def _kind(samples: Sequence[_Sample], *, is_made_positive: bool) -> Kind:
@@ -159,13 +128,14 @@ def _kind(samples: Sequence[_Sample], *, is_made_positive: bool) -> Kind:
     if any(_holds_marks(sample) for sample in wide):
         return Kind.FIXED
     close = max(CLOSE, 8 * torch.finfo(first.dtype).eps)
-    if all(_is_normalized(sample, close) for sample in wide):
+    if all(_is_normalized(values, close, is_whole=values.shape == sample.shape) for values, sample in zip(wide, samples, strict=True)):
         return Kind.FIXED
     if all(_is_symmetric(sample) for sample in samples):
         return Kind.SYMMETRIC
     if all(_is_sorted(sample) for sample in wide):
         return Kind.SORTED
-    return Kind.POSITIVE if is_made_positive and all(bool((sample >= 0).all()) for sample in wide) else Kind.FREE
+    is_positive = all(map(_keeps_off_zero, wide)) or (is_made_positive and all(bool((sample >= 0).all()) for sample in wide))
+    return Kind.POSITIVE if is_positive else Kind.FREE
 
 
 def _holds_marks(values: torch.Tensor) -> bool:
@@ -176,19 +146,19 @@ def _holds_marks(values: torch.Tensor) -> bool:
     return bool((others == others.round()).all()) or len(torch.unique(others)) <= min(MAX_LEVELS, len(others) // 2)
 
 
-def _is_normalized(values: torch.Tensor, close: float) -> bool:
-    """Whether sums, sums of exponentials or norms along a dimension are one."""
+def _is_normalized(values: torch.Tensor, close: float, *, is_whole: bool) -> bool:
+    """Whether sums, sums of exponentials or norms along a dimension, or of everything, are one. is_whole: no row has been left out."""
 
     def is_one(numbers: torch.Tensor) -> bool:
         return bool(((numbers - 1).abs() <= close).all())
 
-    checks: list[Callable[[torch.Tensor, int], torch.Tensor]] = [lambda value, dim: value.norm(dim=dim)]
+    checks: list[Callable[[torch.Tensor, tuple[int, ...]], torch.Tensor]] = [lambda value, dims: value.square().sum(dims).sqrt()]
     if bool((values >= 0).all()):
-        checks.append(lambda value, dim: value.sum(dim))
+        checks.append(lambda value, dims: value.sum(dims))
     if bool((values <= 0).all()):
-        checks.append(lambda value, dim: value.exp().sum(dim))
-    dims = [dim for dim in range(values.dim()) if values.shape[dim] >= MIN_LINE and (dim or values.dim() == 1)]
-    return any(is_one(check(values, dim)) for dim in dims for check in checks)
+        checks.append(lambda value, dims: value.exp().sum(dims))
+    dims = [(dim,) for dim in range(values.dim()) if values.shape[dim] >= MIN_LINE and (dim or is_whole)]
+    return any(is_one(check(values, each)) for each in (*dims, *([tuple(range(values.dim()))] if is_whole else [])) for check in checks)
 
 
 def _is_symmetric(sample: _Sample) -> bool:
@@ -204,6 +174,11 @@ def _is_sorted(values: torch.Tensor) -> bool:
         return False
     steps = values.diff(dim=-1)
     return bool((steps >= 0).all()) or bool((steps <= 0).all())
+
+
+def _keeps_off_zero(values: torch.Tensor) -> bool:
+    """Whether the least of many numbers is a hundredth of the largest and more: where they begin at zero, some are closer to it."""
+    return values.numel() >= MANY and float(values.min()) > OFF_ZERO * float(values.max())
 
 
 def _ties(columns: Sequence[Sequence[_Sample]], kinds: Sequence[Kind]) -> Iterator[Tie]:
@@ -230,47 +205,3 @@ def _relation(pairs: Sequence[tuple[_Sample, _Sample]]) -> Relation | None:
     below = all(bool((left.rows <= right.rows).all()) for left, right in pairs)
     above = all(bool((left.rows >= right.rows).all()) for left, right in pairs)
     return Relation.ORDERED if one.rows.numel() >= MIN_SORTED and (below or above) else None
-
-
-def _positive_positions(source: str) -> set[int]:
-    """Positions of the arguments that get_inputs() makes positive on purpose: by a function or by adding, not by rand() alone."""
-    function = next(
-        (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs"),
-        None,
-    )
-    if function is None:
-        return set()
-    assigned: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in (inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)):
-                assigned.setdefault(name, []).append(node.value)
-    returned = next((node.value for node in ast.walk(function) if isinstance(node, ast.Return)), None)
-    items = returned.elts if isinstance(returned, ast.List | ast.Tuple) else []
-    return {position for position, item in enumerate(items) if any(map(_makes_positive, _reached(item, assigned)))}
-
-
-def _reached(expression: ast.expr, assigned: dict[str, list[ast.expr]]) -> Iterator[ast.AST]:
-    """Everything in an expression, and in what its names were assigned."""
-    waiting: list[ast.AST] = [expression]
-    seen: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, ast.Name) and node.id not in seen:
-            seen.add(node.id)
-            waiting += assigned.get(node.id, [])
-        is_making = isinstance(node, ast.Call) and _called(node) in MAKING_CALLS
-        waiting += [node.func] if is_making and isinstance(node, ast.Call) else ast.iter_child_nodes(node)
-
-
-def _makes_positive(node: ast.AST) -> bool:
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Add | ast.Pow)
-    return isinstance(node, ast.Call) and _called(node) in POSITIVE_CALLS
-
-
-def _called(call: ast.Call) -> str:
-    """The last name of what is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

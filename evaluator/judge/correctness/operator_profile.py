@@ -29,6 +29,26 @@ ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumpro
 """Operators that add up along the dimension that is their second argument."""
 SORTS = {"sort", "argsort", "topk", "msort", "kthvalue"}
 """Operators whose answer is an order of elements."""
+WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
+ASSERTING = {"binary_cross_entropy"}
+"""Operators that on a GPU break the context of the process, not just raise, for floating-point inputs out of range."""
+INDEXING = {
+    *(
+        "index",
+        "index_select",
+        "index_add",
+        "index_put",
+        "index_put_",
+        "gather",
+        "scatter",
+        "scatter_",
+        "scatter_add",
+        "scatter_add_",
+        "take",
+    ),
+    *("embedding", "embedding_bag", "_embedding_bag", "one_hot", "nll_loss_forward", "nll_loss2d_forward"),
+}
+"""Operators that do so for whole numbers out of range."""
 
 
 class OperatorProfile(TorchDispatchMode):
@@ -37,6 +57,8 @@ class OperatorProfile(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.names: set[str] = set()
+        self._makes_whole_numbers = False
+        """Whether floating-point numbers become whole ones."""
         self.terms = 1
         """Of the longest sum behind one element, as far as operators and sizes tell."""
 
@@ -45,6 +67,11 @@ class OperatorProfile(TorchDispatchMode):
         """Whether an operator puts elements in order."""
         return not self.names.isdisjoint(SORTS)
 
+    @property
+    def asserts(self) -> bool:
+        """Whether an operator may break the GPU's context on inputs of other values."""
+        return not self.names.isdisjoint(ASSERTING) or (self._makes_whole_numbers and not self.names.isdisjoint(INDEXING))
+
     def __torch_dispatch__(
         self, function: Any, _types: Sequence[type], arguments: Sequence[Any] = (), options: Mapping[str, Any] | None = None
     ) -> Any:
@@ -52,6 +79,8 @@ class OperatorProfile(TorchDispatchMode):
         output = function(*arguments, **(options or {}))
         packet = function.overloadpacket
         self.names.add(packet.__name__)
+        if isinstance(output, torch.Tensor) and output.dtype in WHOLE and packet.__name__ == "_to_copy":
+            self._makes_whole_numbers |= arguments[0].is_floating_point()
         self.terms = max(self.terms, _terms(packet, arguments, options or {}, output))
         return output
 

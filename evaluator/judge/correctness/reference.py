@@ -45,6 +45,8 @@ class Oracle:
         """Terms of the longest sum behind an element, once a call has been observed."""
         self.sorts = True
         """Whether the answer may be an order of elements, as far as has been observed."""
+        self.asserts = False
+        """Whether inputs of other values may break the device's context, as far as has been observed."""
         self.dtype: torch.dtype | None = None
         """The type that the oracle runs in; None before its first run."""
 
@@ -61,7 +63,7 @@ class Oracle:
     def observe(self, inputs: Sequence[Any]) -> Any:
         """What the reference returns, and how it computes that. Raises ReferenceFailedError."""
         observed, answer = profile(lambda: self.expected(inputs))
-        self.terms, self.sorts = observed.terms, observed.sorts
+        self.terms, self.sorts, self.asserts = observed.terms, observed.sorts, observed.asserts
         return answer
 
     def expected(self, inputs: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 A worker that has loaded the submission constructs its model and answers once for each distribution, until one of them ends it.
 """
 
+import time
 from collections.abc import Callable, Iterator
 
 from evaluator.diagnosis import diagnose
@@ -13,12 +14,20 @@ from evaluator.results.evidence import ChangedInputsEvidence, Evidence, RoundEvi
 from evaluator.worker.protocol import ProtocolError
 
 
-def answers_to_changed_inputs(worker: WorkerClient, rounds: Rounds, construct: Callable[[], object]) -> Iterator[ChangedInputsEvidence]:
-    """The answers, one after another. `construct` makes the worker construct its model. Raises ProblemError, ReferenceFailedError."""
+def answers_to_changed_inputs(
+    worker: WorkerClient, rounds: Rounds, construct: Callable[[], object], seconds: float
+) -> Iterator[ChangedInputsEvidence]:
+    """The answers, one after another; none is asked for after so many seconds. `construct` makes the worker construct its model.
+
+    Raises ProblemError, ReferenceFailedError.
+    """
+    until = time.monotonic() + seconds
     try:
         construct()
         for found in rounds.report():
             yield _evidence_of(found)
+            if time.monotonic() > until:
+                break
         rounds.close()
         return
     except WorkerError:

@@ -1,9 +1,21 @@
 """Right answers: which are ranked."""
 
+from typing import Any
+
 import pytest
 
 from evaluator.results.category import Category
-from tests.diagnosis.evidence import CPU, GPU, NEEDED, NOT_NEEDED, UNDECLARED, Rule, check, launch
+from evaluator.results.evidence import ErrorFigures, RoundEvidence
+from tests.diagnosis.evidence import CPU, GPU, KERNEL, NEEDED, NOT_NEEDED, ROUNDS, UNDECLARED, Rule, check, launch
+
+
+def signs(distribution: str = "signs", **changes: Any) -> tuple[RoundEvidence, ...]:
+    """Rounds in one of which all elements err as TF32 does."""
+    fields: dict[str, Any] = {"output": "", "elements": 1000, "wrong": 0, "max_error": 2e-3, "rms_error": 4e-4, "tolerance": 4e-5}
+    fields |= {"reference_error": 1e-7, "beyond": 800, "gross_error": 2e-3}
+    outputs = (ErrorFigures(**fields | changes),)
+    return (*ROUNDS, RoundEvidence(index=2, seed=1, distribution=distribution, passed=True, outputs=outputs))
+
 
 RULES: dict[str, Rule] = {
     "all well on a GPU": ({**GPU, "launches": (launch(),)}, Category.OK, ""),
@@ -21,6 +33,20 @@ RULES: dict[str, Rule] = {
     "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "no kernel"),
     "no extension on the CPU": ({**CPU, "builds": ()}, Category.NO_CUSTOM_KERNEL, "built no extension"),
     "a failed extension, survived, on the CPU": ({**CPU, "builds": (UNDECLARED,)}, Category.NO_CUSTOM_KERNEL, "built no extension"),
+    "narrow arithmetic": ({**KERNEL, "rounds": signs()}, Category.REDUCED_PRECISION, "RMS error is 0.0004"),
+    "narrow arithmetic on the CPU": ({**CPU, "rounds": signs()}, Category.REDUCED_PRECISION, "narrower"),
+    "narrow arithmetic of the library's": ({**CPU, "builds": (), "rounds": signs()}, Category.NO_CUSTOM_KERNEL, "no extension"),
+    "narrow arithmetic that a problem allows": ({**KERNEL, "rounds": signs(tolerance=2e-3)}, Category.OK, ""),
+    "narrow arithmetic of the reference's": ({**KERNEL, "rounds": signs(reference_error=1e-3)}, Category.OK, ""),
+    "a formula that is off at a few elements": ({**KERNEL, "rounds": signs(beyond=50)}, Category.OK, ""),
+    "a small error at many elements": ({**KERNEL, "rounds": signs(rms_error=9e-5)}, Category.OK, ""),
+    "signs that decide by the tolerance": ({**KERNEL, "rounds": signs(gross_error=None)}, Category.OK, ""),
+    "rows of other sizes, whose errors weigh otherwise": ({**KERNEL, "rounds": signs("scaled")}, Category.OK, ""),
+    "a trivial answer without a kernel": (
+        {**GPU, "trivial": ("zeros",), "ablation": NOT_NEEDED},
+        Category.DEGENERATE_PROBLEM,
+        "zeros",
+    ),
     "a problem that trivial answers pass": ({**CPU, "trivial": ("zeros", "ones")}, Category.DEGENERATE_PROBLEM, "zeros, ones"),
 }
 

@@ -16,9 +16,11 @@ import torch
 from evaluator.judge.correctness import compare, compare_cuda
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.compare_cuda import Measured
+from evaluator.judge.correctness.output_scale import Sums
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-Emulator = Callable[[Tensors, int], Measured]
+Emulator = Callable[..., Measured]
+"""Of tensors, the number of rows, and perhaps the scale of all of them."""
 
 DTYPES = list(compare_cuda.NAMES)
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-310, -1e-41, 6e-8, 1.0]
@@ -103,9 +105,9 @@ def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[to
 def emulated(emulators: Callable[[torch.dtype, torch.dtype], ctypes.CDLL]) -> Emulator:
     """Measures tensors on the host as on a GPU of one multiprocessor."""
 
-    def measure(tensors: Tensors, rows: int) -> Measured:
+    def measure(tensors: Tensors, rows: int, scale: float | None = None) -> Measured:
         library = emulators(tensors[0].dtype, tensors[2].dtype)
-        work = compare_cuda.Measurement(tensors, rows, 1)
+        work = compare_cuda.Measurement(tensors, rows, 1, scale)
         for name, blocks in work.launches:
             assert library.launch(name.encode(), blocks, ctypes.byref(work.plan)) == 0
         return work.measured()
@@ -335,3 +337,63 @@ def test_it_is_faster(shape: tuple[int, int], dtype: torch.dtype) -> None:
         scales = "of rows" if by_row else "of the whole"
         print(f"{shape}, {dtype}, scale {scales}: {slow * 1e3:.1f} ms, {fast * 1e3:.2f} ms; {slow / fast:.0f} times, {rate:.2f} TB/s")
         assert slow > 3 * fast
+
+
+def scaled_by_torch(tensors: Tensors, scale: float) -> Measured:
+    """The figures with PyTorch's operators, where the scale of the whole is known."""
+    comparison = Comparison("", tensors[0].shape, tensors[0].dtype, Rules())
+    comparison._sums = Sums(1, 0.0, scale**2)
+    comparison.measure(OutputPiece(0, *(tensor.cpu() for tensor in tensors)))
+    return Measured(
+        comparison._max_error,
+        comparison._reference_error,
+        comparison._squared_error,
+        comparison._squared_oracle,
+        comparison._nonfinite_mismatch,
+        comparison._reference_mismatch,
+    )
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
+@pytest.mark.parametrize("shape", [(1, 17), (3, 10_003), (2, 4096)])
+def test_a_scale_that_is_given_counts(emulated: Emulator, shape: tuple[int, ...], scale: float) -> None:
+    for share in (0.0, 0.1):
+        tensors = draw(shape, torch.float32, share=share)
+        assert_same(emulated(tensors, 1, scale), scaled_by_torch(tensors, scale))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
+@pytest.mark.parametrize("shape", [(1, 17), (4096, 33), (3, 1_000_003)])
+def test_a_scale_that_is_given_counts_on_a_gpu(shape: tuple[int, ...], scale: float) -> None:
+    for share in (0.0, 0.1):
+        tensors = on_device(draw(shape, torch.float32, share=share))
+        found = compare_cuda.measure(*tensors, 1, scale)
+        assert found is not None
+        assert_same(found, scaled_by_torch(tensors, scale))
+
+
+@pytest.mark.gpu
+def test_slices_measured_by_the_kernels_give_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidate, reference, oracle = on_device(draw((999, 1001), torch.float32))
+    found = []
+    for least, pieces in ((1, 1), (1, 4), (1 << 62, 4)):
+        monkeypatch.setattr(compare, "LEAST_FUSED_ELEMENTS", least)
+        comparison = Comparison("", candidate.shape, candidate.dtype, Rules(gross=True))
+        step = -(-len(oracle) // pieces)
+        parts = [
+            OutputPiece(start, *(tensor[start : start + step] for tensor in (candidate, reference, oracle)))
+            for start in range(0, len(oracle), step)
+        ]
+        for part in parts if pieces > 1 else []:
+            comparison.weigh(part.oracle)
+        for part in parts:
+            comparison.measure(part)
+        for part in parts:
+            comparison.locate(part)
+        found.append(comparison.figures())
+    for one in found[1:]:
+        assert (one.wrong, one.beyond, one.first_index) == (found[0].wrong, found[0].beyond, found[0].first_index)
+        for name in ("max_error", "rms_error", "reference_error", "gross_error"):
+            assert getattr(one, name) == pytest.approx(getattr(found[0], name), rel=1e-9)

@@ -142,3 +142,35 @@ def test_a_reference_that_raises_or_has_no_wider_form_has_failed() -> None:
         list(Oracle(OnlyFloat16(), rows_independent=False).pieces([x], [x], [x]))
     with pytest.raises(ReferenceFailedError, match="IndexError: out of the table of 1"):
         Oracle(Broken(), rows_independent=False).expected([x])
+
+
+class ByLength(nn.Module):
+    """Its sum has as many terms as its input has columns."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sum(1)
+
+
+def test_a_call_that_is_observed_gives_the_answer_and_the_terms() -> None:
+    oracle = Oracle(ByLength(), rows_independent=True)
+    assert torch.equal(oracle.observe([torch.ones(4, 900)]), torch.full((4,), 900.0))
+    assert (oracle.terms, oracle.sorts) == (900, False)
+    with pytest.raises(ReferenceFailedError, match="IndexError"):
+        Oracle(Broken(), rows_independent=False).observe([torch.ones(1)])
+
+
+def test_an_oracle_that_comes_in_slices_is_weighed_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "needs_slices", lambda *_: True)
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", 60)
+    oracle, inputs = Oracle(nn.Tanh(), rows_independent=False), [torch.randn(40, 20)]
+    reference = [oracle.expected(inputs)]
+    assert oracle.is_sliced(inputs, reference)
+    parts = [part for _, part in oracle.wide_pieces(inputs, reference)]
+    assert len(parts) == 14 and torch.equal(torch.cat(parts), inputs[0].double().tanh())
+    pieces = list(oracle.pieces(inputs, reference))
+    assert [piece.start for _, piece in pieces] == list(range(0, 40, 3))
+
+
+def test_rows_that_are_declared_independent_need_no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "needs_slices", lambda *_: True)
+    assert not Oracle(nn.Tanh(), rows_independent=True).is_sliced([torch.randn(40, 20)], [torch.randn(40, 20)])

@@ -1,0 +1,107 @@
+"""Which inputs a problem's get_inputs() makes positive on purpose, by its text."""
+
+import ast
+from collections.abc import Container, Iterator, Mapping, Sequence
+
+MAKING_CALLS = {
+    "rand",
+    "randn",
+    "randint",
+    "empty",
+    "zeros",
+    "ones",
+    "full",
+    "arange",
+    "linspace",
+    "uniform_",
+    "normal_",
+    "normal",
+    "tensor",
+}
+"""Functions that make a tensor of numbers: what is in their arguments changes no sign."""
+POSITIVE_CALLS = {
+    *(
+        "abs",
+        "absolute",
+        "exp",
+        "exp2",
+        "square",
+        "pow",
+        "softplus",
+        "sigmoid",
+        "relu",
+        "clamp",
+        "clamp_min",
+        "clip",
+        "maximum",
+        "sqrt",
+        "var",
+    ),
+    *("cosh", "norm", "sum", "mean", "cumsum", "abs_", "exp_", "square_", "clamp_", "clamp_min_", "relu_", "sigmoid_", "expm1", "log1p"),
+}
+"""Functions that make an input positive on purpose."""
+_EVERYTHING = range(1 << 16)
+
+
+def positive_positions(source: str) -> Container[int]:
+    """Positions of the arguments that get_inputs() makes positive on purpose: by a function or by adding, not by rand() alone.
+
+    Where it does not return them one by one, what is true of any of them counts for all.
+    """
+    tree = ast.parse(source)
+    function = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs"), None)
+    if function is None:
+        return ()
+    known = _expressions(function)
+    for other in tree.body:
+        if isinstance(other, ast.FunctionDef) and other is not function:
+            known.setdefault(other.name, []).append(other)
+    returned: ast.AST | None = next((node.value for node in ast.walk(function) if isinstance(node, ast.Return)), None)
+    if isinstance(returned, ast.Name) and len(known.get(returned.id, ())) == 1:
+        returned = known[returned.id][0]
+    if isinstance(returned, ast.List | ast.Tuple):
+        return {position for position, item in enumerate(returned.elts) if any(map(_makes_positive, _reached(item, known)))}
+    return _EVERYTHING if returned is not None and any(map(_makes_positive, _reached(returned, known))) else ()
+
+
+def _expressions(function: ast.FunctionDef) -> dict[str, list[ast.AST]]:
+    """What each local name is assigned, or changed by in a statement of its own, as in `x += 1` and `x.abs_()`."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(function):
+        targets: Sequence[ast.AST] = ()
+        value: ast.AST | None = None
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets, value = node.targets if isinstance(node, ast.Assign) else [node.target], node.value
+        elif isinstance(node, ast.AugAssign):
+            targets, value = [node.target], ast.BinOp(node.target, node.op, node.value)
+        elif isinstance(node, ast.Expr):
+            targets, value = [node.value], node.value
+        for name in {inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)}:
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return found
+
+
+def _reached(expression: ast.AST, known: Mapping[str, Sequence[ast.AST]]) -> Iterator[ast.AST]:
+    """Everything in an expression, and in what its names stand for."""
+    waiting: list[ast.AST] = [expression]
+    seen: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.Name) and node.id not in seen:
+            seen.add(node.id)
+            waiting += known.get(node.id, ())
+        is_making = isinstance(node, ast.Call) and _called(node) in MAKING_CALLS
+        waiting += [node.func] if is_making and isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+
+
+def _makes_positive(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add | ast.Pow)
+    return isinstance(node, ast.Call) and _called(node) in POSITIVE_CALLS
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

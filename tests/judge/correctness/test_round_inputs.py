@@ -1,0 +1,128 @@
+"""Which rounds decide, and which draws are left out."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
+from evaluator.problem.problem import ProblemCase
+from tests.judge.correctness.plain_problems import plain_case
+
+CPU = torch.device("cpu")
+REPORTED = ["wide", "ties", "shifted", "special"]
+
+
+def rounds_of(case: ProblemCase, *, strict: bool = False) -> RoundInputs:
+    return RoundInputs(case, CPU, Oracle(case.model(1, CPU), case.rows_independent), strict=strict)
+
+
+def names(rounds: RoundInputs) -> list[str]:
+    return [plan.distribution for plan in rounds.plans]
+
+
+def test_the_problems_own_draws_decide_and_changes_that_multiply_by_gross_errors(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"))
+    assert sorted(names(rounds)) == sorted(["signs", "scaled", *["own"] * OWN_DRAWS]) and names(rounds)[0] == names(rounds)[-1] == "own"
+    assert {plan.distribution for plan in rounds.plans if plan.gross} == {"signs", "scaled"}
+    assert [plan.twice for plan in rounds.plans] == [True, *[False] * (OWN_DRAWS), True]
+    assert rounds.reported == REPORTED
+
+
+def test_where_any_inputs_are_declared_every_distribution_decides(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", declared="{'inputs': 'any'}"))
+    assert names(rounds) == ["own", "signs", *REPORTED, "own"]
+    assert not any(plan.gross for plan in rounds.plans) and rounds.reported == []
+
+
+def test_strict_inputs_make_every_distribution_decide(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"), strict=True)
+    assert set(names(rounds)) == set(DISTRIBUTIONS)
+    assert {plan for plan in rounds.plans if plan.distribution in REPORTED} == {RoundPlan(name) for name in REPORTED}
+    assert names(rounds).count("own") >= OWN_DRAWS
+
+
+@pytest.mark.parametrize(
+    ("drawn", "changes"),
+    [
+        ("torch.randn(20, 30).abs()", ["scaled", "wide", "shifted"]),
+        ("(lambda a: a + a.mT)(torch.randn(20, 20))", ["signs", "scaled"]),
+        ("torch.randn(20, 30).sort(1).values", ["scaled", "shifted"]),
+        ("torch.randn(20, 30).softmax(1)", []),
+        ("torch.randint(0, 9, (20, 30))", []),
+    ],
+)
+def test_only_changes_that_keep_structure_are_planned(tmp_path: Path, drawn: str, changes: list[str]) -> None:
+    rounds = rounds_of(plain_case(tmp_path, drawn), strict=True)
+    assert sorted(name for name in names(rounds) if name != "own") == sorted(changes)
+    assert names(rounds).count("own") >= OWN_DRAWS
+
+
+def test_a_problem_may_be_without_a_distribution(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", declared="{'without': {'signs': 'a', 'wide': 'b'}}"))
+    assert "signs" not in names(rounds) and rounds.reported == REPORTED[1:]
+
+
+def test_where_the_answer_is_exact_elements_are_not_made_equal(tmp_path: Path) -> None:
+    assert rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", "return x.argmax(1)")).reported == ["wide"]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "body", "said"),
+    [
+        ("torch.rand(20, 30)", "return x.sqrt()", "NaN or infinite"),
+        ("torch.rand(20, 30)", "assert bool((x >= 0).all())\n        return x", "the reference raised AssertionError"),
+        ("torch.rand(20, 30)", "return x if bool((x >= 0).all()) else x * 0 + 5", "the same"),
+    ],
+)
+def test_a_change_for_which_there_is_no_right_answer_is_left_out(tmp_path: Path, drawn: str, body: str, said: str) -> None:
+    rounds = rounds_of(plain_case(tmp_path, drawn, body))
+    assert said in rounds.draw(RoundPlan("signs", gross=True)).left_out
+    assert rounds.draw(RoundPlan("own")).left_out == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x.sqrt(), torch.full_like(x, torch.nan)",
+        "return x * 3, torch.ones_like(x)",
+        "return x * 3, torch.zeros(3, dtype=torch.int64)",
+        "return x.sum()",
+    ],
+)
+def test_a_change_stays_where_the_own_answer_is_no_better(tmp_path: Path, body: str) -> None:
+    assert rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", body)).draw(RoundPlan("signs", gross=True)).left_out == ""
+
+
+def test_where_any_inputs_are_declared_nothing_is_left_out(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", "return x.sqrt()", declared="{'inputs': 'any'}"))
+    assert rounds.draw(RoundPlan("signs")).left_out == ""
+
+
+def test_nothing_changes_where_the_reference_would_break_the_device(tmp_path: Path) -> None:
+    body = "return nn.functional.binary_cross_entropy(x, y, reduction='none')"
+    rounds = rounds_of(plain_case(tmp_path, "torch.rand(20, 30), torch.rand(20, 30)", body, "x, y"), strict=True)
+    assert names(rounds) == ["own"] * (OWN_DRAWS) and rounds.reported == []
+
+
+def test_a_lack_of_memory_is_no_reason_to_leave_a_change_out(tmp_path: Path) -> None:
+    body = "if (x < 0).any(): raise torch.OutOfMemoryError('none left')\n        return x"
+    with pytest.raises(ReferenceFailedError, match="none left"):
+        rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", body)).draw(RoundPlan("signs"))
+
+
+def test_each_draw_is_another_and_told_by_its_seed(tmp_path: Path) -> None:
+    case = plain_case(tmp_path, "torch.rand(20, 30)")
+    rounds = rounds_of(case)
+    first, second = rounds.draw(RoundPlan("own")), rounds.draw(RoundPlan("own"))
+    assert first.seed != second.seed and not torch.equal(first.arguments[0], second.arguments[0])
+    assert torch.equal(case.inputs(first.seed, CPU)[0], first.arguments[0])
+
+
+def test_the_example_can_be_forgotten(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.rand(20, 30)"))
+    plans = rounds.plans
+    rounds.forget()
+    assert (rounds.example, rounds.expected, rounds.plans) == ([], None, plans)
