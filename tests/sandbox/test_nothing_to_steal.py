@@ -22,7 +22,7 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness import rounds
+from evaluator.judge.correctness import round_inputs
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers import launcher
 from evaluator.results.result import Result
@@ -115,7 +115,7 @@ def planted_context(problem: Path, cache: Path) -> Iterator[JudgeContext]:
 @pytest.fixture(autouse=True)
 def known_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeds of the rounds' inputs; that of the construction is told to the worker."""
-    monkeypatch.setattr(rounds, "fresh_seed", known_seed)
+    monkeypatch.setattr(round_inputs, "fresh_seed", known_seed)
 
 
 def search(context: JudgeContext, problem: Path, code: str = SEARCHER) -> tuple[list[str], dict[str, int]]:
