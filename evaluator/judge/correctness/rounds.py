@@ -17,7 +17,7 @@ from evaluator.judge.correctness.output_structure import ClaimedTensor, Mismatch
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.round_inputs import Draw, RoundInputs, RoundPlan
-from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, same_bytes
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
@@ -205,6 +205,7 @@ class Rounds:
 
     def _call(self) -> tuple[Any, int]:
         synchronize(self._memory.device)
+        leave_memory(self._memory.device)
         return read_claim(self._worker.request("call", self._deadline_s, set=0))
 
     def _judge(

@@ -15,7 +15,7 @@ from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.round_inputs import OWN, RoundInputs
 from evaluator.judge.correctness.row_sampling import Sampler
-from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
@@ -104,6 +104,7 @@ def _asked(
     """Fill the worker's free memory, and judge its answer to these arguments, which it has been given."""
     worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
     synchronize(memory.device)
+    leave_memory(memory.device)
     claimed, count = read_claim(worker.request("call", deadline_s, set=0))
     try:
         claims = list(match(claimed, form, memory.device.type))

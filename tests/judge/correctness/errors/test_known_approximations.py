@@ -188,7 +188,7 @@ def test_tf32_is_named_on_a_gpu_alone() -> None:
     nearest, cut = (functional.linear(each(WIDE), each(weight), LINEAR.bias).detach() for each in (to_tf32, to_tf32_toward_zero))
     assert "products rounded to float16, to" in told(LINEAR, nearest, X)  # which has as many bits
     assert told(LINEAR, cut, X) == ""
-    assert to_tf32(torch.tensor([1 + 2.0**-11, 1 + 2.0**-12, -1 - 2.0**-11])).tolist() == [1 + 2.0**-10, 1.0, -1 - 2.0**-10]
+    assert to_tf32(torch.tensor([1 + 2.0**-11, 1 + 2.0**-12, -1 - 3 * 2.0**-11])).tolist() == [1.0, 1.0, -1 - 2.0**-9]
     assert to_tf32_toward_zero(torch.tensor([1 + 2.0**-11, 1 + 1.5 * 2.0**-10])).tolist() == [1.0, 1 + 2.0**-10]
 
 

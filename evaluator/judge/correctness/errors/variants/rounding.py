@@ -54,8 +54,9 @@ def exponentials(subject: Subject) -> Iterator[Variant]:
 
 
 def to_tf32(x: torch.Tensor) -> torch.Tensor:
-    """The nearest number with TF32's ten bits of mantissa; halves go away from zero."""
-    return _masked(x, 1 << (DROPPED_BITS - 1))
+    """The nearest number with TF32's ten bits of mantissa; of two that are as near, the even one."""
+    bits = x.float().view(torch.int32)
+    return _masked(x, (bits >> DROPPED_BITS).bitwise_and_(1).add_((1 << (DROPPED_BITS - 1)) - 1))
 
 
 def to_tf32_toward_zero(x: torch.Tensor) -> torch.Tensor:
@@ -63,7 +64,7 @@ def to_tf32_toward_zero(x: torch.Tensor) -> torch.Tensor:
     return _masked(x, 0)
 
 
-def _masked(x: torch.Tensor, added: int) -> torch.Tensor:
+def _masked(x: torch.Tensor, added: int | torch.Tensor) -> torch.Tensor:
     bits = x.float().view(torch.int32)
     return bits.add(added).bitwise_and_(-(1 << DROPPED_BITS)).view(torch.float32).to(x.dtype)
 
