@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext
+from evaluator.judge.device import synchronize as synchronize_module
 from evaluator.judge.workers.shared_memory import SharedMemory, describe
 from evaluator.results.category import Category
 from evaluator.sandbox import Program
@@ -149,3 +150,16 @@ def test_what_limits_a_kernel_is_recorded(judge: Judge, gpu_context: JudgeContex
     for found in limits.values():
         assert found is not None and 0 < found.registers < 256
         assert (found.max_threads, found.max_dynamic_shared_bytes) == (1024, 48 << 10)
+
+
+def test_memory_that_the_judge_keeps_unused_is_left_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = torch.device("cuda:0")
+    monkeypatch.setattr(synchronize_module, "LEAST_KEPT_BYTES", 0)
+    torch.empty(1 << 28, dtype=torch.uint8, device=device)
+    kept_bytes = torch.cuda.memory_reserved(device)
+    monkeypatch.setattr(synchronize_module, "LEFT_FACTOR", 0)  # there is plenty left
+    synchronize_module.leave_memory(device)
+    assert torch.cuda.memory_reserved(device) == kept_bytes
+    monkeypatch.setattr(synchronize_module, "LEFT_FACTOR", 1 << 20)
+    synchronize_module.leave_memory(device)
+    assert torch.cuda.memory_reserved(device) <= kept_bytes - (1 << 28)
