@@ -1,13 +1,10 @@
 """How many judges and how many compilers a machine can carry."""
 
-import contextlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from evaluator.machine.control_groups import folders
 from evaluator.machine.devices import Device, cpu_count
+from evaluator.machine.memory import machine_bytes
 
 JUDGE_BYTES = 3 << 30
 """Memory of the machine for one judge with its worker: PyTorch, and on a GPU two CUDA contexts, take a third of it, inputs the rest."""
@@ -61,13 +58,3 @@ def _contexts(device: Device) -> int:
 def of_this_machine(devices: Sequence[Device], judges: int | None = None) -> Capacity:
     """`capacity` on the cores and the memory that this process may use."""
     return capacity(devices, cpu_count(), machine_bytes(), judges)
-
-
-def machine_bytes(root: Path = Path("/")) -> int:
-    """Memory that this process may use: the machine's, or the least limit of a control group that it is in. `root` is where /proc and /sys
-    are."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for folder, is_second in folders("memory", root):
-        with contextlib.suppress(OSError, ValueError):  # no such group here, or "max"
-            limits.append(int((folder / ("memory.max" if is_second else "memory.limit_in_bytes")).read_text()))
-    return min(limits)

@@ -12,7 +12,7 @@ from evaluator.judge import blocking_rerun, sanitizer_runs
 from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import OF_VALUES, Rounds
-from evaluator.judge.device.memory_need import memory_need
+from evaluator.judge.device.memory_need import memory_bytes_of, memory_need
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError
 from evaluator.judge.post_checks import PostChecks
@@ -185,9 +185,7 @@ class Stages:
 
     def _require_memory(self) -> None:
         """Raises NeedsDeviceError where the device's memory is too small for the problem."""
-        memory_bytes = self._task.context.device.memory_bytes
-        if memory_bytes is None or self._task.context.device.kind == "cpu":
-            return
+        memory_bytes = memory_bytes_of(self._task.context.device)
         with contextlib.suppress(ProblemError):  # it is reported where it shows on the device, too
             need = memory_need(self._task.case)
             if need is not None and need.least_bytes > memory_bytes:
@@ -195,9 +193,8 @@ class Stages:
 
     def _memory_shortage(self, error: Exception) -> str:
         """The sizes of a problem for which memory ran out; empty where `error` is another one."""
-        memory_bytes = self._task.context.device.memory_bytes
-        need = memory_need(self._task.case) if memory_bytes is not None and is_shortage(error) else None
-        return f"; {need.describe(memory_bytes)}" if need is not None and memory_bytes is not None else ""
+        need = memory_need(self._task.case) if is_shortage(error) or isinstance(error, MemoryError) else None
+        return f"; {need.describe(memory_bytes_of(self._task.context.device))}" if need is not None else ""
 
     def _require_cpu_submission(self, candidate: WorkerClient) -> None:
         """Raises NeedsDeviceError where the CPU stands in for a GPU and the submission has neither a C++ extension nor a Triton kernel."""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.engine.capacity import JUDGES_PER_FURTHER_GPU, MAX_JUDGES_PER_GPU, SLOT_BYTES, capacity, machine_bytes, of_this_machine
+from evaluator.engine.capacity import JUDGES_PER_FURTHER_GPU, MAX_JUDGES_PER_GPU, SLOT_BYTES, capacity, of_this_machine
 from evaluator.machine.devices import Device, cpu
+from evaluator.machine.memory import machine_bytes
 
 GIB = 1 << 30
 H200 = Device("cuda:0", "NVIDIA H200", "GPU-a", (9, 0), 140 * GIB)

@@ -17,7 +17,7 @@ import ray
 
 from evaluator.build.cache import default_root
 from evaluator.build.native import NativeBuildError
-from evaluator.engine.capacity import capacity, machine_bytes
+from evaluator.engine.capacity import capacity
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.ray.builds import BuildsElsewhere
@@ -25,6 +25,7 @@ from evaluator.engine.ray.node import Software, SoftwareError
 from evaluator.job import Job
 from evaluator.machine import devices
 from evaluator.machine.devices import Device, DeviceError, cpu_count
+from evaluator.machine.memory import machine_bytes
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.calibration import Calibration
 from evaluator.sandbox import Level, SandboxUnavailable

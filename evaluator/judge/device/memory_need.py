@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
+from evaluator.machine.devices import Device
+from evaluator.machine.memory import machine_bytes
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.procedure import tensors
@@ -15,6 +17,11 @@ OUTPUT_COPIES = 3
 PARAMETER_COPIES = 2
 """Of the parameters: the reference's and the submission's."""
 GIB = 2**30
+
+
+def memory_bytes_of(device: Device) -> int:
+    """Memory of a GPU, or of the machine that the processor may use."""
+    return device.memory_bytes or machine_bytes()
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class MemoryNeed:
         parts = {"inputs": self.inputs_bytes, "outputs": self.outputs_bytes, "parameters": self.parameters_bytes}
         sizes = ", ".join(f"{name} of {size / GIB:.3g} GiB" for name, size in parts.items() if size)
         needed = f"judging them needs {self.least_bytes / GIB:.3g} GiB at the least, besides intermediate results"
-        return f"the problem has {sizes}; {needed}, and the device has {memory_bytes / GIB:.3g} GiB"
+        return f"the problem has {sizes}; {needed}, and there are {memory_bytes / GIB:.3g} GiB"
 
 
 _KNOWN: dict[tuple[str, str, str | None], MemoryNeed | None] = {}

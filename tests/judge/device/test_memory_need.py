@@ -53,10 +53,16 @@ def test_what_does_not_run_without_memory_is_not_known(tmp_path: Path) -> None:
     assert memory_need(load(path).instance("full")) is None
 
 
+def test_a_problem_that_does_not_fit_the_machine_is_not_evaluated_at_once(context: JudgeContext, large: Path) -> None:
+    job = make_job(HEAD + "    def forward(self, x):\n        return x\n", "large", problem_path=large)
+    result = evaluate(context, job, lambda _: None)
+    assert (result.category, context.device.kind) == (Category.NO_DEVICE, "cpu") and "inputs of 1.02e+03 GiB" in result.message
+
+
 def test_a_problem_that_does_not_fit_is_not_evaluated_at_once(context: JudgeContext, large: Path) -> None:
     """A device of this description is not there; nothing asks for it before the sizes are known."""
     device = replace(context.device, spec="cuda:0", memory_bytes=80 * GIB)
     job = make_job(HEAD + "    def forward(self, x):\n        return x\n", "large", problem_path=large)
     result = evaluate(replace(context, device=device), job, lambda _: None)
     assert result.category is Category.NO_DEVICE, result.message
-    assert "inputs of 1.02e+03 GiB, outputs of 2.05e+03 GiB" in result.message and "the device has 80 GiB" in result.message
+    assert "inputs of 1.02e+03 GiB, outputs of 2.05e+03 GiB" in result.message and "there are 80 GiB" in result.message
