@@ -168,15 +168,11 @@ class X(nn.Module):
 def test_state_that_is_kept_for_an_address_is_found_in_the_rounds(judge: Judge, tmp_path: Path) -> None:
     path = problem(tmp_path, TANH, "torch.randn(30, 24)")
     by_address = judge(answer(BY_ADDRESS), "plain", problem_path=path)
-    assert (by_address.category, by_address.message[:8]) == (Category.WRONG_VALUES, "round 3,"), by_address.message
+    assert (by_address.category, by_address.message[:7]) == (Category.WRONG_VALUES, "round 3"), by_address.message
     first = judge(answer(FIRST_ADDRESS), "plain", problem_path=path)
-    assert (first.category, first.message[:8]) == (Category.WRONG_VALUES, "round 2,"), first.message
-
-
-def test_state_for_the_last_address_alone_is_found_in_the_timing(judge: Judge, tmp_path: Path) -> None:
-    """Rounds go from one address to the other: each is new to it."""
-    result = judge(answer(BY_NEW_ADDRESS), "plain", problem_path=problem(tmp_path, TANH, "torch.randn(30, 24)"))
-    assert result.status is not Status.CORRECT, result.message
+    assert (first.category, first.message[:7]) == (Category.WRONG_VALUES, "round 2"), first.message
+    last = judge(answer(BY_NEW_ADDRESS), "plain", problem_path=path)
+    assert (last.category, last.message[:7]) == (Category.WRONG_VALUES, "round 3"), last.message
 
 
 VARIANCE = "v = x.var(1, keepdim=True, unbiased=False)\n        return (x - x.mean(1, keepdim=True)) / (v + 1e-5).sqrt()"

@@ -1,8 +1,8 @@
 """The correctness rounds: each draws fresh inputs, asks the submission for its answer, and then compares that with the reference's.
 
 `evaluator.judge.correctness.round_inputs` says which inputs these are. Some rounds ask twice for the same input, and fill the worker's free
-memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written. Inputs begin at one address
-in one round, and at another in the next: state that was kept for an address answers wrongly here already.
+memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written. Inputs begin at one address,
+then twice at another, then twice at the first: state that was kept for an address answers wrongly here already.
 """
 
 import secrets
@@ -52,6 +52,8 @@ class Rounds:
         self._gross = False
         """Whether only gross errors decide in the round that runs."""
         self._inputs: InputSet | None = None
+        self._fills = 0
+        """How often other values have been given: every second time at the other address."""
         self._outputs: list[Allocation] = []
         self.distribution = ""
         """Of the round that runs, or ran last."""
@@ -195,7 +197,9 @@ class Rounds:
             self._inputs = InputSet(self._memory, arguments, movable=True)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
-            self._inputs.move()
+            self._fills += 1
+            if self._fills % 2:
+                self._inputs.move()
             self._inputs.fill(arguments)
         self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree(arguments)])
 
