@@ -173,6 +173,7 @@ class ProblemCase:
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
         import torch
+        from torch.nn.parameter import is_lazy
 
         target = torch.device(device)
         arguments = self.init_inputs(seed)
@@ -180,6 +181,9 @@ class ProblemCase:
         with seeded(seed, "meta" if target.type == "meta" else "cpu"):
             model: torch.nn.Module = self._call("Model", *arguments)
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
+        if any(map(is_lazy, (*placed.parameters(), *placed.buffers()))):
+            with seeded(seed, target), torch.no_grad():
+                placed.eval()(*self._arguments("get_inputs", target))  # a first call draws what has had no shape until now
         return _following(placed, self.procedure_of(placed))
 
     def procedure_of(self, model: "torch.nn.Module") -> "Procedure":
