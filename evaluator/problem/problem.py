@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
-from evaluator.problem.input_drawing import seeded
+from evaluator.problem.input_drawing import seeded, without_reseeding
 from evaluator.results.result import OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class ProblemCase:
 
         answers = self._answers if self._declared.backward else None
         with seeded(seed, device):
-            arguments = self._arguments("get_inputs", device)
+            with without_reseeding():
+                arguments = self._arguments("get_inputs", device)
             if answers is None:
                 return arguments
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]

@@ -104,7 +104,8 @@ def test_inputs_that_are_always_the_same_stay_beside_others_that_vary(tmp_path: 
 
 
 def test_inputs_that_are_all_always_the_same_may_change(tmp_path: Path) -> None:
-    assert structure(tmp_path, "torch.manual_seed(0)\n    return [torch.randn(40, 30), torch.ones(30)]").kinds == (Kind.FREE, Kind.FIXED)
+    drawn = "torch.randn(40, 30, generator=torch.Generator().manual_seed(0))"
+    assert structure(tmp_path, f"{drawn}, torch.ones(30)").kinds == (Kind.FREE, Kind.FIXED)
     assert structure(tmp_path, "torch.linspace(0, 1, 100)").kinds == (Kind.SORTED,)
 
 
