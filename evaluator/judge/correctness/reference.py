@@ -64,9 +64,9 @@ class Oracle:
 
     def observe(self, inputs: Sequence[Any]) -> Any:
         """What the reference returns, and how it computes that; it may have changed these inputs. Raises ReferenceFailedError."""
-        versions = [tensor._version for _, tensor in tensors_of(list(inputs))]
+        versions = _versions(inputs)
         observed, answer = profile(lambda: self.expected(inputs))
-        self._changes_inputs = versions != [tensor._version for _, tensor in tensors_of(list(inputs))]
+        self._changes_inputs = _versions(inputs) != versions
         self.terms, self.sorts, self.asserts = observed.terms, observed.sorts, observed.asserts
         return answer
 
@@ -189,6 +189,11 @@ def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
     others = exponents[wide != 0]
     exponents = torch.where(wide == 0, others.min() if len(others) else 1, exponents)
     return torch.exp2(exponents.to(wide.dtype)).mul_(eps / 2)
+
+
+def _versions(inputs: Sequence[Any]) -> list[int]:
+    """Counts of the changes to each tensor; those made in inference mode count none, and can't be changed."""
+    return [0 if tensor.is_inference() else tensor._version for _, tensor in tensors_of(list(inputs))]
 
 
 def _part(tensor: torch.Tensor, rows: slice | None) -> torch.Tensor:
