@@ -47,6 +47,27 @@ def seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
             numpy.random.set_state(numpy_state)
 
 
+@contextmanager
+def without_reseeding() -> Iterator[None]:
+    """Let the process's generators go on from where they are, whatever seed a file sets: its inputs have to differ between draws."""
+    import numpy
+    import torch
+
+    def nothing(*_arguments: object, **_options: object) -> torch.Generator:
+        return torch.default_generator
+
+    seeding = [(torch, "manual_seed"), (torch.random, "manual_seed"), (numpy.random, "seed"), (random, "seed")]
+    seeding += [(torch.cuda, "manual_seed"), (torch.cuda, "manual_seed_all")]
+    kept = [getattr(module, name) for module, name in seeding]
+    try:
+        for module, name in seeding:
+            setattr(module, name, nothing)
+        yield
+    finally:
+        for (module, name), function in zip(seeding, kept, strict=True):
+            setattr(module, name, function)
+
+
 def _generators(device: "torch.device", default: "torch.Generator") -> Sequence["torch.Generator"]:
     import torch
 

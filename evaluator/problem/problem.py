@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
-from evaluator.problem.input_drawing import seeded
+from evaluator.problem.input_drawing import seeded, without_reseeding
 from evaluator.results.result import OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class ProblemCase:
 
         answers = self._answers if self._declared.backward else None
         with seeded(seed, device):
-            arguments = self._arguments("get_inputs", device)
+            with without_reseeding():
+                arguments = self._arguments("get_inputs", device)
             if answers is None:
                 return arguments
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
@@ -173,6 +174,7 @@ class ProblemCase:
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
         import torch
+        from torch.nn.parameter import is_lazy
 
         target = torch.device(device)
         arguments = self.init_inputs(seed)
@@ -180,6 +182,9 @@ class ProblemCase:
         with seeded(seed, "meta" if target.type == "meta" else "cpu"):
             model: torch.nn.Module = self._call("Model", *arguments)
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
+        if any(map(is_lazy, (*placed.parameters(), *placed.buffers()))):
+            with seeded(seed, target), torch.no_grad():
+                placed.eval()(*self._arguments("get_inputs", target))  # a first call draws what has had no shape until now
         return _following(placed, self.procedure_of(placed))
 
     def procedure_of(self, model: "torch.nn.Module") -> "Procedure":

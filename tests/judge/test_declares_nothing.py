@@ -71,6 +71,28 @@ class X(nn.Module):
 FIRST_A = PAIR.replace("MADE", "self.a, self.b = nn.Linear(24, 24), nn.Linear(24, 24)").replace("FORWARD", "self.b(self.a(x).relu())")
 
 
+def test_a_reference_that_changes_its_input_blames_nobody_else(judge: Judge, tmp_path: Path) -> None:
+    reference = "class X(nn.Module):\n    def forward(self, x):\n        x += 1\n        return x.relu_()\n"
+    result = judge(answer(forward("return (x + 1).relu()")), "plain", problem_path=problem(tmp_path, reference, "torch.rand(30, 24)"))
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+
+
+def test_lazy_layers_get_the_references_parameters(judge: Judge, tmp_path: Path) -> None:
+    lazy = LAYERS.replace("LAYERS", "nn.LazyLinear(24), nn.ReLU(), nn.LazyBatchNorm1d()").replace("FORWARD", "self.layers(x)")
+    result = judge(answer(lazy), "plain", problem_path=problem(tmp_path, lazy, "torch.rand(30, 24)"))
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+
+
+@pytest.mark.parametrize(
+    "drawn", ["torch.rand(30, 24, generator=torch.Generator().manual_seed(0))", "torch.linspace(0.1, 1, 720).view(30, 24)"]
+)
+def test_an_answer_that_is_kept_is_wrong_where_draws_are_all_the_same(judge: Judge, tmp_path: Path, drawn: str) -> None:
+    kept = "class X(nn.Module):\n    kept = None\n    def forward(self, x):\n        if self.kept is None:\n            "
+    kept += "self.kept = x.cumsum(1)\n        return self.kept.clone()\n"
+    result = judge(answer(kept), "plain", problem_path=problem(tmp_path, forward("return x.cumsum(1)"), drawn))
+    assert result.category is Category.WRONG_VALUES, result.message
+
+
 @pytest.mark.parametrize(
     ("made", "forward", "source"),
     [
@@ -338,7 +360,7 @@ def test_an_answer_may_count_on_what_the_inputs_always_are(judge: Judge, tmp_pat
 def test_an_answer_may_not_count_on_positive_draws_alone(judge: Judge, tmp_path: Path) -> None:
     path = problem(tmp_path, forward("return x.relu() * 2"), "torch.rand(40, 30)")
     result = judge(answer(forward("return x * 2")), "plain", problem_path=path)
-    assert (result.category, "signs" in result.message) == (Category.WRONG_VALUES, True), result.message
+    assert result.category is Category.WRONG_VALUES and re.search("'(signs|scaled)'", result.message), result.message
 
 
 def test_a_scalar_tensor_among_the_inputs_is_no_trouble(judge: Judge, tmp_path: Path) -> None:

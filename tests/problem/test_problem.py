@@ -90,6 +90,23 @@ def test_draws_follow_their_seed_alone(tmp_path: Path) -> None:
     case.inputs(2**48 - 1, "cpu")
 
 
+def test_seeds_that_get_inputs_sets_have_no_effect(tmp_path: Path) -> None:
+    path = tmp_path / "seeded.py"
+    drawn = "torch.manual_seed(0), numpy.random.seed(0), random.seed(0), torch.cuda.manual_seed_all(0)"
+    path.write_text(
+        "import random\nimport numpy\nimport torch\nfrom torch import nn\n\n"
+        "class Model(nn.Module):\n    def forward(self, *x):\n        return x[0]\n\n"
+        f"def get_inputs():\n    {drawn}\n    return [torch.rand(9), torch.from_numpy(numpy.random.rand(9)), random.random()]\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    case = load(path).instance("full")
+    first, again, other = case.inputs(1, "cpu"), case.inputs(1, "cpu"), case.inputs(2, "cpu")
+    assert all(torch.equal(torch.as_tensor(one), torch.as_tensor(two)) for one, two in zip(first, again, strict=True))
+    assert not any(torch.equal(torch.as_tensor(one), torch.as_tensor(two)) for one, two in zip(first, other, strict=True))
+    torch.manual_seed(3)
+    assert torch.initial_seed() == 3
+
+
 def test_draws_leave_every_generator_as_it_was(tmp_path: Path) -> None:
     source = PLAIN.replace("batch_size = 6", "import random, numpy\nbatch_size = 6").replace(
         "def get_inputs():", "def get_inputs():\n    random.random(), numpy.random.rand()"

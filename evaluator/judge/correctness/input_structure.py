@@ -68,6 +68,10 @@ class InputStructure:
         """Whether no input may change."""
         return all(kind is Kind.FIXED for kind in self.kinds)
 
+    def keeping_signs(self) -> "InputStructure":
+        """The same, where inputs whose signs might change may only be multiplied by positive numbers."""
+        return InputStructure(tuple(Kind.POSITIVE if kind is Kind.FREE else kind for kind in self.kinds), self.ties)
+
 
 def structure_of(case: ProblemCase, device: torch.device) -> InputStructure:
     """The structure of the case's inputs; found once in a process. Raises ProblemError."""
@@ -111,7 +115,12 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
         positions = [position for position, argument in enumerate(arguments) for _ in tensors_of(argument)]
     positive = positive_positions(case.problem.source)
     columns = list(zip(*draws, strict=True))
-    kinds = [_kind(samples, is_made_positive=position in positive) for samples, position in zip(columns, positions, strict=True)]
+    # Beside inputs that vary, one that never does is a table. Where none varies, a change is all that tells a kept answer.
+    constant = [all(torch.equal(samples[0].rows, other.rows) for other in samples[1:]) for samples in columns]
+    kinds = [
+        Kind.FIXED if is_constant and not all(constant) else _kind(samples, is_made_positive=position in positive)
+        for samples, position, is_constant in zip(columns, positions, constant, strict=True)
+    ]
     ties = tuple(_ties(columns, kinds))
     for tie in ties:
         # Of two that change as one, neither may change in a way that the other must not.
@@ -122,7 +131,7 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
 
 def _kind(samples: Sequence[_Sample], *, is_made_positive: bool) -> Kind:
     first = samples[0].rows
-    if not first.is_floating_point() or first.numel() < MIN_LINE or all(torch.equal(first, other.rows) for other in samples[1:]):
+    if not first.is_floating_point() or first.numel() < MIN_LINE:
         return Kind.FIXED
     wide = [sample.rows.double() for sample in samples]
     if any(_holds_marks(sample) for sample in wide):

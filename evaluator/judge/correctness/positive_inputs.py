@@ -60,8 +60,8 @@ def positive_positions(source: str) -> Container[int]:
     if isinstance(returned, ast.Name) and len(known.get(returned.id, ())) == 1:
         returned = known[returned.id][0]
     if isinstance(returned, ast.List | ast.Tuple):
-        return {position for position, item in enumerate(returned.elts) if any(map(_makes_positive, _reached(item, known)))}
-    return _EVERYTHING if returned is not None and any(map(_makes_positive, _reached(returned, known))) else ()
+        return {position for position, item in enumerate(returned.elts) if _is_made_positive(item, known)}
+    return _EVERYTHING if returned is not None and _is_made_positive(returned, known) else ()
 
 
 def _expressions(function: ast.FunctionDef) -> dict[str, list[ast.AST]]:
@@ -96,9 +96,15 @@ def _reached(expression: ast.AST, known: Mapping[str, Sequence[ast.AST]]) -> Ite
         waiting += [node.func] if is_making and isinstance(node, ast.Call) else ast.iter_child_nodes(node)
 
 
-def _makes_positive(node: ast.AST) -> bool:
+def _is_made_positive(expression: ast.AST, known: Mapping[str, Sequence[ast.AST]]) -> bool:
+    return any(_makes_positive(node, known) for node in _reached(expression, known))
+
+
+def _makes_positive(node: ast.AST, local: Container[str]) -> bool:
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Add | ast.Pow)
+        # Arithmetic of numbers and of the module's constants makes sizes, as in view(rows, columns + 1).
+        has_tensors = any(isinstance(inner, ast.Call) or (isinstance(inner, ast.Name) and inner.id in local) for inner in ast.walk(node))
+        return has_tensors and isinstance(node.op, ast.Add | ast.Pow)
     return isinstance(node, ast.Call) and _called(node) in POSITIVE_CALLS
 
 

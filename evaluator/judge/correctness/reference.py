@@ -47,6 +47,8 @@ class Oracle:
         """Whether the answer may be an order of elements, as far as has been observed."""
         self.asserts = False
         """Whether inputs of other values may break the device's context, as far as has been observed."""
+        self._changes_inputs = False
+        """Whether a call changes its arguments, as far as has been observed: it is given copies then."""
         self.dtype: torch.dtype | None = None
         """The type that the oracle runs in; None before its first run."""
 
@@ -61,8 +63,10 @@ class Oracle:
         return self._wide
 
     def observe(self, inputs: Sequence[Any]) -> Any:
-        """What the reference returns, and how it computes that. Raises ReferenceFailedError."""
+        """What the reference returns, and how it computes that; it may have changed these inputs. Raises ReferenceFailedError."""
+        versions = _versions(inputs)
         observed, answer = profile(lambda: self.expected(inputs))
+        self._changes_inputs = _versions(inputs) != versions
         self.terms, self.sorts, self.asserts = observed.terms, observed.sorts, observed.asserts
         return answer
 
@@ -70,7 +74,7 @@ class Oracle:
         """What the reference returns, in its own dtype. Raises ReferenceFailedError."""
         try:
             with torch.no_grad():
-                return self._model(*inputs)
+                return self._model(*self._own(inputs))
         except Exception as error:
             raise ReferenceFailedError(f"the reference raised {type(error).__name__}: {error}") from error
 
@@ -116,6 +120,10 @@ class Oracle:
         for _, chunk in self._chunks(inputs, outputs):
             yield from enumerate(self._run(chunk))
 
+    def _own(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs, or copies where a call would change them."""
+        return [mapped(value, torch.clone) for value in inputs] if self._changes_inputs else inputs
+
     def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         return [tensor for _, tensor in tensors_of(self.expected(inputs))]
 
@@ -137,7 +145,7 @@ class Oracle:
             model = self._wide if self._wide is not None else copy.deepcopy(self._model).to(dtype)
             try:
                 with torch.no_grad():
-                    outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype, nudge) for value in inputs]))]
+                    outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype, nudge) for value in self._own(inputs)]))]
             except torch.OutOfMemoryError:
                 raise  # a RuntimeError, but no missing operator: the memory that a submission leaves must not choose the oracle's type
             except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
@@ -181,6 +189,11 @@ def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
     others = exponents[wide != 0]
     exponents = torch.where(wide == 0, others.min() if len(others) else 1, exponents)
     return torch.exp2(exponents.to(wide.dtype)).mul_(eps / 2)
+
+
+def _versions(inputs: Sequence[Any]) -> list[int]:
+    """Counts of the changes to each tensor; those made in inference mode count none, and can't be changed."""
+    return [0 if tensor.is_inference() else tensor._version for _, tensor in tensors_of(list(inputs))]
 
 
 def _part(tensor: torch.Tensor, rows: slice | None) -> torch.Tensor:

@@ -4,7 +4,8 @@ What get_inputs() draws decides, at the bound of the output's precision. Changes
 errors. Where the problem declares `"inputs": "any"`, or strict inputs are asked for, every distribution decides. Otherwise the others
 only report.
 
-A changed draw is left out where the reference raises, or has NaN or infinity where it has none for the problem's own draws.
+A changed draw is left out where the reference raises, or has NaN or infinity where it has none for the problem's own draws. Before
+`scaled` is left out, it is tried with all signs as they are.
 """
 
 import secrets
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
-from evaluator.judge.correctness.input_structure import structure_of
+from evaluator.judge.correctness.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
@@ -24,6 +25,7 @@ from evaluator.problem.problem import ProblemCase
 from evaluator.worker.structure import tensors_of
 
 OWN = "own"
+SCALED = "scaled"
 OWN_DRAWS = 5
 """The least number of the problem's own draws that decide where other distributions don't."""
 ANY_DRAWS = 5
@@ -84,7 +86,7 @@ class RoundInputs:
         Where only sound changes decide besides, nobody can tell by the number of a call when they come.
         """
         if self._case.any_inputs:
-            others = [RoundPlan(name) for name in self._others(but=("own", "scaled"))]
+            others = [RoundPlan(name) for name in self._others(but=(OWN, SCALED))]
             padding = [RoundPlan(OWN)] * max(0, ANY_DRAWS - 2 - len(others))
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
         sound = [RoundPlan(name, gross=True) for name in SOUND if name in self._others()]
@@ -106,9 +108,15 @@ class RoundInputs:
 
     def draw(self, plan: RoundPlan) -> Draw:
         """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
+        draw = self._draw(plan, self._structure)
+        if draw.left_out and plan.distribution == SCALED and self._structure is not None:
+            draw = self._draw(plan, self._structure.keeping_signs())  # a root or a logarithm has an answer to these
+        return draw
+
+    def _draw(self, plan: RoundPlan, structure: InputStructure | None) -> Draw:
         seed = fresh_seed()
-        arguments = changed(self._case.inputs(seed, self._device), plan.distribution, seed, self._structure)
-        guarded = self._structure is not None and plan.distribution != OWN
+        arguments = changed(self._case.inputs(seed, self._device), plan.distribution, seed, structure)
+        guarded = structure is not None and plan.distribution != OWN
         return Draw(seed, arguments, self._why_left_out(arguments) if guarded else "")
 
     def _why_left_out(self, arguments: list[Any]) -> str:

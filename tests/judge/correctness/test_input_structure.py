@@ -48,7 +48,6 @@ def test_plain_inputs_may_change(tmp_path: Path, drawn: str) -> None:
         "torch.randint(0, 16, (40, 30)) / 16.0",
         "torch.zeros(40, 30).masked_fill(torch.rand(40, 30) < 0.5, -torch.inf)",
         "torch.zeros(40, 30)",
-        "torch.linspace(0, 1, 100)",
         "torch.ones(40, 30) * 0.3",
         "torch.rand(40, 30).softmax(-1)",
         "torch.rand(40, 30).softmax(0)",
@@ -96,6 +95,18 @@ def test_structure_that_a_change_can_keep(tmp_path: Path, drawn: str, kind: Kind
 )
 def test_inputs_that_depend_on_each_other(tmp_path: Path, drawn: str, relation: Relation) -> None:
     assert structure(tmp_path, drawn) == InputStructure((Kind.FREE, Kind.FREE), (Tie(1, 0, relation),))
+
+
+def test_inputs_that_are_always_the_same_stay_beside_others_that_vary(tmp_path: Path) -> None:
+    table = "torch.linspace(-1, 1, 1200).sin().view(40, 30)"
+    assert structure(tmp_path, f"{table}, torch.randn(40, 30)").kinds == (Kind.FIXED, Kind.FREE)
+    assert structure(tmp_path, f"torch.randint(0, 40, (9,)), {table}").kinds == (Kind.FIXED, Kind.FIXED)
+
+
+def test_inputs_that_are_all_always_the_same_may_change(tmp_path: Path) -> None:
+    drawn = "torch.randn(40, 30, generator=torch.Generator().manual_seed(0))"
+    assert structure(tmp_path, f"{drawn}, torch.ones(30)").kinds == (Kind.FREE, Kind.FIXED)
+    assert structure(tmp_path, "torch.linspace(0, 1, 100)").kinds == (Kind.SORTED,)
 
 
 def test_inputs_that_do_not(tmp_path: Path) -> None:

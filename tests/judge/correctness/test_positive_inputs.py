@@ -26,6 +26,8 @@ SIGNED = [
     "return [torch.rand(rows + 1, 5)]",
     "return [torch.rand(size=(rows + 1, rows ** 2))]",
     "return [torch.rand(4) * 2]",
+    "return [torch.rand(4) * 2 ** 0.5]",
+    "return [torch.rand(rows * (columns + 1)).view(rows, columns + 1)]",
     "return [torch.rand(4) - 0.5]",
     "x = torch.rand(4, 5)\n    return [x.mT]",
     "inputs = [torch.rand(4)]\n    return inputs",

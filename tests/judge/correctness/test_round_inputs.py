@@ -96,6 +96,12 @@ def test_a_change_stays_where_the_own_answer_is_no_better(tmp_path: Path, body: 
     assert rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", body)).draw(RoundPlan("signs", gross=True)).left_out == ""
 
 
+def test_rows_are_multiplied_by_positive_numbers_where_others_have_no_right_answer(tmp_path: Path) -> None:
+    rounds = rounds_of(plain_case(tmp_path, "torch.rand(200, 30)", "return x.sqrt()"))
+    draw = rounds.draw(RoundPlan("scaled", gross=True))
+    assert draw.left_out == "" and float(draw.arguments[0].min()) >= 0 and float(draw.arguments[0].max()) > 2
+
+
 def test_where_any_inputs_are_declared_nothing_is_left_out(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.rand(20, 30)", "return x.sqrt()", declared="{'inputs': 'any'}"))
     assert rounds.draw(RoundPlan("signs")).left_out == ""
