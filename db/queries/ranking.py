@@ -18,12 +18,14 @@ from sqlalchemy import Connection, func, literal, select
 from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow, TotalRow
 from db.storage.rows import text_sha256
-from evaluator.results.category import Category
+from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.protocol_names import alternative
 
 EVERYTHING = Filters()
 WITH_REDUCED = (Category.OK.value, Category.REDUCED_PRECISION.value)
 """Categories that are ranked where reduced precision is allowed; elsewhere it is `ok` alone."""
+UNCOUNTED = tuple(category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED)
+"""Categories that say nothing of a submission."""
 _MANY = 5000
 """Ids that are put into one statement."""
 
@@ -88,6 +90,15 @@ def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list
             boards.append(board)
     found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and fits(filters, board)]
     return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
+
+
+def judged_on(connection: Connection, boards: Collection[KnownBoard]) -> list[KnownBoard]:
+    """Those of the boards that have a current evaluation with a verdict on the submission, that is one that is not `not_evaluated`."""
+    total = TotalRow
+    found: set[int] = set()
+    for ids in chunks(board.id for board in boards):
+        found.update(connection.execute(select(total.board_id).where(total.board_id.in_(ids), total.category.not_in(UNCOUNTED))).scalars())
+    return [board for board in boards if board.id in found]
 
 
 def places(
