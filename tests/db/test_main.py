@@ -148,6 +148,8 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         printed; warned; the judge's own; NVIDIA H200; Xeon; 2.11.0; setting allow_tf32"""
     for fact in told.split(";"):
         assert fact.strip() in text, fact
+    # Rounds are numbered from 1, as in messages; the record counts from 0.
+    assert re.search(r"^1 +987654321 +wrong_values", text, re.MULTILINE) and "Wrong in round 1" in text and "round 0" not in text
     assert SOURCE not in text
     assert SOURCE in output("--db", url, "show", str(number), "--source")
 

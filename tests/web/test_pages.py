@@ -144,6 +144,8 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
         pipeline.py submissions --db sqlite:///results.db"""
     for text in map(str.strip, told.split(";")):
         assert text in failed.text, text
+    assert "Wrong in round 1" in failed.text and "round 0" not in failed.text.lower()
+    assert any(row[:2] == ["1", "987654321"] for row in failed.rows)
     assert f"/evaluation/{ids['failed']}/error.svg?theme=dark" in failed.links
     timed = seen(client, f"/evaluation/{ids['timed']}")
     for text in ("1.25×", "Times", "0.375 ms", "1.923 ms", "Clock cuda_event"):
@@ -328,7 +330,7 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
         0-1,5, 3 in all; a thread was found to have left them; baseline compile; Over the best baseline, compile; --dtype float16;
         In other shapes: generalises no; odd (made from the problem's numbers); float32 (15, 7); wrong_shape; far from it;
         On inputs of other distributions: robust no; shifted; precision_loss; 0.0312; somewhat off; left out;
-        no, of 3 other distributions of inputs; Round 0 is wrong because of: GELU's tanh approximation; gross error; 0.0625;
+        no, of 3 other distributions of inputs; Round 1 is wrong because of: GELU's tanh approximation; gross error; 0.0625;
         Parameters and buffers; drawn from the reference's seed; scale (64,); bias (32,);
         A wrong answer in one of them is incorrect; no, of 2 other shapes; --baseline eager,compile; The problem accepts answers"""
     for text in map(str.strip, told.split(";")):
