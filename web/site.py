@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from db.output.facts import (
+    ablation_text,
     conditions_facts,
     floor_text,
     inputs_word,
@@ -159,7 +160,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(link=link, best_text=best_text, light_text=light_text, solved_text=solved_text)
-    environment.globals.update(conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells)
+    environment.globals.update(
+        ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells
+    )
     environment.globals.update(
         inputs_word=inputs_word, parameters_facts=parameters_facts, shape_words=shape_words, sides=sides, timing_facts=timing_facts
     )

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from db.output.facts import inputs_word, shape_words
 from db.output.layout import facts_table, heading, table_of
-from evaluator.results.evidence import AblationEvidence, ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
+from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
 from evaluator.results.text import block, cell
 
 
@@ -62,10 +62,6 @@ def _wrong_output(output: ErrorFigures) -> Iterator[RenderableType]:
         cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
         yield f"  largest error of each {cell_size} patch, in half decades above what is allowed:"
         yield block("\n".join(output.error_map.rows), indent="    ")
-
-
-def ablation_text(ablation: AblationEvidence) -> str:
-    return "still right" if ablation.still_right else f"{ablation.category or 'failed'}: {ablation.message}"
 
 
 def shapes_section(evidence: Evidence) -> Iterator[RenderableType]:

@@ -139,7 +139,8 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         accepts answers that take no work; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
         robust: no; shifted; precision_loss; 0.0312; somewhat off; left out; the reference has no answer; gross error; 0.0625;
         cause; GELU's tanh approximation; drawn from the reference's seed; fc.weight; scale (64,); bias (32,);
-        nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
+        no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
+        softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         0.5; 75.0 %; times by events around each launch, in 3 further calls that took 1.333 ms each;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
         times to be doubted; in a second timing too; 0.5 ms, bound by memory;

@@ -139,6 +139,7 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
     told = """
         incorrect/wrong_values; as observed; submission; wrong.py [2]; Feedback; softmax_kernel(float const*); 4096×1×1; 75.0 %;
         Correctness rounds; 987654321; a tail of 3; ..1#; identifier undefined; Compiler output; more of it; printed; value_31;
+        no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
         RuntimeError: boom; SIGKILL; Stages; 11.500 s; between them; Environment; Xeon; allow_tf32; 1980; namespaces;
         python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block;
         pipeline.py submissions --db sqlite:///results.db"""
