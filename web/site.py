@@ -35,7 +35,7 @@ from db.queries.timeline import Timeline
 from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.results.evidence import Record
-from evaluator.results.figures import best_text, light_text, solved_text
+from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
 from web.highlight import Highlighter
@@ -159,7 +159,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(link=link, best_text=best_text, light_text=light_text, solved_text=solved_text)
+    environment.globals.update(link=link, best_text=best_text, light_text=light_text, rank_text=rank_text, solved_text=solved_text)
     environment.globals.update(
         ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells
     )

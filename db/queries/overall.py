@@ -46,6 +46,8 @@ class OverallRow:
     medals: tuple[int, int, int]
     """Boards on which the author's best holds rank 1, 2 and 3."""
     failures: Failures
+    shared: bool = False
+    """Whether another author has the same rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ def _rows(
     rows = [_row(record, names[author], tasks, solving) for author, record in records.items()]
     rows.sort(key=lambda row: (-row.geometric_mean, row.author or ""))
     means = [row.geometric_mean for row in rows]
-    return tuple(replace(row, rank=means.index(row.geometric_mean) + 1) for row in rows)
+    return tuple(replace(row, rank=means.index(row.geometric_mean) + 1, shared=means.count(row.geometric_mean) > 1) for row in rows)
 
 
 def _row(record: _Record, author: str | None, tasks: list[KnownBoard], solving: Sequence[str]) -> OverallRow:

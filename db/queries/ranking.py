@@ -8,6 +8,7 @@ On request `reduced_precision` is ranked beside `ok`. Nothing is kept for that: 
 are ranked from the evaluations themselves.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -48,6 +49,8 @@ class RankedEvaluation:
     """One rank of a board."""
 
     rank: int
+    shared: bool
+    """Whether another place of the board has the same rank."""
     board_id: int
     author_id: int
     evaluation_id: int
@@ -59,7 +62,7 @@ class RankedEvaluation:
 
 
 _Item = tuple[Any, ...]
-"""The fields of a RankedEvaluation after the rank."""
+"""The fields of a RankedEvaluation after `rank` and `shared`."""
 _COLUMNS = (
     *(EvaluationRow.board_id, EvaluationRow.author_id, EvaluationRow.id, EvaluationRow.speedup, EvaluationRow.speedup_low),
     *(EvaluationRow.speedup_high, EvaluationRow.category),
@@ -198,5 +201,6 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
 def _ranked(items: list[_Item]) -> list[RankedEvaluation]:
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
-    found = [RankedEvaluation(rank, *item) for rank, item in zip(numbers, items, strict=True)]
+    held = Counter(numbers)
+    found = [RankedEvaluation(rank, held[rank] > 1, *item) for rank, item in zip(numbers, items, strict=True)]
     return sorted(found, key=lambda place: place.rank)

@@ -82,10 +82,22 @@ def test_leaderboard_json(store: Store, url: str) -> None:
     )
     names += (
         " evaluation_id source_sha256 evaluator_version started_at speed_of_light baseline_speed_of_light best_baseline best_baseline_ms"
-        " category"
+        " category shared"
     )
     assert set(row) == set(names.split())
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
+
+
+def test_a_shared_rank_is_marked_in_tables_and_a_number_in_json(store: Store, url: str) -> None:
+    for author, speedup in (("ada", 2.0), ("bob", 2.0), ("cy", 1.0)):
+        store.save(result(submission=f"{author}.py", source=author, author=author, speedup=speedup), author)
+    ranks = re.compile(r"^│ +(\d=?) ", re.MULTILINE)
+    assert ranks.findall(output("--db", url, "leaderboard")) == ["1=", "1=", "3"]
+    # The mark stays where the other place is filtered out.
+    assert ranks.findall(output("--db", url, "leaderboard", "--author", "bob")) == ["1="]
+    assert ranks.findall(output("--db", url, "leaderboard", "--overall")) == ["1=", "1=", "3"]
+    rows = json.loads(output("--db", url, "leaderboard", "--json"))
+    assert [(row["rank"], row["shared"]) for row in rows] == [(1, True), (1, True), (3, False)]
 
 
 def test_reduced_precision_is_ranked_where_that_is_allowed(store: Store, url: str) -> None:

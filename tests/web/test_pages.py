@@ -352,6 +352,15 @@ def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(client: TestCli
     assert client.get("/leaderboard?robust=perhaps").status_code == 400
 
 
+def test_a_shared_rank_is_marked(client: TestClient, store: Store) -> None:
+    for author in ("eve", "fay"):
+        put(store, result(source=author, submission=f"{author}.py", author=author, problem="shared", speedup=2.0), author)
+    for path in ("/leaderboard?problem=shared", "/problem?name=shared", "/author?name=eve"):
+        places = [row for row in seen(client, path).rows if "2.000" in row and {"eve.py", "fay.py"} & {cell.strip() for cell in row}]
+        assert places and {row[0].strip() for row in places} == {"1="}, path
+    assert [row["rank"] for row in client.get("/leaderboard.json?problem=shared").json()] == [1, 1]
+
+
 def test_reduced_precision_is_ranked_by_a_switch_and_marked(client: TestClient, store: Store, ids: dict[str, int]) -> None:
     fast = result(Category.REDUCED_PRECISION, submission="tf32.py", source="tf32", problem="gelu", author="eve", speedup=9.0)
     put(store, fast, "tf32")
