@@ -48,8 +48,12 @@ class Session:
 
     def judge(self, submissions: "Found") -> int:
         """Judge all that is not judged yet; returns the exit code."""
+        from evaluator.problem.catalogue import described
+
         if self.store.recovered:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
+        for given in self.options.reference:
+            self.display.say(f"--reference {given}: {described(given)}")
         if self.place.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
         with self.place.engine(self.store) as engine, self._interrupts:

@@ -360,11 +360,14 @@ def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -
     body = "torch.clamp(x, min=0.0) + torch.tensor(0.5)"
     bench.write("KernelBench/KernelBench/level1/23_Clamp.py", PROBLEM.format(operation="* 2").replace("x * 2", body))
     bench.write("KernelBench/KernelBench/level2/23_Clamp_Twice.py", PROBLEM.format(operation="* 2"))
+    bench.write("KernelBench/KernelBench/stray.py", "print('no problem')")
     kernel = "runs/a_model/level_1_problem_23_sample_0_kernel.py"
     bench.write(kernel, submission(body))
     said = [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]
     results = bench.write("runs/a_model/eval_results.json", json.dumps({"23": said}))
-    (record,) = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-").records
+    finished = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-")
+    assert "--reference KernelBench/KernelBench: 1 problem in level1, 1 in level2, 1 in KernelBench" in finished.stderr
+    (record,) = finished.records
     assert (record["submission"], record["problem"], record["author"], record["sample_id"]) == (kernel, "23_Clamp", "a_model", 0)
     assert (record["category"], record["generalises"]) == ("no_custom_kernel", "untested")
     command = [sys.executable, "-m", "db", "--db", f"sqlite:///{bench.database}"]
