@@ -63,6 +63,7 @@ class Session:
                 interrupted = True  # before there was anything to be judged
         self.display.summary(self.skipped, self.store.name)
         if interrupted:
+            self._note_skipped()
             return exits.INTERRUPTED
         return exits.SOME_NOT_EVALUATED if self.counts["not_evaluated"] else exits.ALL_EVALUATED
 
@@ -127,7 +128,12 @@ class Session:
             self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
-        self.store.expect(count - self.skipped)
+        self.store.expect(count)
+        self._note_skipped()
+
+    def _note_skipped(self) -> None:
+        if self.skipped:
+            self.store.skip(self.skipped)
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.storage.rows import EvaluationKey

@@ -13,6 +13,7 @@ import pytest
 
 import pipeline
 from command.checks import find_sanitizer
+from db.queries.runs import runs
 from db.store import Store
 from evaluator.machine.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
@@ -205,7 +206,9 @@ def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> N
     assert "2 evaluated: " in first.stdout and "skipped" not in first.stdout
     second = bench.run("double")
     assert second.code == 0
-    assert "0 evaluated; " in second.stdout and "2 already judged and skipped" in second.stdout
+    assert "0 evaluated; " in second.stdout and "2 submissions in all, 2 already judged and skipped" in second.stdout
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        assert [(found.expected, found.skipped, sum(found.statuses.values())) for found in runs(store, 5)] == [(2, 2, 0), (2, 0, 2)]
     assert "2 already judged and skipped" in bench.run("double", "--strict-shapes", "--strict-inputs").stdout
     assert len(bench.rows()) == 2
     bench.write("double/wrong.py", submission("2 * x"))

@@ -352,6 +352,20 @@ def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(client: TestCli
     assert client.get("/leaderboard?robust=perhaps").status_code == 400
 
 
+def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str) -> None:
+    with Store.open(url) as working:
+        working.start_run(["pipeline.py", "again"], 87)
+        working.skip(60)
+        for number in range(27):
+            working.save(result(Category.NO_DEVICE, submission=f"again{number}.py"), "")
+    with Store.open(url) as later:
+        later.start_run(["pipeline.py", "later"])
+        later.save(result(submission="again0.py"), "")
+    number = next(run["id"] for run in client.get("/live.json").json()["runs"] if run["words"][-1] == "again")
+    for path in ("/live", f"/run/{number}"):
+        assert "87 of 87, 60 already judged, 1 evaluated again since" in seen(client, path).text
+
+
 def test_a_shared_rank_is_marked(client: TestClient, store: Store) -> None:
     for author in ("eve", "fay"):
         put(store, result(source=author, submission=f"{author}.py", author=author, problem="shared", speedup=2.0), author)
