@@ -133,7 +133,7 @@ class Display:
         self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
         if skipped:
             same = "same source, problem, case, device and version"
-            self.say(f"{total + skipped} submissions in all, {skipped} already judged and skipped ({same}); --rerun judges them again")
+            self.say(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again")
 
 
 def _table(results: list[Result]) -> Table:

@@ -206,7 +206,7 @@ def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> N
     assert "2 evaluated: " in first.stdout and "skipped" not in first.stdout
     second = bench.run("double")
     assert second.code == 0
-    assert "0 evaluated; " in second.stdout and "2 submissions in all, 2 already judged and skipped" in second.stdout
+    assert "0 evaluated; " in second.stdout and "2 in all, 2 already judged and skipped" in second.stdout
     with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
         assert [(found.expected, found.skipped, sum(found.statuses.values())) for found in runs(store, 5)] == [(2, 2, 0), (2, 0, 2)]
     assert "2 already judged and skipped" in bench.run("double", "--strict-shapes", "--strict-inputs").stdout
@@ -356,6 +356,15 @@ def test_a_precision_is_judged_and_stored_for_itself(bench: Bench) -> None:
     assert bench.run("double").code == 0
     with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
         assert [stored.result.precision for stored in store.each()] == ["bfloat16", "own"]
+
+
+def test_what_a_run_writes_among_its_submissions_is_not_read(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    where = ("--db", "sqlite:///double/results.db", "--json", "double/out.jsonl", "--feedback", "markdown", "double/told.md")
+    assert "1 evaluated: 1 correct" in bench.run("double", *where).stdout
+    assert "0 evaluated; " in (again := bench.run("double", *where).stdout) and "1 in all, 1 already" in again
+    refused = bench.run("double/out.jsonl", *where)
+    assert refused.code == 2 and "a file that this run writes" in refused.stderr
 
 
 def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -> None:
