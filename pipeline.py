@@ -77,7 +77,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
 def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     """Judge what the options name; returns the exit code. Raises UsageError and the errors of what it uses."""
     from command.engine_choice import find_place
-    from command.outputs import Outputs
+    from command.outputs import Outputs, written
     from command.run import Session
     from db.store import Store
     from evaluator.engine.problem_loader import ProblemReader
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, early: "EarlyStart | None" = None) -> int:
     known = discover(options.reference)
     if options.problem:
         options.problem = problem_meant(options.problem, known)
-    submissions = find(options.paths, options.every_block, options.problem, options.author, known)
+    submissions = find(options.paths, options.every_block, options.problem, options.author, known, written(options))
     place = find_place(options, early)
     check_protocol(options.protocol, place.devices[0])
     with Store.open(options.db) as store, Outputs(options) as outputs, ProblemReader(known, options.dtype) as problems:

@@ -114,7 +114,7 @@ class Display:
             self._progress.advance(self._task, count)
 
     def summary(self, skipped: int, database: str) -> None:
-        """The table, a line for each failure, and the counts."""
+        """The table, a line for each failure, and the counts of what was evaluated and of what had been judged already."""
         rows = sorted(self._rows, key=lambda row: (row[1].submission, row[1].block or 0))
         if rows:
             self._console.print(_table([result for _, result in rows]))
@@ -132,7 +132,8 @@ class Display:
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
         if skipped:
-            self.say(f"{skipped} already judged and skipped (same source, problem, case, device and version); --rerun judges them again")
+            same = "same source, problem, case, device and version"
+            self.say(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again")
 
 
 def _table(results: list[Result]) -> Table:

@@ -45,6 +45,15 @@ class Output:
                 self._file.close()
 
 
+def written(options: argparse.Namespace) -> list[Path]:
+    """The files that a run writes: its database, where that is a file, and its output. Raises StoreError for what is no database URL."""
+    from db.address import Address
+
+    names = [options.json, *(options.feedback or ())[1:]]
+    files = [Address.parse(options.db).path, *(Path(name) for name in names if name and name != STANDARD_OUTPUT)]
+    return [path for path in files if path is not None]
+
+
 class Outputs:
     """What `--json` and `--feedback` ask for. Use as a context manager."""
 

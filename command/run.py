@@ -48,8 +48,12 @@ class Session:
 
     def judge(self, submissions: "Found") -> int:
         """Judge all that is not judged yet; returns the exit code."""
+        from evaluator.problem.catalogue import described
+
         if self.store.recovered:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
+        for given in self.options.reference:
+            self.display.say(f"--reference {given}: {described(given)}")
         if self.place.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
         with self.place.engine(self.store) as engine, self._interrupts:
@@ -59,6 +63,7 @@ class Session:
                 interrupted = True  # before there was anything to be judged
         self.display.summary(self.skipped, self.store.name)
         if interrupted:
+            self._note_skipped()
             return exits.INTERRUPTED
         return exits.SOME_NOT_EVALUATED if self.counts["not_evaluated"] else exits.ALL_EVALUATED
 
@@ -123,7 +128,12 @@ class Session:
             self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
         self.display.read(count, all_of_them=True)
-        self.store.expect(count - self.skipped)
+        self.store.expect(count)
+        self._note_skipped()
+
+    def _note_skipped(self) -> None:
+        if self.skipped:
+            self.store.skip(self.skipped)
 
     def _key(self, submission: "Submission") -> "EvaluationKey":
         from db.storage.rows import EvaluationKey

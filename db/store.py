@@ -94,15 +94,19 @@ class Store(Database):
 
         words: of the command; passwords in them are not stored.
 
-        expected: how many evaluations the run will make, where that is known; `expect` corrects it later.
+        expected: how many submissions the run will come to, where that is known; `expect` corrects it later.
         """
         command = RunCommand(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
 
     def expect(self, count: int | None) -> None:
-        """Stores how many evaluations the run will make, for those who follow it. A failure is only logged."""
+        """Stores how many submissions the run comes to, for those who follow it. A failure is only logged."""
         self._note_run("how much the run has to do", expected=count)
+
+    def skip(self, count: int) -> None:
+        """Stores how many of them had been judged already. A failure is only logged."""
+        self._note_run("how much the run has skipped", skipped=count)
 
     def _note_run(self, what: str, **values: Any) -> None:
         try:

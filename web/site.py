@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from db.output.facts import (
+    ablation_text,
     conditions_facts,
     floor_text,
     inputs_word,
@@ -34,7 +35,7 @@ from db.queries.timeline import Timeline
 from db.storage.rows import storable_text
 from db.store import Store
 from evaluator.results.evidence import Record
-from evaluator.results.figures import best_text, light_text, solved_text
+from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
 from web.highlight import Highlighter
@@ -158,8 +159,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(link=link, best_text=best_text, light_text=light_text, solved_text=solved_text)
-    environment.globals.update(conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells)
+    environment.globals.update(link=link, best_text=best_text, light_text=light_text, rank_text=rank_text, solved_text=solved_text)
+    environment.globals.update(
+        ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells
+    )
     environment.globals.update(
         inputs_word=inputs_word, parameters_facts=parameters_facts, shape_words=shape_words, sides=sides, timing_facts=timing_facts
     )

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from evaluator.results.category import CATEGORIES, Status
 from evaluator.results.evidence import (
+    AblationEvidence,
     ChangedInputsEvidence,
     ConditionsEvidence,
     DeviceState,
@@ -139,6 +141,16 @@ def light_facts(light: LightEvidence) -> dict[str, object]:
         "both as": "the problem declares" if light.declared else "the inputs' and the answer's size and PyTorch's count of operations say",
         "ceilings": ceilings,
     }
+
+
+def ablation_text(ablation: AblationEvidence) -> str:
+    """What an answer without the submission's own kernels shows; a wrong one is what is expected."""
+    if ablation.still_right:
+        return "still right: the answer does not come from its own kernels"
+    observed = f"{ablation.category or 'failed'}: {ablation.message}"
+    if ablation.category is not None and CATEGORIES[ablation.category].status is Status.DISQUALIFIED:
+        return observed
+    return f"no longer right, as expected: this proves that its own kernels are used ({observed})"
 
 
 def floor_text(floor: FloorEvidence) -> str:

@@ -15,7 +15,7 @@ from db.queries.overall import OverallBoard, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from db.store import Store
 from evaluator.results.category import CATEGORIES
-from evaluator.results.figures import light_text
+from evaluator.results.figures import light_text, rank_text
 from evaluator.results.text import plain_line
 
 _STYLE = """
@@ -65,7 +65,8 @@ def _overall(board: OverallBoard) -> str:
     columns = [".rank", "author", ".solved", *(f".fast_{p:g}" for p in FAST_P), ".mean speedup", *(f".pass@{k}" for k in ks)]
     columns += [".gold", ".silver", ".bronze", ".tasks tried", ".samples", "most frequent failures"]
     lines = [
-        [row.rank, row.author or "(no author)", row.solved, *(f"{row.fast[p]:.1%}" for p in FAST_P), f"{row.geometric_mean:.3f}"]
+        [rank_text(row.rank, row.shared), row.author or "(no author)", row.solved]
+        + [*(f"{row.fast[p]:.1%}" for p in FAST_P), f"{row.geometric_mean:.3f}"]
         + [f"{row.pass_at[k]:.1%}" if k in row.pass_at else "" for k in ks]
         + [*row.medals, row.attempted, row.samples]
         + [", ".join(f"{item.category.value} {item.count}" for item in row.failures.counts[:3])]
@@ -99,7 +100,7 @@ def _boards(rows: Sequence[LeaderboardRow]) -> Iterable[str]:
         ]
         lines = [
             [
-                row.rank,
+                rank_text(row.rank, row.shared),
                 f"{row.speedup:.3f}",
                 "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}",
                 f"{row.runtime_ms:.4g}",

@@ -35,7 +35,7 @@ def error_figure(result: Result) -> Any:
     figure = Figure(figsize=(6.4 * len(wrong), 5.6), layout="constrained")
     for number, (figures, picture) in enumerate(wrong, 1):
         _draw(figure.add_subplot(1, len(wrong), number), figures, picture)
-    figure.suptitle(f"round {round_.index + 1}, distribution '{round_.distribution}'", parse_math=False)
+    figure.suptitle(f"round {round_.number}, distribution '{round_.distribution}'", parse_math=False)
     return figure
 
 

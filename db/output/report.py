@@ -19,7 +19,7 @@ from db.queries.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.category import CATEGORIES, Category
-from evaluator.results.figures import best_text, light_text, solved_text
+from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import cell, rendered
 
 
@@ -153,7 +153,8 @@ def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Seq
         interval = "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}"
         light = light_text(row.speed_of_light, row.baseline_speed_of_light)
         others = (best_text(row.best_baseline, row.best_baseline_ms),) if has_others else ()
-        figures = (str(row.rank), f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", *others, light)
+        rank = rank_text(row.rank, row.shared)
+        figures = (rank, f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", *others, light)
         place = (row.author, row.submission, row.block, row.evaluation_id, *((row.category,) if mixed else ()))
         table.add_row(*map(cell, (*figures, *place)))
     return table
@@ -181,7 +182,7 @@ def _overall(board: OverallBoard) -> RenderableType:
             row.attempted,
             row.samples,
         )
-        table.add_row(*map(cell, (row.rank, row.author or "(no author)", *figures, causes)))
+        table.add_row(*map(cell, (rank_text(row.rank, row.shared), row.author or "(no author)", *figures, causes)))
     return table
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from db.output.facts import floor_text, light_facts, parameters_facts
+from db.output.facts import ablation_text, floor_text, light_facts, parameters_facts
 from db.output.layout import facts_table, heading, table_of
-from db.output.show_correctness import ablation_text, inputs_section, rounds_section, sanitizer_section, shapes_section
+from db.output.show_correctness import inputs_section, rounds_section, sanitizer_section, shapes_section
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section
 from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section
 from db.store import StoredEvaluation

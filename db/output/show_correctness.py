@@ -7,7 +7,7 @@ from rich.table import Table
 
 from db.output.facts import inputs_word, shape_words
 from db.output.layout import facts_table, heading, table_of
-from evaluator.results.evidence import AblationEvidence, ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
+from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
 from evaluator.results.text import block, cell
 
 
@@ -18,7 +18,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
     table = table_of("round", "seed", "verdict", "message", *(("cause",) if caused else ()))
     for item in rounds:
         verdict = "passed" if item.passed else item.category or "failed"
-        table.add_row(*map(cell, (item.index, item.seed, verdict, item.message, *((item.cause,) if caused else ()))))
+        table.add_row(*map(cell, (item.number, item.seed, verdict, item.message, *((item.cause,) if caused else ()))))
     yield table
     gross = any(output.gross_error is not None for item in rounds for output in item.outputs)
     columns = (
@@ -41,7 +41,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
                 "" if output.first_index is None else f"{list(output.first_index)}: {output.first_value} instead of {output.first_expected}"
             )
             errors = (f"{value:.3g}" for value in (output.max_error, output.tolerance, output.reference_error, output.rms_error))
-            counts = (item.index, output.output or "(tensor)", output.elements, output.wrong)
+            counts = (item.number, output.output or "(tensor)", output.elements, output.wrong)
             more = ("" if output.gross_error is None else f"{output.gross_error:.3g}",) if gross else ()
             figures.add_row(*map(cell, (*counts, *errors, *more, output.nonfinite_mismatch, first)))
     if figures.row_count:
@@ -49,7 +49,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
     for item in rounds:
         for output in item.outputs:
             if output.wrong:
-                yield heading(f"Wrong in round {item.index}{f', output {output.output}' if output.output else ''}")
+                yield heading(f"Wrong in round {item.number}{f', output {output.output}' if output.output else ''}")
                 yield from _wrong_output(output)
 
 
@@ -62,10 +62,6 @@ def _wrong_output(output: ErrorFigures) -> Iterator[RenderableType]:
         cell_size = f"{output.error_map.rows_per_cell} × {output.error_map.columns_per_cell}"
         yield f"  largest error of each {cell_size} patch, in half decades above what is allowed:"
         yield block("\n".join(output.error_map.rows), indent="    ")
-
-
-def ablation_text(ablation: AblationEvidence) -> str:
-    return "still right" if ablation.still_right else f"{ablation.category or 'failed'}: {ablation.message}"
 
 
 def shapes_section(evidence: Evidence) -> Iterator[RenderableType]:

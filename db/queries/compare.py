@@ -11,13 +11,10 @@ from sqlalchemy import Connection, Row, select
 
 from db.error import StoreError
 from db.queries.filters import Filters
-from db.queries.ranking import EVERYTHING, KnownBoard, author_id, newest_boards
+from db.queries.ranking import EVERYTHING, UNCOUNTED, KnownBoard, author_id, newest_boards
 from db.queries.statistics import mean_ratio, sign_test
 from db.schema.models import BoardRow, StandingRow, TallyRow
 from db.store import Store
-from evaluator.results.category import CATEGORIES, Status
-
-_UNCOUNTED = [category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set
     query = (
         select(BoardRow.id, BoardRow.problem, BoardRow.device_name)
         .join(TallyRow, TallyRow.board_id == BoardRow.id)
-        .where(TallyRow.author_id == author, TallyRow.category.not_in(_UNCOUNTED))
+        .where(TallyRow.author_id == author, TallyRow.category.not_in(UNCOUNTED))
     )
     found = connection.execute(query).all()
     judged = {number for number, _, _ in found}

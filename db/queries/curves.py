@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import select
 
 from db.queries.filters import Filters
-from db.queries.ranking import EVERYTHING, KnownBoard, newest_boards, places
+from db.queries.ranking import EVERYTHING, KnownBoard, judged_on, newest_boards, places
 from db.schema.models import AuthorRow
 from db.store import Store
 
@@ -37,7 +37,7 @@ def best_speedups(store: Store, filters: Filters = EVERYTHING, *, reduced_precis
     With `reduced_precision` what is right by it counts too. Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
-        boards = newest_boards(connection, replace(filters, problem=None, author=None, protocol=None))
+        boards = judged_on(connection, newest_boards(connection, replace(filters, problem=None, author=None, protocol=None)))
         ranking = places(connection, boards, reduced_precision=reduced_precision)
         names: dict[int, str | None] = {row.id: row.name for row in connection.execute(select(AuthorRow.id, AuthorRow.name))}
     settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)

@@ -22,6 +22,8 @@ class LeaderboardRow:
 
     rank: int
     """From 1 within the board, among all authors; those whose speedups can't be told apart share a rank."""
+    shared: bool
+    """Whether another place of the board has the same rank, be it shown or not."""
     problem: str
     case: str | None
     device_name: str
@@ -92,6 +94,7 @@ def leaderboard(
     return tuple(
         LeaderboardRow(
             place.rank,
+            place.shared,
             board.problem,
             board.case,
             board.device_name,

@@ -1,7 +1,7 @@
 """Authors over all problems: how many they solve, how fast, how surely, and what goes wrong with the rest.
 
 One board for each case and device model. Its tasks are the newest versions of all problems that anybody was judged on there, each precision
-apart; what an author has not tried is not solved.
+apart; what an author has not tried is not solved. A task on which all evaluations are `not_evaluated` is none.
 """
 
 from collections import Counter, defaultdict
@@ -13,15 +13,14 @@ from sqlalchemy import Connection, case, func, select
 
 from db.queries.filters import Filters
 from db.queries.leaderboard import Failures, counted
-from db.queries.ranking import EVERYTHING, WITH_REDUCED, KnownBoard, RankedEvaluation, chunks, newest_boards, places
+from db.queries.ranking import EVERYTHING, UNCOUNTED, WITH_REDUCED, KnownBoard, RankedEvaluation, chunks, judged_on, newest_boards, places
 from db.queries.statistics import FAST_P, PASS_AT, fast_p, geometric_mean, pass_at_k
 from db.schema.models import AuthorRow, BoardRow, TallyRow
 from db.store import Store
-from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.category import Category
 
 MEDALS = 3
 """Ranks that earn one: gold, silver, bronze."""
-_UNCOUNTED = {category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,8 @@ class OverallRow:
     medals: tuple[int, int, int]
     """Boards on which the author's best holds rank 1, 2 and 3."""
     failures: Failures
+    shared: bool = False
+    """Whether another author has the same rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def overall(store: Store, filters: Filters = EVERYTHING, *, reduced_precision: b
     With `reduced_precision` what is right by it solves a task too. Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
-        boards = newest_boards(connection, replace(filters, problem=None, author=None))
+        boards = judged_on(connection, newest_boards(connection, replace(filters, problem=None, author=None)))
         ranking = places(connection, boards, reduced_precision=reduced_precision)
         solving = WITH_REDUCED if reduced_precision else (Category.OK.value,)
         settings: dict[tuple[str | None, str], list[KnownBoard]] = defaultdict(list)
@@ -121,7 +122,7 @@ def _records(
             records[author].categories[category] += int(count)
         right = func.sum(case((tally.category.in_(solving), tally.count), else_=0))
         by_board = select(tally.board_id, tally.author_id, func.sum(tally.count), right)
-        judged = by_board.where(of_board, tally.category.not_in(_UNCOUNTED)).group_by(tally.board_id, tally.author_id)
+        judged = by_board.where(of_board, tally.category.not_in(UNCOUNTED)).group_by(tally.board_id, tally.author_id)
         for board_id, author, samples, right_ones in connection.execute(judged):
             for task_id in counts_for[board_id]:
                 records[author].samples[task_id] += int(samples)
@@ -144,7 +145,7 @@ def _rows(
     rows = [_row(record, names[author], tasks, solving) for author, record in records.items()]
     rows.sort(key=lambda row: (-row.geometric_mean, row.author or ""))
     means = [row.geometric_mean for row in rows]
-    return tuple(replace(row, rank=means.index(row.geometric_mean) + 1) for row in rows)
+    return tuple(replace(row, rank=means.index(row.geometric_mean) + 1, shared=means.count(row.geometric_mean) > 1) for row in rows)
 
 
 def _row(record: _Record, author: str | None, tasks: list[KnownBoard], solving: Sequence[str]) -> OverallRow:
@@ -155,7 +156,7 @@ def _row(record: _Record, author: str | None, tasks: list[KnownBoard], solving: 
         rank=0,
         author=author,
         attempted=len(attempted),
-        samples=sum(count for name, count in record.categories.items() if name not in _UNCOUNTED),
+        samples=sum(count for name, count in record.categories.items() if name not in UNCOUNTED),
         solved=len(record.best),
         reduced=sum(place.category != Category.OK.value for place in record.best.values()),
         fast={p: fast_p(speedups, p) for p in FAST_P},

@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import func, select
 
 from db.queries.filters import Filters
-from db.queries.ranking import newest_boards
+from db.queries.ranking import UNCOUNTED, newest_boards
 from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, SubmissionRow, TotalRow
 from db.store import Store
-from evaluator.results.category import CATEGORIES, Category, Status
+from evaluator.results.category import Category
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def problems(store: Store) -> tuple[ProblemCount, ...]:
             if problem is not None:
                 counts[problem][category] += int(count)
     return tuple(
-        ProblemCount(name, sum(found.values()), found[Category.OK.value], sum(found[category] for category in _NOT_EVALUATED))
+        ProblemCount(name, sum(found.values()), found[Category.OK.value], sum(found[category] for category in UNCOUNTED))
         for name, found in sorted(counts.items())
     )
 
@@ -124,6 +124,3 @@ def best_time_histories(store: Store, problem: str) -> tuple[BestTimeHistory, ..
                 times = tuple(BestTime(moment, number, runtime_ms, *told[number]) for number, (moment, runtime_ms) in best.items())
                 found.append(BestTimeHistory(board.case, board.device_name, board.precision, times))
     return tuple(found)
-
-
-_NOT_EVALUATED = [category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED]

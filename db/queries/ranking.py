@@ -8,6 +8,7 @@ On request `reduced_precision` is ranked beside `ok`. Nothing is kept for that: 
 are ranked from the evaluations themselves.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,12 +19,14 @@ from sqlalchemy import Connection, func, literal, select
 from db.queries.filters import Filters
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, StandingRow, TotalRow
 from db.storage.rows import text_sha256
-from evaluator.results.category import Category
+from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.protocol_names import alternative
 
 EVERYTHING = Filters()
 WITH_REDUCED = (Category.OK.value, Category.REDUCED_PRECISION.value)
 """Categories that are ranked where reduced precision is allowed; elsewhere it is `ok` alone."""
+UNCOUNTED = tuple(category.value for category, info in CATEGORIES.items() if info.status is Status.NOT_EVALUATED)
+"""Categories that say nothing of a submission."""
 _MANY = 5000
 """Ids that are put into one statement."""
 
@@ -46,6 +49,8 @@ class RankedEvaluation:
     """One rank of a board."""
 
     rank: int
+    shared: bool
+    """Whether another place of the board has the same rank."""
     board_id: int
     author_id: int
     evaluation_id: int
@@ -57,7 +62,7 @@ class RankedEvaluation:
 
 
 _Item = tuple[Any, ...]
-"""The fields of a RankedEvaluation after the rank."""
+"""The fields of a RankedEvaluation after `rank` and `shared`."""
 _COLUMNS = (
     *(EvaluationRow.board_id, EvaluationRow.author_id, EvaluationRow.id, EvaluationRow.speedup, EvaluationRow.speedup_low),
     *(EvaluationRow.speedup_high, EvaluationRow.category),
@@ -88,6 +93,15 @@ def newest_boards(connection: Connection, filters: Filters = EVERYTHING) -> list
             boards.append(board)
     found = [board for board in boards if newest[board.problem][1] == board.problem_sha256 and fits(filters, board)]
     return sorted(found, key=lambda board: (board.problem, board.case or "", board.device_name, board.precision or ""))
+
+
+def judged_on(connection: Connection, boards: Collection[KnownBoard]) -> list[KnownBoard]:
+    """Those of the boards that have a current evaluation with a verdict on the submission, that is one that is not `not_evaluated`."""
+    total = TotalRow
+    found: set[int] = set()
+    for ids in chunks(board.id for board in boards):
+        found.update(connection.execute(select(total.board_id).where(total.board_id.in_(ids), total.category.not_in(UNCOUNTED))).scalars())
+    return [board for board in boards if board.id in found]
 
 
 def places(
@@ -187,5 +201,6 @@ def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
 def _ranked(items: list[_Item]) -> list[RankedEvaluation]:
     items.sort(key=lambda item: (-item[3], item[2]))
     numbers = ranks([(item[4], item[5]) for item in items])
-    found = [RankedEvaluation(rank, *item) for rank, item in zip(numbers, items, strict=True)]
+    held = Counter(numbers)
+    found = [RankedEvaluation(rank, held[rank] > 1, *item) for rank, item in zip(numbers, items, strict=True)]
     return sorted(found, key=lambda place: place.rank)

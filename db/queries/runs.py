@@ -12,7 +12,8 @@ from sqlalchemy import Connection, func, select
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
 from db.store import Store
 
-_COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at, RunRow.expected)
+_COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at)
+_COUNTS = (RunRow.expected, RunRow.skipped, RunRow.replaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,11 @@ class Run:
     finished_at: datetime | None
     """None while it runs, and for ever where it was killed."""
     expected: int | None
-    """How many evaluations the run expects to make, by its last word; None where it could not tell."""
+    """How many submissions the run comes to, by its last word; None where it could not tell."""
+    skipped: int
+    """Those of them that had been judged already."""
+    replaced: int
+    """Those that were `not_evaluated` and that a later run has evaluated again, so that they are not in `statuses`."""
     statuses: dict[str, int]
     """Its evaluations by status."""
 
@@ -56,13 +61,13 @@ def runs(store: Store, limit: int, *, counted: bool = True) -> tuple[Run, ...]:
     Raises StoreError where the database can't be read.
     """
     with store.read() as connection:
-        return _runs(connection, select(*_COLUMNS).order_by(RunRow.id.desc()).limit(limit), counted)
+        return _runs(connection, select(*_COLUMNS, *_COUNTS).order_by(RunRow.id.desc()).limit(limit), counted)
 
 
 def run(store: Store, number: int) -> Run | None:
     """One run; None where there is no such run."""
     with store.read() as connection:
-        return next(iter(_runs(connection, select(*_COLUMNS).where(RunRow.id == number), True)), None)
+        return next(iter(_runs(connection, select(*_COLUMNS, *_COUNTS).where(RunRow.id == number), True)), None)
 
 
 def arrivals(
@@ -131,6 +136,8 @@ def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
             item.started_at,
             item.finished_at,
             item.expected,
+            item.skipped,
+            item.replaced,
             statuses[item.id],
         )
         for item in found

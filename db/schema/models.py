@@ -189,7 +189,11 @@ class RunRow(Base):
     finished_at: Mapped[datetime | None] = mapped_column(UtcText)
     """None while it runs, and for ever where it was killed."""
     expected: Mapped[int | None] = mapped_column(BigInteger, CheckConstraint("expected >= 0", name="expected"))
-    """How many evaluations the run expects to make; None where it can't tell."""
+    """How many submissions the run expects to come to; None where it can't tell."""
+    skipped: Mapped[int] = mapped_column(BigInteger, CheckConstraint("skipped >= 0", name="skipped"), server_default=text("0"))
+    """Its submissions that had been judged already."""
+    replaced: Mapped[int] = mapped_column(BigInteger, CheckConstraint("replaced >= 0", name="replaced"), server_default=text("0"))
+    """Its `not_evaluated` rows whose place a later run has taken."""
 
 
 class CategoryRow(Base):

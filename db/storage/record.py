@@ -22,7 +22,7 @@ class RunCommand:
     started_at: datetime
     finished_at: datetime | None = None
     expected: int | None = None
-    """How many evaluations the run expects to make, as far as it knows."""
+    """How many submissions the run expects to come to, as far as it knows."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How evaluations are written: everything of a batch in one transaction, and as little as possible of the work within it."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -75,7 +75,7 @@ def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id:
     environments = dimensions.environments(connection, [item.environment for item in items])
     submissions, earlier = _save_submissions(connection, results, authors)
     tallies: dict[TallyKey, int] = defaultdict(int)
-    judged_before = _remove_replaced(connection, results, sources, earlier, tallies)
+    judged_before = _remove_replaced(connection, results, sources, earlier, tallies, run_id)
     values = [
         {
             **item.evaluation,
@@ -155,7 +155,7 @@ def _save_submissions(connection: Connection, results: Sequence[Result], authors
     row, old, board = _SUBMISSIONS.c, _EVALUATIONS.c, BoardRow.__table__.c
     query = (
         select(row.id, row.name, row.block, row.author_id, row.sample_id)
-        .add_columns(old.id.label("evaluation_id"), old.status, old.is_current, old.board_id, old.category, old.source_id)
+        .add_columns(old.id.label("evaluation_id"), old.status, old.is_current, old.board_id, old.category, old.source_id, old.run_id)
         .add_columns(board.problem, board.case, board.device_name, board.precision, board.protocol)
         .join_from(_SUBMISSIONS, _EVALUATIONS, old.submission_id == row.id, isouter=True)
         .outerjoin(BoardRow.__table__, board.id == old.board_id)
@@ -173,9 +173,15 @@ def _save_submissions(connection: Connection, results: Sequence[Result], authors
 
 
 def _remove_replaced(
-    connection: Connection, results: Sequence[Result], sources: dict[str, int], earlier: Sequence[Any], tallies: dict[TallyKey, int]
+    connection: Connection,
+    results: Sequence[Result],
+    sources: dict[str, int],
+    earlier: Sequence[Any],
+    tallies: dict[TallyKey, int],
+    run_id: int | None,
 ) -> set[str]:
-    """Deletes the `not_evaluated` rows whose place the results take; what such a row leaves open matches anything.
+    """Deletes the `not_evaluated` rows whose place the results take; what such a row leaves open matches anything. Runs that they were of
+    count them, so that no run comes to less than it did.
 
     Returns the names of submissions that have other evaluations.
     """
@@ -199,4 +205,7 @@ def _remove_replaced(
         connection.execute(delete(_EVALUATIONS).where(_EVALUATIONS.c.id.in_([old.evaluation_id for old in replaced])))
     for old in replaced:
         tallies[old.board_id, old.author_id, old.category] -= int(old.is_current)
+    of_runs = Counter(old.run_id for old in replaced if old.run_id not in (None, run_id))
+    for number, lost in sorted(of_runs.items()):
+        connection.execute(update(RunRow).where(RunRow.id == number).values(replaced=RunRow.replaced + lost))
     return {old.name for old in earlier if not is_replaced(old)}

@@ -73,11 +73,11 @@ class ProblemReader:
             pipe.send((self._paths[name], case))
             if not pipe.poll(self._answer_within_s):
                 self._end()
-                raise ProblemError(self._paths[name], None, f"importing the file takes less than {self._answer_within_s:g} s")
+                raise ProblemError(self._paths[name], None, f"importing the file took longer than {self._answer_within_s:g} s")
             answer: ProblemFacts | _Fault = pipe.recv()
         except (EOFError, OSError) as error:
             self._end()  # the next problem is another's business
-            raise ProblemError(self._paths[name], None, "importing the file leaves the process as it is, but ended it") from error
+            raise ProblemError(self._paths[name], None, "importing the file ended the process; it must not exit or crash") from error
         if isinstance(answer, _Fault):
             raise ProblemError(answer.path, answer.line, answer.rule)
         return answer

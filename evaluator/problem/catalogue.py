@@ -14,9 +14,9 @@ SHIPPED = Path(__file__).resolve().parents[2] / "reference"
 def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
     """Problem names and their files, sorted by name: the shipped ones, and those in `dirs`, which win over shipped ones of their name.
 
-    A name is a file's stem; files that begin with `_` or a dot are left out. Besides folders of problem files, `dirs` may have folders of
-    such folders named `level1`, `level2`, …, and files of KernelBench's rows (`evaluator.problem.kernelbench`). Raises ProblemError where a
-    folder can't be listed or holds no problem, or where two of `dirs` have the same name.
+    A name is a file's stem; files that begin with `_` or a dot are left out. A folder among `dirs` holds problem files, or folders of them
+    that are named `level1`, `level2`, …, or both. `dirs` may also have files of KernelBench's rows (`evaluator.problem.kernelbench`).
+    Raises ProblemError where a folder can't be listed or holds no problem, or where two of `dirs` have the same name.
     """
     given: dict[str, Path] = {}
     for folder in [level for each in dict.fromkeys(each.resolve() for each in dirs) for level in _folders(each)]:
@@ -27,24 +27,39 @@ def discover(dirs: Iterable[Path] = ()) -> dict[str, Path]:
     return dict(sorted({**_listed(SHIPPED), **given}.items()))
 
 
+def described(given: Path) -> str:
+    """What `discover` reads of one of its `dirs`: `100 problems in level1, 1 in KernelBench`. Raises ProblemError."""
+    counts = [(len(_listed(folder)), folder.name) for folder in _folders(given.resolve())]
+    words = [" problem" if counts[0][0] == 1 else " problems", *[""] * (len(counts) - 1)]
+    return ", ".join(f"{count}{word} in {name}" for (count, name), word in zip(counts, words, strict=True))
+
+
 def _folders(given: Path) -> list[Path]:
-    """The folders of problem files that are meant by what was given."""
+    """The folders of problem files that are meant by what was given: its levels, and itself where it has files of its own."""
     if given.is_file() and given.suffix.lower() in ROW_SUFFIXES:
         try:
             given = unpacked(given, default_root())
         except OSError as error:
             raise ProblemError(given, None, f"can't be unpacked: {error.strerror}") from error
-    if not given.is_dir() or any(given.glob("*.py")):
-        return [given]
-    levels = [(int(match[1]), path) for path in given.iterdir() if path.is_dir() and (match := LEVEL.fullmatch(path.name))]
-    return [path for _, path in sorted(levels)] or [given]
+    entries = _entries(given)
+    levels = sorted((int(match[1]), path) for path in entries if path.is_dir() and (match := LEVEL.fullmatch(path.name)))
+    own = [] if levels and not any(map(_is_problem, entries)) else [given]
+    return [*(path for _, path in levels), *own]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise ProblemError(folder, None, f"can't be listed: {error.strerror}") from error
+
+
+def _is_problem(path: Path) -> bool:
+    return path.suffix == ".py" and path.name[0] not in "._"
 
 
 def _listed(folder: Path) -> dict[str, Path]:
-    try:
-        files = sorted(path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] not in "._")
-    except OSError as error:
-        raise ProblemError(folder, None, f"can't be listed: {error.strerror}") from error
+    files = [path for path in _entries(folder) if _is_problem(path)]
     if not files:
         raise ProblemError(folder, None, "holds no problem (*.py)")
     return {path.stem: path for path in files}

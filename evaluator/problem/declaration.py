@@ -63,7 +63,7 @@ def _selection(kinds: tuple[type, ...], meaning: str) -> BeforeValidator:
 
     def check(value: object) -> object:
         if not fits(value):
-            raise ValueError(f"'all' or a list of {meaning}, each once")
+            raise ValueError(f"has to be 'all' or a list of {meaning}, each once")
         return value
 
     return BeforeValidator(check)
@@ -71,7 +71,7 @@ def _selection(kinds: tuple[type, ...], meaning: str) -> BeforeValidator:
 
 def _once(value: object) -> object:
     if not isinstance(value, list | tuple):
-        raise ValueError("a list")
+        raise ValueError("has to be a list")
     twice = [each for each in value if value.count(each) > 1]
     if twice:
         raise ValueError(f"{twice[0]!r} is there more than once")
@@ -81,7 +81,7 @@ def _once(value: object) -> object:
 def _positions(value: object) -> object:
     found = _once(value)
     if not isinstance(found, tuple) or any(type(each) is not int or each < 0 for each in found):
-        raise ValueError("a list of positions of forward()'s arguments, from 0")
+        raise ValueError("has to be a list of positions of forward()'s arguments, from 0")
     return found
 
 
@@ -92,7 +92,7 @@ def _factors(value: object) -> object:
         raise ValueError(f"{unknown[0]!r} is no type that a problem is judged in; there are: {', '.join(names)}")
     wrong = [each for each in (value.values() if isinstance(value, dict) else [value]) if not _is_factor(each)]
     if wrong:
-        raise ValueError(f"a factor above 0, or a dict of them by type, and not {wrong[0]!r}")
+        raise ValueError(f"has to be a factor above 0, or a dict of them by type, not {wrong[0]!r}")
     return value
 
 
@@ -103,7 +103,7 @@ def _is_factor(value: object) -> bool:
 def _operations(value: object) -> object:
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str):
-        raise ValueError("an expression in a string")
+        raise ValueError("has to be an expression in a string")
     names_in(text)
     return text
 
@@ -185,7 +185,7 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
     lines = _DeclarationLines(tree)
     value = namespace[DECLARATION_NAME]
     if type(value) is not dict:
-        raise DeclarationError(f"{DECLARATION_NAME} is a plain dict, not {type(value).__name__}", lines.of())
+        raise DeclarationError(f"{DECLARATION_NAME} is of type {type(value).__name__}; make it a plain dict", lines.of())
     unknown = [key for key in value if key not in Declaration.model_fields]
     if unknown:
         rule = f"{DECLARATION_NAME} has no key {unknown[0]!r}; {_nearest(str(unknown[0]), Declaration.model_fields)}"
@@ -197,14 +197,14 @@ def declare(namespace: Mapping[str, Any], tree: ast.Module) -> Declaration:
         keys = [str(part) for part in first["loc"]]
         raise DeclarationError(f"{DECLARATION_NAME}: {'.'.join(keys)}: {first['msg']}", lines.of(*keys)) from error
     if DEFAULT_CASE not in declaration.cases:
-        raise DeclarationError(f"one of the cases is named {DEFAULT_CASE!r}", lines.of("cases"))
+        raise DeclarationError(f"no case is named {DEFAULT_CASE!r}; give one of them this name", lines.of("cases"))
     twice = sorted(declaration.cases.keys() & declaration.generalisation.keys())
     if twice:
-        raise DeclarationError(f"{twice[0]!r} is a case already", lines.of("generalisation", twice[0]))
+        raise DeclarationError(f"{twice[0]!r} is a case already; give these shapes another name", lines.of("generalisation", twice[0]))
     if declaration.backward and declaration.in_place:
-        raise DeclarationError("a problem with a backward pass changes no argument in place", lines.of("in_place"))
+        raise DeclarationError("backward and in_place are both declared; a problem can have one of them only", lines.of("in_place"))
     if declaration.dtypes and declaration.dtype not in (None, *declaration.dtypes):
-        raise DeclarationError(f"dtypes has {declaration.dtype!r} in it, the problem's own", lines.of("dtypes"))
+        raise DeclarationError(f"dtypes lacks {declaration.dtype!r}, the problem's own dtype; add it", lines.of("dtypes"))
     for key, case, constants in declaration.shapes():
         for name, constant in constants.items():
             _check_constant(key, case, name, constant, namespace, lines)
@@ -229,7 +229,7 @@ def _check_operations(floor: Floor | None, case: str, namespace: Mapping[str, An
     except ExpressionError as error:
         raise DeclarationError(f"operations of case {case!r}: {error}", where) from error
     if operations < 0:
-        raise DeclarationError(f"operations of case {case!r} are {operations:g}, less than none", where)
+        raise DeclarationError(f"operations of case {case!r} are {operations:g}; give a number from 0", where)
 
 
 def _check_constant(key: str, case: str, name: str, value: object, namespace: Mapping[str, Any], lines: "_DeclarationLines") -> None:
@@ -240,7 +240,8 @@ def _check_constant(key: str, case: str, name: str, value: object, namespace: Ma
     held = namespace[name]
     numbers = type(held) is float and type(value) is int
     if type(value) is not type(held) and not numbers:
-        raise DeclarationError(f"case {case!r} sets {name!r}, of type {type(held).__name__}, to {value!r}", where)
+        rule = f"case {case!r} sets {name!r} to {value!r}; give a value of type {type(held).__name__}, as the module does"
+        raise DeclarationError(rule, where)
 
 
 def _nearest(name: str, names: Collection[str]) -> str:

@@ -38,4 +38,4 @@ def raised_in_file(path: Path, what: str, error: BaseException) -> ProblemError:
     """The error to raise for one of the file's own code, with the file's innermost line in its traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     first = (str(error).strip().splitlines() or [""])[0]
-    return ProblemError(path, lines[-1] if lines else None, f"{what} raises nothing, but raised {type(error).__name__}: {first}")
+    return ProblemError(path, lines[-1] if lines else None, f"{what} raised {type(error).__name__}: {first}")

@@ -14,7 +14,8 @@ from evaluator.problem.execute import ProblemError, execute
 from evaluator.problem.problem import Problem
 from evaluator.submission.source import decode, parse
 
-REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+FUNCTIONS = {"get_inputs": "forward()'s arguments", "get_init_inputs": "Model's arguments, [] for none"}
+"""Functions that the file has to define, and what they return in a list."""
 
 
 def load(path: Path) -> Problem:
@@ -30,7 +31,7 @@ def load(path: Path) -> Problem:
         tree = parse(source)
         code = compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise ProblemError(path, error.lineno, f"the file parses: {error.msg}") from error
+        raise ProblemError(path, error.lineno, f"the file is not valid Python: {error.msg}") from error
     module = execute(path, code, f"_assay_problem_{path.stem}")
     _check_form(path, module, tree)
     try:
@@ -44,9 +45,12 @@ def _check_form(path: Path, module: ModuleType, tree: ast.Module) -> None:
     import torch
 
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    for name in REQUIRED:
+    model = getattr(module, "Model", None)
+    if not (isinstance(model, type) and issubclass(model, torch.nn.Module)):
+        wrong = "the file defines no class Model" if model is None else "Model is not a class derived from nn.Module"
+        raise ProblemError(path, lines.get("Model", 1), f"{wrong}; write the reference as class Model(nn.Module)")
+    for name, returned in FUNCTIONS.items():
         found = getattr(module, name, None)
-        if name == "Model" and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-            raise ProblemError(path, lines.get(name, 1), "the file defines class Model(nn.Module)")
         if not callable(found):
-            raise ProblemError(path, lines.get(name, 1), f"the file defines a function {name}()")
+            wrong = f"the file defines no function {name}()" if found is None else f"{name} is not a function"
+            raise ProblemError(path, lines.get(name, 1), f"{wrong}; define {name}() so that it returns a list of {returned}")

@@ -224,7 +224,8 @@ class ProblemCase:
     def _arguments(self, function: str, device: "torch.device | str") -> list[Any]:
         drawn = self._call(function)
         if not isinstance(drawn, list | tuple):
-            raise ProblemError(self.problem.path, self._line(function), f"{function}() returns a list, not {type(drawn).__name__}")
+            rule = f"{function}() returned a {type(drawn).__name__}; return a list of arguments"
+            raise ProblemError(self.problem.path, self._line(function), rule)
         return [self._placed(value, device) for value in drawn]
 
     def _placed(self, value: Any, device: "torch.device | str") -> Any:

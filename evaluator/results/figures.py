@@ -18,6 +18,11 @@ def solved_text(solved: int, reduced: int) -> str:
     return f"{solved} ({reduced} reduced)" if reduced else str(solved)
 
 
+def rank_text(rank: int, shared: bool) -> str:
+    """A rank, marked where another has it too: `1=`."""
+    return f"{rank}=" if shared else str(rank)
+
+
 def percent(share: float) -> str:
     """Three digits: `71.2 %`, `0.0412 %`."""
     if share >= 10:

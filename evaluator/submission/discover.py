@@ -41,15 +41,17 @@ def find(
     problem: str | None = None,
     author: str | None = None,
     known: Collection[str] = (),
+    written: Collection[Path] = (),
 ) -> Found:
     """Every submission in `paths`, in sorted order within each folder, one in memory at a time.
 
     every_block: yield each ModelNew block of a response instead of its final one. problem, author: hold for all of them.
     known: names of the problems there are, or a mapping from them to their paths.
+    written: files that this run writes, which are no submissions where they are in a folder.
     Raises InputError at once, before anything is read, where a path does not exist, is not of a kind that is read, is a folder without
-    submissions, or has a manifest that can't be used.
+    submissions, is a file that this run writes, or has a manifest that can't be used.
     """
-    finder = _Finder(every_block, problem, author, Catalogue(known))
+    finder = _Finder(every_block, problem, author, Catalogue(known), written)
     starts = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (resolve() would follow symbolic links, absolute() keeps "..")
     for given, start in zip(paths, starts, strict=True):
         finder.survey(given, start)
@@ -57,8 +59,10 @@ def find(
 
 
 class _Finder:
-    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue) -> None:
+    def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue, written: Collection[Path]) -> None:
         self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
+        self.written = {path.resolve() for path in written}
+        self.written_names = {path.name for path in self.written}
         self.manifests: dict[Path, Manifest | None] = {}
         self.files = 0
         self.bundles = False
@@ -68,13 +72,21 @@ class _Finder:
             raise InputError(f"{given}: does not exist")
         if not start.is_dir() and start.suffix.lower() not in SUFFIXES:
             raise InputError(f"{given}: not one of {', '.join(SUFFIXES)}, nor a folder")
+        if self.is_written(start.parent, start.name):
+            raise InputError(f"{given}: is a file that this run writes; give the output another name")
         before = self.files
-        for folder, name in walk(start):
+        for folder, name in self.walk(start):
             self.files += 1
             self.bundles = self.bundles or name.lower().endswith(BUNDLE_SUFFIX)
             self.manifest(folder)
         if self.files == before:
             raise InputError(f"{given}: no submissions in this folder ({', '.join(SUFFIXES)})")
+
+    def walk(self, start: Path) -> Iterator[tuple[Path, str]]:
+        return ((folder, name) for folder, name in walk(start) if not self.is_written(folder, name))
+
+    def is_written(self, folder: Path, name: str) -> bool:
+        return name in self.written_names and (folder / name).resolve() in self.written
 
     def manifest(self, folder: Path) -> Manifest | None:
         if folder not in self.manifests:
@@ -88,7 +100,7 @@ class _Finder:
         # What several paths lead to is read once; with one path there is nothing to remember.
         seen: set[tuple[Path, str]] = set()
         for start in starts:
-            for place in walk(start):
+            for place in self.walk(start):
                 if place in seen:
                     continue
                 if len(starts) > 1:

@@ -1,9 +1,11 @@
 """The files in a folder that are read as submissions.
 
-In folders, whatever begins with a dot, `__pycache__`, `__init__.py` and files named README are left out.
+In folders, whatever begins with a dot, `__pycache__`, `__init__.py`, files named README and the files in which runs keep results that a
+database did not take (`db.storage.spool`) are left out.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 BUNDLE_SUFFIX = ".jsonl"
 SUFFIXES = (".py", ".txt", ".md", BUNDLE_SUFFIX)
 """Suffixes of the files that are read, in upper or lower case."""
+_SPOOL = re.compile(r".*\.spool-[0-9]+-[0-9a-f]{8}\.jsonl")
 
 
 def walk(start: Path) -> Iterator[tuple[Path, str]]:
@@ -48,7 +51,7 @@ def _listed(folder: Path) -> list[tuple[str, bool]]:
 
 
 def _wanted(entry: os.DirEntry[str]) -> bool:
-    if entry.name.startswith(".") or entry.name in ("__pycache__", "__init__.py"):
+    if entry.name.startswith(".") or entry.name in ("__pycache__", "__init__.py") or _SPOOL.fullmatch(entry.name):
         return False
     stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122 (a Path for each entry of a large folder is slow)
     return (suffix.lower() in SUFFIXES and stem.lower() != "readme") or entry.is_dir()

@@ -13,6 +13,7 @@ import pytest
 
 import pipeline
 from command.checks import find_sanitizer
+from db.queries.runs import runs
 from db.store import Store
 from evaluator.machine.devices import Device
 from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish
@@ -205,7 +206,9 @@ def test_a_second_run_skips_what_is_judged_and_rerun_does_not(bench: Bench) -> N
     assert "2 evaluated: " in first.stdout and "skipped" not in first.stdout
     second = bench.run("double")
     assert second.code == 0
-    assert "0 evaluated; " in second.stdout and "2 already judged and skipped" in second.stdout
+    assert "0 evaluated; " in second.stdout and "2 in all, 2 already judged and skipped" in second.stdout
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        assert [(found.expected, found.skipped, sum(found.statuses.values())) for found in runs(store, 5)] == [(2, 2, 0), (2, 0, 2)]
     assert "2 already judged and skipped" in bench.run("double", "--strict-shapes", "--strict-inputs").stdout
     assert len(bench.rows()) == 2
     bench.write("double/wrong.py", submission("2 * x"))
@@ -355,16 +358,28 @@ def test_a_precision_is_judged_and_stored_for_itself(bench: Bench) -> None:
         assert [stored.result.precision for stored in store.each()] == ["bfloat16", "own"]
 
 
+def test_what_a_run_writes_among_its_submissions_is_not_read(bench: Bench) -> None:
+    bench.write("double/right.py", submission())
+    where = ("--db", "sqlite:///double/results.db", "--json", "double/out.jsonl", "--feedback", "markdown", "double/told.md")
+    assert "1 evaluated: 1 correct" in bench.run("double", *where).stdout
+    assert "0 evaluated; " in (again := bench.run("double", *where).stdout) and "1 in all, 1 already" in again
+    refused = bench.run("double/out.jsonl", *where)
+    assert refused.code == 2 and "a file that this run writes" in refused.stderr
+
+
 def test_a_level_and_a_run_of_kernelbench_are_judged_as_they_are(bench: Bench) -> None:
     """A checkout's level, a run's kernels, and what its own evaluation said of them; the files are made for this test."""
     body = "torch.clamp(x, min=0.0) + torch.tensor(0.5)"
     bench.write("KernelBench/KernelBench/level1/23_Clamp.py", PROBLEM.format(operation="* 2").replace("x * 2", body))
     bench.write("KernelBench/KernelBench/level2/23_Clamp_Twice.py", PROBLEM.format(operation="* 2"))
+    bench.write("KernelBench/KernelBench/stray.py", "print('no problem')")
     kernel = "runs/a_model/level_1_problem_23_sample_0_kernel.py"
     bench.write(kernel, submission(body))
     said = [{"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]
     results = bench.write("runs/a_model/eval_results.json", json.dumps({"23": said}))
-    (record,) = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-").records
+    finished = bench.run("runs", "--reference", "KernelBench/KernelBench", "--json", "-")
+    assert "--reference KernelBench/KernelBench: 1 problem in level1, 1 in level2, 1 in KernelBench" in finished.stderr
+    (record,) = finished.records
     assert (record["submission"], record["problem"], record["author"], record["sample_id"]) == (kernel, "23_Clamp", "a_model", 0)
     assert (record["category"], record["generalises"]) == ("no_custom_kernel", "untested")
     command = [sys.executable, "-m", "db", "--db", f"sqlite:///{bench.database}"]

@@ -82,10 +82,22 @@ def test_leaderboard_json(store: Store, url: str) -> None:
     )
     names += (
         " evaluation_id source_sha256 evaluator_version started_at speed_of_light baseline_speed_of_light best_baseline best_baseline_ms"
-        " category"
+        " category shared"
     )
     assert set(row) == set(names.split())
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
+
+
+def test_a_shared_rank_is_marked_in_tables_and_a_number_in_json(store: Store, url: str) -> None:
+    for author, speedup in (("ada", 2.0), ("bob", 2.0), ("cy", 1.0)):
+        store.save(result(submission=f"{author}.py", source=author, author=author, speedup=speedup), author)
+    ranks = re.compile(r"^│ +(\d=?) ", re.MULTILINE)
+    assert ranks.findall(output("--db", url, "leaderboard")) == ["1=", "1=", "3"]
+    # The mark stays where the other place is filtered out.
+    assert ranks.findall(output("--db", url, "leaderboard", "--author", "bob")) == ["1="]
+    assert ranks.findall(output("--db", url, "leaderboard", "--overall")) == ["1=", "1=", "3"]
+    rows = json.loads(output("--db", url, "leaderboard", "--json"))
+    assert [(row["rank"], row["shared"]) for row in rows] == [(1, True), (1, True), (3, False)]
 
 
 def test_reduced_precision_is_ranked_where_that_is_allowed(store: Store, url: str) -> None:
@@ -139,7 +151,8 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         accepts answers that take no work; zeros; generalises: no; made from the problem's numbers; float32 (15, 7); far from it;
         robust: no; shifted; precision_loss; 0.0312; somewhat off; left out; the reference has no answer; gross error; 0.0625;
         cause; GELU's tanh approximation; drawn from the reference's seed; fc.weight; scale (64,); bias (32,);
-        nan_or_inf: nothing left; softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
+        no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
+        softmax_kernel(float const*); own; ext.so; cudaLaunchKernel; 128×1×1; 4096×1×1; 8192;
         0.5; 75.0 %; times by events around each launch, in 3 further calls that took 1.333 ms each;
         stage call, line 12; RuntimeError: boom; line two; SIGKILL; 60 s; 1073741824 bytes; 11.500 s;
         times to be doubted; in a second timing too; 0.5 ms, bound by memory;
@@ -148,6 +161,8 @@ def test_show_tells_everything(store: Store, url: str) -> None:
         printed; warned; the judge's own; NVIDIA H200; Xeon; 2.11.0; setting allow_tf32"""
     for fact in told.split(";"):
         assert fact.strip() in text, fact
+    # Rounds are numbered from 1, as in messages; the record counts from 0.
+    assert re.search(r"^1 +987654321 +wrong_values", text, re.MULTILINE) and "Wrong in round 1" in text and "round 0" not in text
     assert SOURCE not in text
     assert SOURCE in output("--db", url, "show", str(number), "--source")
 

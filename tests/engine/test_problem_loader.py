@@ -73,7 +73,7 @@ def test_a_case_that_is_not_declared_is_told_of(reader: ProblemReader) -> None:
 
 def test_a_file_that_ends_the_process_is_a_problem_that_is_wrong(reader: ProblemReader) -> None:
     for _ in range(2):
-        with pytest.raises(ProblemError, match=r"ends\.py: importing the file"):
+        with pytest.raises(ProblemError, match=r"ends\.py: importing the file ended the process"):
             reader.get("ends")
         assert reader.get("sound").name == "sound"
 

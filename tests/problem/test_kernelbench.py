@@ -10,7 +10,7 @@ import torch
 from pyarrow import parquet
 
 from evaluator.judge.problem_check.check import check_case
-from evaluator.problem.catalogue import discover
+from evaluator.problem.catalogue import described, discover
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.kernelbench import unpacked
 from evaluator.problem.load import load
@@ -83,6 +83,19 @@ def test_a_checkout_is_all_of_its_levels(tmp_path: Path) -> None:
     assert {"23_Scale", "100_Last", "23_Scale_Norm", "7_Far"} <= found.keys()
     with pytest.raises(ProblemError, match="holds no problem"):
         discover([tmp_path])
+
+
+def test_a_file_beside_the_levels_hides_none_of_them(tmp_path: Path) -> None:
+    root = checkout(tmp_path)
+    assert described(root) == "2 problems in level1, 1 in level2, 1 in level10"
+    (root / "__init__.py").touch()
+    assert described(root) == "2 problems in level1, 1 in level2, 1 in level10"
+    (root / "mine.py").write_text(CODE)
+    found = discover([root])
+    assert {"23_Scale", "100_Last", "23_Scale_Norm", "7_Far", "mine"} <= found.keys()
+    assert described(root) == "2 problems in level1, 1 in level2, 1 in level10, 1 in KernelBench"
+    assert described(root / "level2") == "1 problem in level2"
+    assert Catalogue(found).named("1/23") == "23_Scale"
 
 
 @pytest.mark.parametrize(

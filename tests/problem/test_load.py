@@ -12,14 +12,15 @@ from tests.problem.test_problem import PLAIN, problem
 @pytest.mark.parametrize(
     ("old", "new", "line", "rule"),
     [
-        ("class Model(", "class Modell(", 1, "class Model(nn.Module)"),
-        ("class Model(nn.Module)", "class Model(object)", 4, "class Model(nn.Module)"),
-        ("def get_inputs", "def inputs", 1, "get_inputs()"),
-        ("def get_init_inputs", "def init_inputs", 1, "get_init_inputs()"),
-        ("batch_size = 6", "batch_size = 6 / 0", 13, "ZeroDivisionError"),
+        ("class Model(", "class Modell(", 1, "the file defines no class Model; write the reference as class Model(nn.Module)"),
+        ("class Model(nn.Module)", "class Model(object)", 4, "Model is not a class derived from nn.Module; write"),
+        ("def get_inputs", "def inputs", 1, "defines no function get_inputs(); define get_inputs() so that it returns a list"),
+        ("def get_init_inputs", "def init_inputs", 1, "defines no function get_init_inputs(); define"),
+        ("return [features]", "return [features]\nget_inputs = 3", 16, "get_inputs is not a function; define get_inputs()"),
+        ("batch_size = 6", "batch_size = 6 / 0", 13, "importing the file raised ZeroDivisionError: "),
         ("batch_size = 6", "raise SystemExit(3)", 13, "SystemExit"),
         ("batch_size = 6", "import nothing_of_this_name", 13, "ModuleNotFoundError"),
-        ("batch_size = 6", "batch_size = (", 13, "never closed"),
+        ("batch_size = 6", "batch_size = (", 13, "the file is not valid Python: "),
         ("features = 5", "features = 5\nASSAY = {'toleranse': 1}", 15, "tolerance"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.results.figures import light_text, percent, rate_text
+from evaluator.results.figures import light_text, percent, rank_text, rate_text
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,10 @@ def test_shares(share: float, told: str) -> None:
 def test_a_share_that_is_not_known_is_not_told() -> None:
     assert light_text(0.5, 0.25) == "50.0 % (25.0 %)"
     assert light_text(None, 0.25) == light_text(0.5, None) == ""
+
+
+def test_a_rank_that_another_has_too_is_marked() -> None:
+    assert (rank_text(1, True), rank_text(3, False)) == ("1=", "3")
 
 
 @pytest.mark.parametrize(

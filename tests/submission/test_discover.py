@@ -83,6 +83,23 @@ def test_what_a_folder_holds_comes_sorted_and_once(tmp_path: Path) -> None:
     assert only(write(tmp_path / "README.md", fenced(CODE))).rejection is None  # a file that is named is read whatever its name
 
 
+def test_what_a_run_writes_is_no_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "in" / "a.py", CODE)
+    for name in ("out.jsonl", "told.md", "assay.db.spool-123-0a1b2c3d.jsonl", "old.spool.jsonl", "deep/out.jsonl"):
+        write(tmp_path / "in" / name, "{}\n")
+    (tmp_path / "link").symlink_to("in")
+    monkeypatch.chdir(tmp_path)
+    files = [Path("in/out.jsonl"), Path("link/told.md")]
+    for start in ("in", "link"):
+        submissions = find([Path(start)], known=KNOWN, written=files)
+        assert [each.path.name for each in submissions] == ["a.py", "out.jsonl", "old.spool.jsonl"]
+    with pytest.raises(InputError, match="a file that this run writes"):
+        find([Path("in/out.jsonl")], known=KNOWN, written=files)
+    with pytest.raises(InputError, match="no submissions"):
+        write(tmp_path / "alone" / "out.jsonl", "")
+        find([Path("alone")], known=KNOWN, written=[Path("alone/out.jsonl")])
+
+
 @pytest.mark.parametrize(("name", "said"), [("missing", "not exist"), ("empty", "no submissions"), ("a.cu", ".jsonl")])
 def test_paths_that_hold_nothing_are_an_input_error_at_once(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -139,11 +139,14 @@ def test_an_evaluation_shows_all_its_evidence(client: TestClient, ids: dict[str,
     told = """
         incorrect/wrong_values; as observed; submission; wrong.py [2]; Feedback; softmax_kernel(float const*); 4096×1×1; 75.0 %;
         Correctness rounds; 987654321; a tail of 3; ..1#; identifier undefined; Compiler output; more of it; printed; value_31;
+        no longer right, as expected: this proves that its own kernels are used (nan_or_inf: nothing left);
         RuntimeError: boom; SIGKILL; Stages; 11.500 s; between them; Environment; Xeon; allow_tf32; 1980; namespaces;
         python pipeline.py wrong.py --rerun --problem softmax --case full --author bob --device cuda --every-block;
         pipeline.py submissions --db sqlite:///results.db"""
     for text in map(str.strip, told.split(";")):
         assert text in failed.text, text
+    assert "Wrong in round 1" in failed.text and "round 0" not in failed.text.lower()
+    assert any(row[:2] == ["1", "987654321"] for row in failed.rows)
     assert f"/evaluation/{ids['failed']}/error.svg?theme=dark" in failed.links
     timed = seen(client, f"/evaluation/{ids['timed']}")
     for text in ("1.25×", "Times", "0.375 ms", "1.923 ms", "Clock cuda_event"):
@@ -328,7 +331,7 @@ def test_an_evaluation_says_how_it_was_timed_and_in_which_shapes_it_is_right(cli
         0-1,5, 3 in all; a thread was found to have left them; baseline compile; Over the best baseline, compile; --dtype float16;
         In other shapes: generalises no; odd (made from the problem's numbers); float32 (15, 7); wrong_shape; far from it;
         On inputs of other distributions: robust no; shifted; precision_loss; 0.0312; somewhat off; left out;
-        no, of 3 other distributions of inputs; Round 0 is wrong because of: GELU's tanh approximation; gross error; 0.0625;
+        no, of 3 other distributions of inputs; Round 1 is wrong because of: GELU's tanh approximation; gross error; 0.0625;
         Parameters and buffers; drawn from the reference's seed; scale (64,); bias (32,);
         A wrong answer in one of them is incorrect; no, of 2 other shapes; --baseline eager,compile; The problem accepts answers"""
     for text in map(str.strip, told.split(";")):
@@ -347,6 +350,29 @@ def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(client: TestCli
         assert len(found["untested"]) == 6 and len(found[""]) == 7
         assert '<option selected value="no">no</option>' in client.get(f"/leaderboard?{question}=no").text
     assert client.get("/leaderboard?robust=perhaps").status_code == 400
+
+
+def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str) -> None:
+    with Store.open(url) as working:
+        working.start_run(["pipeline.py", "again"], 87)
+        working.skip(60)
+        for number in range(27):
+            working.save(result(Category.NO_DEVICE, submission=f"again{number}.py"), "")
+    with Store.open(url) as later:
+        later.start_run(["pipeline.py", "later"])
+        later.save(result(submission="again0.py"), "")
+    number = next(run["id"] for run in client.get("/live.json").json()["runs"] if run["words"][-1] == "again")
+    for path in ("/live", f"/run/{number}"):
+        assert "87 of 87, 60 already judged, 1 evaluated again since" in seen(client, path).text
+
+
+def test_a_shared_rank_is_marked(client: TestClient, store: Store) -> None:
+    for author in ("eve", "fay"):
+        put(store, result(source=author, submission=f"{author}.py", author=author, problem="shared", speedup=2.0), author)
+    for path in ("/leaderboard?problem=shared", "/problem?name=shared", "/author?name=eve"):
+        places = [row for row in seen(client, path).rows if "2.000" in row and {"eve.py", "fay.py"} & {cell.strip() for cell in row}]
+        assert places and {row[0].strip() for row in places} == {"1="}, path
+    assert [row["rank"] for row in client.get("/leaderboard.json?problem=shared").json()] == [1, 1]
 
 
 def test_reduced_precision_is_ranked_by_a_switch_and_marked(client: TestClient, store: Store, ids: dict[str, int]) -> None:

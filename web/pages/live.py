@@ -115,7 +115,10 @@ class Follower:
         self._store = store
         self.last = newest(store) if after is None else after
         self._counted_up_to = newest(store)
-        self._counts: dict[int, Counter[str]] = {found.id: Counter(found.statuses) for found in runs(store, SHOWN_RUNS)}
+        shown = runs(store, SHOWN_RUNS)
+        self._counts: dict[int, Counter[str]] = {found.id: Counter(found.statuses) for found in shown}
+        # What is replaced from now on has been counted by its status, and stays counted so.
+        self._replaced = {found.id: found.replaced for found in shown}
         self._known: tuple[Any, ...] | None = None
 
     def news(self) -> str | None:
@@ -126,14 +129,15 @@ class Follower:
                 self._counts.setdefault(number, Counter()).update(counts)
             self._counted_up_to = last
         heads = runs(self._store, SHOWN_RUNS, counted=False)
-        known = (last, *((head.id, head.finished_at, head.expected) for head in heads))
+        known = (last, *((head.id, head.finished_at, head.expected, head.skipped) for head in heads))
         if known == self._known and last <= self.last:
             return None
         fresh = arrivals(self._store, SHOWN_ARRIVALS, after=self.last, before=last + 1)
         self._known, self.last = known, max(last, self.last)
         told = [
             {"id": head.id, "command": " ".join(head.words), "started_at": head.started_at, "finished_at": head.finished_at}
-            | {"expected": head.expected, "statuses": dict(self._counts.get(head.id, Counter()))}
+            | {"expected": head.expected, "skipped": head.skipped, "replaced": self._replaced.get(head.id, 0)}
+            | {"statuses": dict(self._counts.get(head.id, Counter()))}
             for head in heads
         ]
         return json.dumps(json.loads(dump({"newest": last, "runs": told, "evaluations": fresh})))

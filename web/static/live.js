@@ -61,8 +61,11 @@ function addArrival(item) {
   while (arrivals.rows.length > SHOWN) arrivals.deleteRow(-1);
 }
 
-function progress(run, done) {
-  if (run.expected === null) return done;
+function progress(run, evaluated) {
+  const done = evaluated + run.skipped + run.replaced;
+  const past =
+    (run.skipped ? ", " + run.skipped + " already judged" : "") + (run.replaced ? ", " + run.replaced + " evaluated again since" : "");
+  if (run.expected === null) return done + past;
   const made = document.createElement("span");
   if (run.finished_at === null) {
     const bar = document.createElement("progress");
@@ -71,7 +74,7 @@ function progress(run, done) {
     bar.setAttribute("aria-label", "Progress of run " + run.id);
     made.append(bar, " ");
   }
-  made.append(done + " of " + run.expected);
+  made.append(done + " of " + run.expected + past);
   return made;
 }
 

@@ -60,7 +60,7 @@ def failed_round(evidence: Evidence) -> Verdict | None:
     else:
         parts = [*other_parameters(evidence), failed.message, *suspicions(failed, evidence.device_kind)]
     message = "; ".join(parts)
-    return Verdict(failed.category, f"round {failed.index + 1}{where}: {message}")
+    return Verdict(failed.category, f"round {failed.number}{where}: {message}")
 
 
 @rule(order=180, gives=[Category.SHAPE_SPECIFIC])

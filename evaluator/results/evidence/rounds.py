@@ -65,6 +65,7 @@ class RoundEvidence(Record):
     """One correctness round."""
 
     index: int
+    """From 0. People see `number`."""
     seed: int
     """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
     distribution: str = "own"
@@ -75,6 +76,11 @@ class RoundEvidence(Record):
     outputs: tuple[ErrorFigures, ...] = ()
     cause: str = ""
     """What a wrong answer equals, as in `GELU's tanh approximation`; empty where that is not known."""
+
+    @property
+    def number(self) -> int:
+        """From 1: what messages, tables and pages call the round."""
+        return self.index + 1
 
 
 class ParametersEvidence(Record):

@@ -22,6 +22,13 @@ def test_the_page_has_boards_authors_and_failures(store: Store) -> None:
         assert text in seen.text, text
 
 
+def test_a_shared_rank_is_marked(store: Store) -> None:
+    for author in ("ada", "bob"):
+        store.save(result(submission=f"{author}.py", source=author, author=author), author)
+    rows = [row for row in Seen(page(store)).rows if {"ada", "bob"} & set(row)]
+    assert [row[0] for row in rows] == ["1="] * 4
+
+
 def test_an_empty_database_has_a_page(store: Store) -> None:
     assert "Nothing is ranked yet." in page(store)
 

@@ -149,6 +149,25 @@ def test_only_the_newest_version_of_a_problem_is_a_task(store: Store) -> None:
     assert (board.tasks, [row.author for row in board.rows]) == (1, ["bob"])
 
 
+def test_what_nobody_was_judged_on_is_no_task(store: Store) -> None:
+    # As on a machine without a GPU: four problems solved, a fifth failed, and the rest not evaluated.
+    for number in range(4):
+        save(store, "ada", f"p{number}", "1", speedup=2.0)
+    save(store, "ada", "p4", "1", Category.WRONG_VALUES)
+    for number in range(4, 12):
+        save(store, "ada", f"p{number}", "2", Category.NO_DEVICE)
+    (board,), (drawn,) = overall(store), best_speedups(store)
+    (row,) = board.rows
+    assert (board.tasks, drawn.tasks, row.solved, row.attempted, row.samples) == (5, 5, 4, 5, 5)
+    assert row.fast[0.0] == pytest.approx(0.8)
+    assert row.geometric_mean == pytest.approx((2.0**4 * FAILURE_SPEEDUP) ** (1 / 5))
+
+
+def test_where_nobody_was_judged_there_is_no_board(store: Store) -> None:
+    save(store, "ada", "p1", "1", Category.INFRASTRUCTURE_ERROR)
+    assert overall(store) == () and best_speedups(store) == ()
+
+
 def test_cases_and_devices_have_boards_of_their_own(store: Store) -> None:
     save(store, "ada", "p1", "1")
     save(store, "ada", "p1", "2", case="small")

@@ -34,6 +34,24 @@ def test_a_run_is_counted_by_status_while_it_works_and_after(store: Store, url: 
     assert run(store, under_way.id + 1) is None
 
 
+@BOTH
+def test_the_count_of_a_run_never_shrinks(store: Store, url: str) -> None:
+    with Store.open(url) as first:
+        first.start_run(["first"], 3)
+        first.save(result(submission="right.py"), SOURCE)
+        for name in ("a.py", "b.py"):
+            first.save(result(Category.NO_DEVICE, submission=name), SOURCE)
+    with Store.open(url) as second:
+        second.start_run(["second"], 3)
+        second.save(result(Category.NO_DEVICE, submission="a.py"), SOURCE)
+        second.save(result(submission="a.py"), SOURCE)
+        second.save(result(submission="b.py"), SOURCE)
+        second.skip(1)
+    found = [(run.expected, run.skipped, run.replaced, run.statuses) for run in runs(store, 2)]
+    # What the second run itself has judged twice is one submission of it.
+    assert found == [(3, 1, 0, {"correct": 2}), (3, 0, 2, {"correct": 1})]
+
+
 def test_a_count_that_can_not_be_stored_stops_nothing(store: Store, url: str, caplog: pytest.LogCaptureFixture) -> None:
     with Store.open(url) as working:
         working.start_run(["pipeline.py"])

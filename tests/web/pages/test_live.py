@@ -71,6 +71,20 @@ def test_a_run_is_told_from_its_first_result_to_its_end(store: Store, url: str) 
     assert end["runs"][0]["finished_at"] is not None and end["evaluations"] == []
 
 
+def test_what_a_run_skips_and_loses_to_a_later_one_stays_counted(store: Store, url: str) -> None:
+    with Store.open(url) as first:
+        first.start_run(["first"], 1)
+        first.save(result(Category.NO_DEVICE, submission="a.py"), "")
+    watching = Follower(store, None)
+    with Store.open(url) as second:
+        second.start_run(["second"], 2)
+        second.skip(1)
+        second.save(result(submission="a.py"), "")
+    for follower in (watching, Follower(store, None)):
+        counts = [(run["expected"], sum(run["statuses"].values()) + run["skipped"] + run["replaced"]) for run in told(follower)["runs"]]
+        assert counts == [(2, 2), (1, 1)]
+
+
 def test_of_many_at_once_the_last_are_told_and_all_are_counted(store: Store) -> None:
     store.start_run(["many"])
     follower = Follower(store, None)
