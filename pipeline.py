@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
-from command.options import level_of, parser
+from command.options import PROGRAM, level_of, parser
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line; returns the exit code."""
-    options = parser().parse_args(arguments)
+    options = parser(program).parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         with _early_start(options) as early:
-            return _answer(options, early)
+            return _answer(options, early, program)
     except KeyboardInterrupt:
         return exits.INTERRUPTED  # before anything was judged
 
@@ -38,7 +38,7 @@ def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextMana
     return EarlyStart(options.device, level_of(options))
 
 
-def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
+def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: str) -> int:
     """`run`, with what goes wrong told in one line."""
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
@@ -70,7 +70,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None") -> int:
         NativeBuildError,
         SanitizerMissingError,
     ) as error:
-        print(f"pipeline.py: {error}", file=sys.stderr)  # noqa: T201
+        print(f"{program}: {error}", file=sys.stderr)  # noqa: T201
         return exits.USAGE
 
 

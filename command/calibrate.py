@@ -8,44 +8,54 @@ Nothing is stored of a GPU that was shared or throttled meanwhile.
 import argparse
 import sys
 from collections.abc import Sequence
-
-import torch
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from db import DEFAULT_URL
-from db.calibrations import save
-from db.error import StoreError
-from db.store import Store
-from evaluator.judge.roofline.calibration_run import calibrate
-from evaluator.machine.devices import DeviceError, choose
-from evaluator.results.calibration import COPY, Calibration
-from evaluator.results.figures import percent, rate_text
-from evaluator.results.text import cell, plain_line, rendered
+
+if TYPE_CHECKING:
+    from evaluator.results.calibration import Calibration
 
 EXIT_DISTURBED = 1
 EXIT_USAGE = 2
+PROGRAM = "python -m command.calibrate"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met."""
-    options = _parser().parse_args(arguments)
+    options = parser(program).parse_args(arguments)
+    # The heavy imports come after the options, so that --help and mistyped options answer at once.
+    import torch
+
+    from db.calibrations import save
+    from db.error import StoreError
+    from db.store import Store
+    from evaluator.judge.roofline import calibration_run
+    from evaluator.machine import devices
+    from evaluator.results.text import plain_line
+
     try:
-        device, _ = choose(options.device)
+        device, _ = devices.choose(options.device)
         with Store.open(options.db) as store:
-            calibration, conditions = calibrate(device)
+            calibration, conditions = calibration_run.calibrate(device)
             stored = conditions is None or not conditions.disturbed
             if stored:
                 save(store, calibration)
             sys.stdout.write(calibration.model_dump_json(indent=2) + "\n" if options.json else _text(calibration))
             told = f"stored in {store.name}" if stored else f"not stored: {conditions.remark if conditions else ''}"
-    except (DeviceError, StoreError, torch.OutOfMemoryError) as error:
+    except (devices.DeviceError, StoreError, torch.OutOfMemoryError) as error:
         sys.stderr.write(plain_line(str(error)) + "\n")
         return EXIT_USAGE
     sys.stderr.write(plain_line(told) + "\n")
     return 0 if stored else EXIT_DISTURBED
 
 
-def _text(calibration: Calibration) -> str:
+def _text(calibration: "Calibration") -> str:
+    from rich.table import Table
+
+    from evaluator.results.calibration import COPY
+    from evaluator.results.figures import percent, rate_text
+    from evaluator.results.text import cell, rendered
+
     table = Table(box=None, header_style="bold", title=cell(calibration.device_name), title_justify="left")
     for name, justify in (("ceiling", "left"), ("reached", "right"), ("uncertainty", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
@@ -55,15 +65,16 @@ def _text(calibration: Calibration) -> str:
     return rendered(table)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m command.calibrate",
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """The command line's options."""
+    this = argparse.ArgumentParser(
+        prog=program,
         description="Measures what a device reaches at the most: copies and matrix products.",
     )
-    parser.add_argument("--device", metavar="DEVICE", default="auto", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
-    parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
+    this.add_argument("--device", metavar="DEVICE", default="auto", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
+    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
+    this.add_argument("--json", action="store_true", help="print JSON")
+    return this
 
 
 if __name__ == "__main__":

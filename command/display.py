@@ -128,7 +128,7 @@ class Display:
                 self._console.print(_reason(number, result, f"timed by the protocol {timing.protocol}: {timing.fallback}"), soft_wrap=True)
         total = sum(self._counts.values())
         if total > len(rows):
-            self.say(f"{len(rows)} of {total} are shown; all of them: python -m db failures, python -m db leaderboard")
+            self.say(f"{len(rows)} of {total} are shown; all of them: assay list --limit {total}")
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
         if skipped:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from evaluator.sanitizer.tools import Wish
 
 
+PROGRAM = "pipeline.py"
+"""What the command line is called where it was not started by another name."""
+
+
 class _Explain(argparse.Action):
     """Prints what a category means, and ends: no PATH is needed for that."""
 
@@ -23,14 +27,14 @@ class _Explain(argparse.Action):
         try:
             sys.stdout.write(explain(values))
         except UnknownCategoryError as error:
-            parser.exit(exits.USAGE, f"pipeline.py: {error}\n")
+            parser.exit(exits.USAGE, f"{parser.prog}: {error}\n")
         parser.exit()
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(
-        prog="pipeline.py",
+        prog=program,
         description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
         epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 130 interrupted.",
     )

@@ -2,7 +2,8 @@
 
 Each module imports only what stands before it in this list:
 `error`, `address`, `connection` · `schema` · `storage` · `upgrade`, `database`, `store` · `queries` and `queue`, apart from each other ·
-`calibrations`, `exchange`, `foreign`, `upkeep` · `output` · `__main__`.
+`calibrations`, `exchange`, `foreign`, `upkeep` · `output` ·
+`list_options` · `__main__`.
 `migrations` is run by `upgrade`. Of the evaluator, `db` imports `evaluator.results` alone.
 
 Nothing is imported here, so that importing the package costs nothing.

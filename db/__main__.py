@@ -3,11 +3,12 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from db import DEFAULT_URL
+from db.list_options import add_list_options
 from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
 
 if TYPE_CHECKING:
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
 EXIT_FAULT = 1
 """`check` has found something."""
 EXIT_USAGE = 2
+PROGRAM = "python -m db"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Returns the exit code: 0; 1 where `check` finds a fault; 2 where what is asked for is missing or can't be done."""
-    options = _parser().parse_args(arguments)
+    whole, commands = parsers(program)
+    options, unknown = whole.parse_known_args(arguments)
+    if unknown:
+        commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from db.error import StoreError
     from db.store import Store
@@ -52,21 +57,33 @@ def _leaderboard(store: "Store", options: argparse.Namespace) -> int:
 
         if options.generalises or options.robust:
             raise StoreError("--generalises and --robust choose places of single boards, and --overall has none.")
-        boards = overall(store, _filters(options), reduced_precision=reduced)
+        boards = overall(store, _filters(store, options), reduced_precision=reduced)
         return _say(report.dump(boards) if options.json else report.overall_text(boards))
     from db.queries.generality import only
     from db.queries.leaderboard import leaderboard
 
-    rows = leaderboard(store, _filters(options), every=options.all, top=options.top, reduced_precision=reduced)
+    rows = leaderboard(store, _filters(store, options), every=options.all, top=options.top, reduced_precision=reduced)
     rows = only(store, rows, options.generalises, options.robust)
     return _say(report.leaderboard_json(rows) if options.json else report.leaderboard_text(rows))
+
+
+def _list(store: "Store", options: argparse.Namespace) -> int:
+    from db.output import evaluation_list, report
+    from db.queries.evaluations import Choice, evaluations
+    from db.queries.names import run_number
+
+    run = None if options.run is None else run_number(store, options.run)
+    choice = Choice(_filters(store, options), options.status, options.category, run, options.since)
+    found = evaluations(store, choice, options.limit + 1)
+    rows = found[: options.limit]
+    return _say(report.dump(rows) if options.json else evaluation_list.text(rows, more=len(found) > len(rows)))
 
 
 def _failures(store: "Store", options: argparse.Namespace) -> int:
     from db.output import report
     from db.queries.leaderboard import failures
 
-    counts = failures(store, _filters(options))
+    counts = failures(store, _filters(store, options))
     return _say(report.failures_json(counts) if options.json else report.failures_text(counts))
 
 
@@ -76,7 +93,7 @@ def _show(store: "Store", options: argparse.Namespace) -> int:
 
     stored = store.get(options.id)
     if stored is None:
-        raise StoreError(f"There is no evaluation {options.id} in {store.name}. `python -m db leaderboard --json` lists ids.")
+        raise StoreError(f"There is no evaluation {options.id} in {store.name}. `assay list` lists ids.")
     told = ""
     if options.plot_error is not None:
         from db.output.plot_error import plot_error
@@ -95,7 +112,7 @@ def _compare(store: "Store", options: argparse.Namespace) -> int:
     from db.output import report
     from db.queries.compare import compare
 
-    comparison = compare(store, options.first, options.second, _filters(options))
+    comparison = compare(store, options.first, options.second, _filters(store, options))
     return _say(report.dump(comparison) if options.json else report.comparison_text(comparison))
 
 
@@ -194,13 +211,20 @@ def _say(text: str) -> int:
     return 0
 
 
-def _filters(options: argparse.Namespace) -> Filters:
-    return Filters(**{name: getattr(options, name, None) for name in HELP})
+def _filters(store: "Store", options: argparse.Namespace) -> Filters:
+    """Raises StoreError for a name that the database doesn't hold."""
+    from db.queries.names import require_known
+
+    filters = Filters(**{name: getattr(options, name, None) for name in HELP})
+    require_known(store, filters)
+    return filters
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m db", description="Asks a database of evaluations, and looks after it.")
-    parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
+def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The whole command line, and each command's part of it by the command's name."""
+    parser = argparse.ArgumentParser(prog=program, description="Asks a database of evaluations, and looks after it.")
+    url_help = "SQLAlchemy URL of the database (default: %(default)s)"
+    parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help=url_help)
     commands = parser.add_subparsers(dest="command", required=True)
 
     def command(
@@ -208,6 +232,8 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.add_argument("--json", action="store_true", help="print JSON")
+        # Where it is left out, the one before the command holds.
+        made.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=url_help % {"default": DEFAULT_URL})
         made.set_defaults(answer=answer, writes=writes)
         return made
 
@@ -219,6 +245,9 @@ def _parser() -> argparse.ArgumentParser:
     board.add_argument("--allow-reduced-precision", action="store_true", help="rank what is right by reduced precision too, and mark it")
     for name, text in ANSWER_HELP.items():
         board.add_argument(f"--{name}", choices=ANSWERS, help=text)
+    listing = command("list", _list, "the evaluations themselves, newest first")
+    _add_filters(listing, without="protocol")
+    add_list_options(listing)
     _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
     show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
@@ -245,7 +274,7 @@ def _parser() -> argparse.ArgumentParser:
     checks = command("check", _check, "look for damage; exit code 1 where there is some")
     checks.add_argument("--deep", action="store_true", help="read every evaluation and hash every source too")
     checks.add_argument("--repair", action="store_true", help="derive anew what follows from the evaluations")
-    return parser
+    return parser, commands.choices
 
 
 def _add_filters(command: argparse.ArgumentParser, *, without: str = "") -> None:

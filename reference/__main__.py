@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from reference._report import Broken, Checked, Listed
 
 EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE = 0, 1, 2
+PROGRAM, JUDGING = "python -m reference", "python pipeline.py"
 
 
 class UsageError(Exception):
     """What was asked for can't be done; the message is for the person who asked."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 where all were admitted, 1 where one was refused, 2 for bad usage."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging: str = JUDGING) -> int:
+    """Returns the exit code: 0 where all were admitted, 1 where one was refused, 2 for bad usage.
+
+    program, judging: how this command and the one that judges are called in what is printed.
+    """
+    options = parser(program).parse_args(arguments, argparse.Namespace(program=program, judging=judging))
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
@@ -36,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.answer(options)
         return code
     except (UsageError, CreationError, ProblemError, DeviceError) as error:
-        sys.stderr.write(f"python -m reference: {plain_line(str(error))}\n")
+        sys.stderr.write(f"{program}: {plain_line(str(error))}\n")
         return EXIT_USAGE
     except BrokenPipeError:
         # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
@@ -44,11 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m reference", description="Makes a problem's file, lists problems, or checks whether they are fit to judge by."
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """The command line's options."""
+    this = argparse.ArgumentParser(
+        prog=program, description="Makes a problem's file, lists problems, or checks whether they are fit to judge by."
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = this.add_subparsers(dest="command", required=True)
     new = commands.add_parser("new", help="write a documented template", description="Write a problem's file to start from.")
     new.add_argument("name", metavar="NAME", help="of the problem, which becomes the file's")
     new.add_argument("--reference", type=Path, metavar="DIR", help="the folder to write to (default: that of the shipped problems)")
@@ -74,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     cases = check.add_mutually_exclusive_group()
     cases.add_argument("--case", metavar="NAME", help="which set of shapes (default: small on a CPU, full on a GPU)")
     cases.add_argument("--all-cases", action="store_true", help="every case that the problem declares")
-    return parser
+    return this
 
 
 def _new(options: argparse.Namespace) -> int:
@@ -84,8 +89,8 @@ def _new(options: argparse.Namespace) -> int:
     path = create(options.name, options.reference or SHIPPED)
     where = f" --reference {shlex.quote(str(options.reference))}" if options.reference else ""
     steps = {
-        "check": f"python -m reference check {options.name}{where}",
-        "judge": f"python pipeline.py{where} --problem {options.name} my_kernel.py",
+        "check": f"{options.program} check {options.name}{where}",
+        "judge": f"{options.judging}{where} --problem {options.name} my_kernel.py",
     }
     if options.json:
         return _say(json.dumps({"problem": options.name, "file": str(path), **steps}, indent=2))

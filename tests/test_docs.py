@@ -67,12 +67,12 @@ def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
 
 def test_every_option_of_the_database_commands_is_documented() -> None:
     text = document("command-line.md").split("## The database")[1]
-    assert options(db.__main__._parser()) - {"--help"} <= set(re.findall(r"--[a-z-]+", text))
+    assert options(db.__main__.parsers()[0]) - {"--help"} <= set(re.findall(r"--[a-z-]+", text))
 
 
 def test_every_option_of_the_problems_commands_is_documented() -> None:
     text = document("command-line.md").split("## Problems")[1].split("\n## ")[0]
-    assert options(reference.__main__._parser()) - {"--help"} == set(re.findall(r"--[a-z-]+", text))
+    assert options(reference.__main__.parser()) - {"--help"} == set(re.findall(r"--[a-z-]+", text))
 
 
 def test_every_option_of_the_pages_is_documented_and_no_other() -> None:

@@ -12,11 +12,12 @@ from web.listener import listening
 EXIT_USAGE = 2
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PORT = 8300
+PROGRAM = "python -m web"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Serves until it is interrupted. Returns the exit code: 0, or 2 where it can't be done."""
-    options = parser().parse_args(arguments)
+    options = parser(program).parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     from db.error import StoreError
     from db.store import Store
@@ -64,9 +65,9 @@ def _port(text: str) -> int:
     return value
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
-    this = argparse.ArgumentParser(prog="python -m web", description="Shows a database of evaluations in a browser.")
+    this = argparse.ArgumentParser(prog=program, description="Shows a database of evaluations in a browser.")
     this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
     this.add_argument(
         "--host",

@@ -57,7 +57,7 @@ def failures_text(failures: Failures) -> str:
     for item in failures.counts:
         share = f"{_share(item, failures):.1%}"
         table.add_row(item.status.value, item.category.value, CATEGORIES[item.category].meaning, str(item.count), share)
-    return rendered(table)
+    return rendered(table, Text("Which ones: assay list --category CATEGORY", style="dim"))
 
 
 def failures_json(failures: Failures) -> str:

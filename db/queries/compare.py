@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from db.error import StoreError
 from db.queries.filters import Filters
-from db.queries.ranking import EVERYTHING, UNCOUNTED, KnownBoard, author_id, newest_boards
+from db.queries.names import require_author
+from db.queries.ranking import EVERYTHING, UNCOUNTED, KnownBoard, newest_boards
 from db.queries.statistics import mean_ratio, sign_test
 from db.schema.models import BoardRow, StandingRow, TallyRow
 from db.store import Store
@@ -55,7 +55,7 @@ class AuthorComparison:
 def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING) -> AuthorComparison:
     """Raises StoreError for an author whom the database does not know, and where it can't be read."""
     with store.read() as connection:
-        ids = [_known(connection, store, name) for name in (first, second)]
+        ids = [require_author(connection, store, name) for name in (first, second)]
         boards = newest_boards(connection, filters)
         tried = [_tried(connection, author, boards) for author in ids]
         both = [board for board in boards if board.id in tried[0] and board.id in tried[1]]
@@ -75,13 +75,6 @@ def compare(store: Store, first: str, second: str, filters: Filters = EVERYTHING
         ratio_high=mean and mean[2],
         p_value=sign_test(wins, losses),
     )
-
-
-def _known(connection: Connection, store: Store, name: str) -> int:
-    found = author_id(connection, name)
-    if found is None:
-        raise StoreError(f"There is no author {name!r} in {store.name}. `python -m db leaderboard --overall` lists authors.")
-    return found
 
 
 def _tried(connection: Connection, author: int, boards: list[KnownBoard]) -> set[int]:

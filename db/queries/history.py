@@ -54,5 +54,5 @@ def history(store: Store, submission: str) -> tuple[HistoryRow, ...]:
     with store.read() as connection:
         found = [HistoryRow(*item) for item in connection.execute(query.order_by(row.id))]
     if not found:
-        raise StoreError(f"There is no submission {submission!r} in {store.name}. `python -m db leaderboard --all` lists ranked ones.")
+        raise StoreError(f"There is no submission {submission!r} in {store.name}. `assay list` lists evaluations.")
     return tuple(found)

@@ -75,7 +75,7 @@ def arrivals(
 ) -> tuple[EvaluationSummary, ...]:
     """The last evaluations whose ids lie between `after` and `before` (both excluded), newest first; of one run alone with `run_id`."""
     row = EvaluationRow
-    query = _arrivals().where(row.id > after)
+    query = summary_query().where(row.id > after)
     if before is not None:
         query = query.where(row.id < before)
     if run_id is not None:
@@ -86,9 +86,9 @@ def arrivals(
 
 def of_ids(store: Store, ids: Collection[int]) -> tuple[EvaluationSummary, ...]:
     """The evaluations with these ids, as many as there are, newest first."""
-    row = EvaluationRow
+    query = summary_query().where(EvaluationRow.id.in_(ids)).order_by(EvaluationRow.id.desc())
     with store.read() as connection:
-        return tuple(EvaluationSummary(*item) for item in connection.execute(_arrivals().where(row.id.in_(ids)).order_by(row.id.desc())))
+        return tuple(EvaluationSummary(*item) for item in connection.execute(query))
 
 
 def came_between(store: Store, after: int, last: int) -> dict[int, Counter[str]]:
@@ -109,7 +109,8 @@ def newest(store: Store) -> int:
         return connection.execute(select(func.max(EvaluationRow.id))).scalar() or 0
 
 
-def _arrivals() -> Any:
+def summary_query() -> Any:
+    """A query for the fields of `EvaluationSummary`, in their order, for conditions to be added."""
     row = EvaluationRow
     return (
         select(row.id, row.run_id, row.started_at, SubmissionRow.name, SubmissionRow.block, AuthorRow.name)

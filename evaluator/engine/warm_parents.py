@@ -19,6 +19,7 @@ from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 
 WORKER_MODULE = "evaluator.worker.server"
 JUDGE_MODULE = "evaluator.engine.judge_process"
+PROJECT_ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
 WARM_ENVIRONMENT = {
     # One thread in a parent that forks, and no CUDA context: a forked child can't use its parent's.
@@ -38,9 +39,15 @@ _STARTING = threading.Lock()
 
 def start_judges_parent() -> None:
     """Start multiprocessing's fork server, unless it runs; returns at once, and it imports meanwhile."""
-    with _STARTING, _environment(WARM_ENVIRONMENT):
+    with _STARTING, _environment(WARM_ENVIRONMENT | _own_modules_first()):
         multiprocessing.get_context("forkserver").set_forkserver_preload([JUDGE_MODULE])
         forkserver.ensure_running()
+
+
+def _own_modules_first() -> dict[str, str]:
+    """Variables that keep Python from importing modules of the working folder, which may be a folder of submissions."""
+    search = dict.fromkeys([str(PROJECT_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(search)}
 
 
 def recorder_for(device_kind: str, cache_root: Path) -> str | None:

@@ -2,8 +2,20 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from evaluator.sandbox.level_choice import LevelReport, probe
+
+PROGRAM = "python -m evaluator.sandbox"
+
+
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """The command line's options."""
+    this = argparse.ArgumentParser(
+        prog=program, description="Says which levels of confinement this machine gives. Exit code 0 where there is one, else 1."
+    )
+    this.add_argument("action", nargs="?", choices=["check"], default="check", help="what to do, which may be left out")
+    return this
 
 
 def _text(report: LevelReport) -> str:
@@ -18,11 +30,9 @@ def _text(report: LevelReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m evaluator.sandbox", description=__doc__)
-    parser.add_argument("action", choices=["check"])
-    parser.parse_args()
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
+    """Returns the exit code: 0 where there is a level, else 1."""
+    parser(program).parse_args(arguments)
     report = probe()
     sys.stdout.write(_text(report))
     return 0 if report.best else 1

@@ -4,11 +4,11 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 from evaluator.results.category import Category
+from evaluator.results.nearest import nearest
 from evaluator.submission.source import Rejection
 
 HEADER_LINES = 20
@@ -64,8 +64,7 @@ class Catalogue:
 
     def _nearest(self, name: str) -> tuple[str, ...]:
         """Up to three problem names that look like `name`."""
-        lowered = {known.lower(): known for known in self.names}
-        return tuple(lowered[match] for match in get_close_matches(name.lower()[:200], lowered, n=3, cutoff=0.5))
+        return nearest(name, self.names)
 
     def kernelbench(self, level: str, number: str) -> str | None:
         """The problem with this KernelBench level and number, where exactly one is known."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from command import calibrate as module
 from command.calibrate import EXIT_DISTURBED, EXIT_USAGE, main
 from db.calibrations import newest
 from db.store import Store
@@ -13,6 +12,7 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.judge.roofline import calibration_run
 from evaluator.judge.roofline.calibration_run import calibrate
+from evaluator.machine import devices
 from evaluator.machine.devices import choose
 from evaluator.results.calibration import COPY, Calibration
 from evaluator.results.evidence import ConditionsEvidence
@@ -24,7 +24,7 @@ def test_a_calibration_is_printed_stored_and_found_by_a_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = own_cpu()
-    monkeypatch.setattr(module, "choose", lambda _: (device, False))
+    monkeypatch.setattr(devices, "choose", lambda _: (device, False))
     url = f"sqlite:///{tmp_path}/assay.db"
     assert main(["--db", url, "--device", "cpu", "--json"]) == 0
     printed = Calibration.model_validate_json(capsys.readouterr().out)
@@ -42,7 +42,7 @@ def test_a_calibration_is_printed_stored_and_found_by_a_judge(
 def test_a_table_for_people_names_what_was_reached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "choose", lambda _: (own_cpu(), False))
+    monkeypatch.setattr(devices, "choose", lambda _: (own_cpu(), False))
     monkeypatch.setattr(calibration_run, "REPETITIONS", 1)
     assert main(["--db", f"sqlite:///{tmp_path}/assay.db"]) == 0
     told = capsys.readouterr()
@@ -55,7 +55,7 @@ def test_nothing_is_stored_of_a_disturbed_device(
 ) -> None:
     shared = ConditionsEvidence(shared=True, throttled="")
     measured = calibrate(own_cpu())[0]
-    monkeypatch.setattr(module, "calibrate", lambda _: (measured, shared))
+    monkeypatch.setattr(calibration_run, "calibrate", lambda _: (measured, shared))
     url = f"sqlite:///{tmp_path}/assay.db"
     assert main(["--db", url, "--device", "cpu", "--json"]) == EXIT_DISTURBED
     told = capsys.readouterr()

@@ -69,7 +69,7 @@ def test_leaderboard(store: Store, url: str) -> None:
     assert "slow.py" not in text
     text = output("--db", url, "leaderboard", "--all")
     assert text.index("quick.py") < text.index("slow.py")
-    assert "slow.py" not in output("--db", url, "leaderboard", "--author", "ada", "--device", "none")
+    assert "slow.py" not in output("--db", url, "leaderboard", "--author", "ada", "--device", "NVIDIA H200")
 
 
 def test_leaderboard_json(store: Store, url: str) -> None:
@@ -85,6 +85,7 @@ def test_leaderboard_json(store: Store, url: str) -> None:
         " category shared"
     )
     assert set(row) == set(names.split())
+    store.save(result(Category.TIMEOUT, problem="gelu"), SOURCE)
     assert json.loads(output("--db", url, "leaderboard", "--json", "--problem", "gelu")) == []
 
 
@@ -133,7 +134,34 @@ def test_failures(store: Store, url: str) -> None:
         "evaluations": 4,
         "counts": [{"status": "run_failed", "category": "timeout", "count": 3, "share": 0.75}],
     }
-    assert "no evaluation" in output("--db", url, "failures", "--problem", "gelu")
+    assert "assay list --category" in text
+    store.save(result(problem="gelu", author="bob"), SOURCE)
+    assert "no evaluation" in output("--db", url, "failures", "--problem", "gelu", "--author", "ada")
+
+
+@pytest.mark.parametrize("command", [["list"], ["leaderboard"], ["leaderboard", "--overall"], ["failures"], ["compare", "ada", "ada"]])
+def test_a_filter_by_a_name_that_is_not_there_tells_the_nearest(store: Store, url: str, command: list[str]) -> None:
+    store.save(result(), SOURCE)
+    wrong = {
+        "--problem": ("softmx", "no problem 'softmx'; nearest: softmax"),
+        "--device": ("H200", "no device 'H200'; nearest: NVIDIA H200"),
+        "--case": ("ful", "no case 'ful'; nearest: full"),
+        "--precision": ("xyz", "no precision 'xyz'; there are: own"),
+        **({"--author": ("AD", "no author 'AD'; nearest: ada")} if "compare" not in command else {}),
+        **({"--protocol": ("grap", "no protocol 'grap'; nearest: graph")} if command[0] in ("leaderboard", "compare") else {}),
+    }
+    for option, (name, told) in wrong.items():
+        finished = run("--db", url, *command, option, name)
+        assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (2, "", 1), option
+        assert told in finished.stderr, option
+    assert run("--db", url, *command, "--problem", "softmax", "--device", "NVIDIA H200", "--precision", "own").returncode == 0
+
+
+def test_an_option_that_is_not_there_is_told_with_those_of_its_command(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--db", url, "list", "--statsu", "correct"])
+    told = capsys.readouterr().err
+    assert "--status" in told and "python -m db list: error: unrecognized arguments: --statsu correct" in told
 
 
 def test_show_tells_everything(store: Store, url: str) -> None:
@@ -227,6 +255,8 @@ def test_text_of_a_submission_is_neither_markup_nor_terminal_commands(store: Sto
         ["history", HOSTILE],
         ["compare", HOSTILE, HOSTILE],
         ["failures"],
+        ["list"],
+        ["list", "--problem", HOSTILE, "--author", HOSTILE],
         ["show", "1", "--source"],
         ["show", "1", "--source", "--json"],
         ["leaderboard", "--json"],
@@ -235,7 +265,7 @@ def test_text_of_a_submission_is_neither_markup_nor_terminal_commands(store: Sto
         styles_removed = re.sub(r"\x1b\[[0-9;]*m", "", text)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", styles_removed), arguments
         assert "\x1b[2J" not in text and "\x1b]" not in text
-        if "failures" not in arguments and "--json" not in arguments:
+        if not {"failures", "list", "--json"} & set(arguments):
             joined = re.sub(r"\s*│[^\n]*\n[^\n]*│\s*|\s*\n\s*", "", styles_removed)
             assert "[bold red]" in joined and "\\x1b[2J" in joined.replace("\n", "")
 
@@ -246,7 +276,7 @@ def test_an_error_message_is_neutral_too(tmp_path: Path) -> None:
     assert "\\x1b[2J.db" in finished.stderr and "\x1b" not in finished.stderr
 
 
-@pytest.mark.parametrize("command", [["leaderboard"], ["leaderboard", "--overall"], ["failures"]])
+@pytest.mark.parametrize("command", [["leaderboard"], ["leaderboard", "--overall"], ["failures"], ["list"]])
 def test_an_empty_database_is_one_line(store: Store, url: str, command: list[str]) -> None:
     assert output("--db", url, *command).count("\n") == 1
 
@@ -309,6 +339,7 @@ def test_every_command_answers_on_a_server(postgresql_url: str, tmp_path: Path) 
         ["leaderboard", "--all"],
         ["leaderboard", "--overall"],
         ["failures"],
+        ["list", "--status", "correct", "--category", "ok", "--since", "1d", "--problem", "softmax", "--author", "ada"],
         ["show", "1"],
         ["compare", "ada", "bob"],
         ["history", "b.py"],

@@ -8,6 +8,7 @@ from sqlalchemy import event
 
 from db.queries.compare import compare
 from db.queries.curves import best_speedups
+from db.queries.evaluations import Choice, evaluations
 from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
@@ -46,6 +47,9 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "latest": lambda store: arrivals(store, 20, after=7),
     "of a run": lambda store: arrivals(store, 20, run_id=3),
     "some": lambda store: of_ids(store, [7, 8]),
+    "evaluations of a problem": lambda store: evaluations(store, Choice(Filters(problem="p4")), 20),
+    "evaluations of an author": lambda store: evaluations(store, Choice(Filters(author="author 1", problem="p4")), 20),
+    "evaluations of a run": lambda store: evaluations(store, Choice(run_id=3), 20),
     "runs": lambda store: runs(store, 20),
     "news": lambda store: came_between(store, 990, 1000),
     "judged": lambda store: store.judged_among([EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")]),

@@ -13,7 +13,7 @@ EXIT_USAGE = 2
 MISSING = "The service needs {name}: pip install -c constraints.txt -e '.[service]'."
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Serves until it is stopped, or looks after tokens. Returns the exit code: 0, or 2 where it can't be done."""
     from db.error import StoreError
     from db.store import Store
@@ -21,9 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
     from evaluator.sandbox import SandboxUnavailable
-    from web.service.options import parser
+    from web.service.options import PROGRAM, parser
 
-    options = parser().parse_args(arguments)
+    options = parser(program or PROGRAM).parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         with Store.open(options.db) as store:

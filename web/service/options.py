@@ -9,11 +9,12 @@ from web.service.models import DEFAULT_MAX_TIMEOUT_S, MAX_TIMEOUT_S
 from web.service.tokens import Scope
 
 HOST, PORT = "127.0.0.1", 8400
+PROGRAM = "python -m web.service"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options of `python -m web.service`, and its commands."""
-    this = argparse.ArgumentParser(prog="python -m web.service", description="Takes submissions over HTTP, and judges them.")
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """The service's options, and its commands."""
+    this = argparse.ArgumentParser(prog=program, description="Takes submissions over HTTP, and judges them.")
     add = this.add_argument
     add("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
     add("--host", default=HOST, help="address to listen on (default: %(default)s); TLS is the business of a proxy in front")

@@ -1,0 +1,47 @@
+"""`assay COMMAND`: finds the command, and hands it the rest of the words."""
+
+import sys
+from collections.abc import Sequence
+
+from assay.commands import COMMANDS, GROUPS
+
+EXIT_USAGE = 2
+WIDTH = 13
+"""Columns of a command's name in the help."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Returns the exit code of the command; 2 where there is none of that name."""
+    given = list(sys.argv[1:] if words is None else words)
+    if not given:
+        sys.stderr.write(help_text())
+        return EXIT_USAGE
+    name, *rest = given
+    if name in ("-h", "--help", "help"):
+        sys.stdout.write(help_text())
+        return 0
+    if name == "--version":
+        from evaluator.results.result import EVALUATOR_VERSION
+
+        sys.stdout.write(f"assay {EVALUATOR_VERSION}\n")
+        return 0
+    if name not in COMMANDS:
+        from evaluator.results.nearest import unknown
+        from evaluator.results.text import plain_line
+
+        sys.stderr.write(plain_line(f"assay: {unknown('command', name, COMMANDS)}; assay --help lists all") + "\n")
+        return EXIT_USAGE
+    return COMMANDS[name].run(rest)
+
+
+def help_text() -> str:
+    """All commands, in lines of at most 80 columns."""
+    lines = ["usage: assay COMMAND ...    Judges generated GPU kernels."]
+    for title, commands in GROUPS.items():
+        lines += [f"{title}:", *(f"  {command.name:<{WIDTH}}{command.summary}" for command in commands)]
+    lines += ["assay COMMAND --help tells a command's options, assay --version the version."]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

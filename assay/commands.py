@@ -1,0 +1,148 @@
+"""The commands of `assay`: what each is called, and which command line answers it."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Run = Callable[[Sequence[str]], int]
+"""Takes the words after the command, and returns the exit code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. Its functions import what they need."""
+
+    name: str
+    summary: str
+    run: Run
+    parser: Callable[[], argparse.ArgumentParser]
+
+
+def _judge(words: Sequence[str]) -> int:
+    import pipeline
+
+    return pipeline.main(list(words), "assay judge")
+
+
+def _judge_parser() -> argparse.ArgumentParser:
+    from command.options import parser
+
+    return parser("assay judge")
+
+
+def _calibrate(words: Sequence[str]) -> int:
+    from command.calibrate import main
+
+    return main(words, "assay calibrate")
+
+
+def _calibrate_parser() -> argparse.ArgumentParser:
+    from command.calibrate import parser
+
+    return parser("assay calibrate")
+
+
+def _problems(words: Sequence[str]) -> int:
+    from reference.__main__ import main
+
+    return main(words, "assay problems", "assay judge")
+
+
+def _problems_parser() -> argparse.ArgumentParser:
+    from reference.__main__ import parser
+
+    return parser("assay problems")
+
+
+def _serve(words: Sequence[str]) -> int:
+    from web.__main__ import main
+
+    return main(words, "assay serve")
+
+
+def _serve_parser() -> argparse.ArgumentParser:
+    from web.__main__ import parser
+
+    return parser("assay serve")
+
+
+def _service(words: Sequence[str]) -> int:
+    from web.service.__main__ import main
+
+    return main(words, "assay service")
+
+
+def _service_parser() -> argparse.ArgumentParser:
+    from web.service.options import parser
+
+    return parser("assay service")
+
+
+def _sandbox(words: Sequence[str]) -> int:
+    from evaluator.sandbox.__main__ import main
+
+    return main(words, "assay sandbox")
+
+
+def _sandbox_parser() -> argparse.ArgumentParser:
+    from evaluator.sandbox.__main__ import parser
+
+    return parser("assay sandbox")
+
+
+def _completion(words: Sequence[str]) -> int:
+    from assay.completion import main
+
+    return main(words, lambda: ((each.name, each.summary, each.parser()) for each in COMMANDS.values()))
+
+
+def _completion_parser() -> argparse.ArgumentParser:
+    from assay.completion import parser
+
+    return parser()
+
+
+def _of_database(name: str, summary: str) -> Command:
+    """A command of `python -m db`."""
+
+    def run(words: Sequence[str]) -> int:
+        from db.__main__ import main
+
+        return main([name, *words], "assay")
+
+    def parser() -> argparse.ArgumentParser:
+        from db.__main__ import parsers
+
+        return parsers("assay")[1][name]
+
+    return Command(name, summary, run, parser)
+
+
+GROUPS: dict[str, tuple[Command, ...]] = {
+    "Judging": (
+        Command("judge", "judge submissions, and store every verdict", _judge, _judge_parser),
+        Command("problems", "make a problem's file, check problems, list them", _problems, _problems_parser),
+        Command("calibrate", "measure what a device reaches at the most", _calibrate, _calibrate_parser),
+        Command("sandbox", "say which levels of confinement this machine gives", _sandbox, _sandbox_parser),
+    ),
+    "Results": (
+        _of_database("list", "evaluations, newest first"),
+        _of_database("show", "everything known about one evaluation"),
+        _of_database("leaderboard", "ranking by speedup, for every problem and device"),
+        _of_database("failures", "how many evaluations failed, by cause"),
+        _of_database("compare", "two authors, problem by problem"),
+        _of_database("history", "all evaluations of one submission"),
+    ),
+    "The database": (
+        _of_database("export", "write all evaluations, or the leaderboards as a page"),
+        _of_database("import", "store what `assay export --format json` wrote"),
+        _of_database("check", "look for damage in the database"),
+        _of_database("gc", "remove what no evaluation refers to"),
+    ),
+    "Servers and shells": (
+        Command("serve", "show the results in a browser", _serve, _serve_parser),
+        Command("service", "judge over HTTP, and look after its tokens", _service, _service_parser),
+        Command("completion", "print a script that completes commands in bash or zsh", _completion, _completion_parser),
+    ),
+}
+COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS.values() for command in group}

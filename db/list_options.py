@@ -1,0 +1,53 @@
+"""What `list` chooses by besides names. Nothing heavy is imported here."""
+
+import argparse
+import re
+from datetime import UTC, datetime, timedelta
+
+from evaluator.results.category import Category, Status
+from evaluator.results.nearest import unknown
+
+SHOWN = 20
+"""Evaluations that are listed where `--limit` doesn't say."""
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def add_list_options(command: argparse.ArgumentParser) -> None:
+    """The options of `list` that no other command has."""
+    add = command.add_argument
+    statuses, categories = list(Status), list(Category)
+    add("--status", choices=statuses, type=_status, metavar="STATUS", help=f"only what ended so: {', '.join(statuses)}")
+    add("--category", choices=categories, type=_category, metavar="CATEGORY", help="only what ended in this category, as in timeout")
+    add("--run", metavar="N", help="only what this run stored, by its number, or `last`")
+    add("--since", type=_moment, metavar="WHEN", help="only what began since then: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
+    add("--limit", type=_positive, default=SHOWN, metavar="N", help="as many at the most (default: %(default)s)")
+
+
+def _status(text: str) -> Status:
+    if text not in list(Status):
+        raise argparse.ArgumentTypeError(unknown("status", text, Status))
+    return Status(text)
+
+
+def _category(text: str) -> Category:
+    if text not in list(Category):
+        raise argparse.ArgumentTypeError(unknown("category", text, Category))
+    return Category(text)
+
+
+def _moment(text: str) -> datetime:
+    """In UTC where the text names no zone."""
+    try:
+        if ago := re.fullmatch(r"(\d{1,6})([mhd])", text):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90m, 12h, 7d, 2026-05-01 and 2026-05-01T12:00 are") from error
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 10**9:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value

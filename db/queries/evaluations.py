@@ -1,0 +1,52 @@
+"""The evaluations themselves, newest first, chosen by what they are of and how they ended."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+
+from db.queries.filters import Filters
+from db.queries.leaderboard import boards_that_pass
+from db.queries.ranking import EVERYTHING, author_id
+from db.queries.runs import EvaluationSummary, summary_query
+from db.schema.models import BoardRow, EvaluationRow, SubmissionRow
+from db.store import Store
+from evaluator.results.category import Category, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an evaluation has to be; None lets everything pass."""
+
+    filters: Filters = EVERYTHING
+    """As for counts of failures: what failed before its device, case or precision was known passes, and the protocol is left out."""
+    status: Status | None = None
+    category: Category | None = None
+    run_id: int | None = None
+    since: datetime | None = None
+    """When it began, at the earliest."""
+
+
+def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSummary, ...]:
+    """The last `limit` evaluations that fit, newest first, history included. Raises StoreError where the database can't be read."""
+    row = EvaluationRow
+    query = summary_query()
+    if choice.status is not None:
+        query = query.where(row.status == choice.status.value)
+    if choice.category is not None:
+        query = query.where(row.category == choice.category.value)
+    if choice.run_id is not None:
+        query = query.where(row.run_id == choice.run_id)
+    if choice.since is not None:
+        query = query.where(row.started_at >= choice.since)
+    given, author = boards_that_pass(choice.filters), choice.filters.author
+    if given:
+        query = query.where(row.board_id.in_(select(BoardRow.id).where(*given)))
+    with store.read() as connection:
+        if author is not None:
+            # An unknown author has no submissions, and no row has the id 0.
+            number = author_id(connection, author) or 0
+            query = query.where(row.submission_id.in_(select(SubmissionRow.id).where(SubmissionRow.author_id == number)))
+        # In the order of ids a database would go through all evaluations, from the newest one on; of a sum it knows no order.
+        order = row.id + 0 if given or author is not None else row.id
+        return tuple(EvaluationSummary(*item) for item in connection.execute(query.order_by(order.desc()).limit(limit)))
