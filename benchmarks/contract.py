@@ -14,6 +14,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import queue
 import re
 import sys
 import tempfile
@@ -158,8 +159,8 @@ def run(options: argparse.Namespace, chosen: Sequence[Pair]) -> list[dict[str, A
     while len(found) < len(chosen) and time.monotonic() < until and any(judge.is_alive() for judge in judges):
         try:
             row = done.get(timeout=2)
-        except Exception:  # noqa: BLE001 - nothing came; look again whether anybody is left
-            continue
+        except queue.Empty:
+            continue  # look again whether any judge is left
         found.append(row)
         print(f"{len(found)}/{len(chosen)} {row['level']}/{row['number']} {row['category']} {row.get('seconds', '')}", flush=True)
         if options.json:

@@ -7,11 +7,12 @@ import traceback
 from typing import Any
 
 from evaluator.diagnosis import Verdict
+from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.job import Job
 from evaluator.judge import blocking_rerun, sanitizer_runs
 from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
-from evaluator.judge.correctness.rounds import OF_VALUES, Rounds
+from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.device.memory_need import memory_bytes_of, memory_need
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError

@@ -14,6 +14,8 @@ WRONG_OUTPUTS = (
     *(Category.UNWRITTEN_OUTPUT, Category.NONDETERMINISTIC, Category.NAN_OR_INF, Category.WRONG_VALUES, Category.PRECISION_LOSS),
 )
 """What a round fails by. Of several outputs that are wrong, the round is named after the first category in this order."""
+OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
+"""Of these, what an answer fails by whose values alone are wrong."""
 ROUNDING_ERROR = 1e-2
 """The largest error that rounding makes; larger ones are mistakes."""
 NARROW_PRODUCT_ERROR = 2e-4
@@ -78,7 +80,7 @@ def other_parameters(evidence: Evidence) -> list[str]:
     """Where the first failed round has wrong values on the problem's own inputs, and what it equals is not known: in one sentence, which
     parameters have no counterpart among the reference's."""
     failed = next((round_ for round_ in evidence.rounds if not round_.passed), None)
-    if failed is None or failed.cause or failed.distribution != "own" or failed.category not in _OF_VALUES:
+    if failed is None or failed.cause or failed.distribution != "own" or failed.category not in OF_VALUES:
         return []
     said = unlike_the_references(evidence.parameters)
     return [said] if said else []
@@ -95,7 +97,7 @@ def suspicions(failed: RoundEvidence, device_kind: Literal["cpu", "cuda"] | None
         found.append(size)
     if wrong is not None and wrong.nonfinite_mismatch and failed.distribution in OVERFLOWING:
         found.append(OVERFLOW)
-    elif failed.distribution in SUSPICIONS and failed.category in _OF_VALUES:
+    elif failed.distribution in SUSPICIONS and failed.category in OF_VALUES:
         found.append(SUSPICIONS[failed.distribution])
     return found
 
@@ -106,9 +108,6 @@ def _is_left_as_it_was(figures: ErrorFigures, category: Category | None) -> bool
         return False
     enormous = figures.max_error >= ENORMOUS_ERROR and not figures.nonfinite_mismatch
     return category is Category.UNWRITTEN_OUTPUT or enormous or figures.likeness.startswith("all of them are")
-
-
-_OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
 
 
 def _size(figures: ErrorFigures, category: Category | None, device_kind: Literal["cpu", "cuda"]) -> str:

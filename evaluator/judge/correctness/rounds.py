@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge.correctness.check import Judgement, judge_values
 from evaluator.judge.correctness.errors.known_approximations import known_cause, overflow
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
@@ -26,8 +27,6 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import RoundEvidence
 from evaluator.worker.structure import tensors_of
 
-OF_VALUES = (Category.WRONG_VALUES, Category.PRECISION_LOSS, Category.NAN_OR_INF)
-"""Categories of answers whose values alone are wrong."""
 KERNELS_S = 5.0
 """Deadline of the call that records the kernels of a wrong answer."""
 MAX_SIZES = 64

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.check import Judgement, judge_values
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
@@ -16,13 +15,14 @@ from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.round_inputs import OWN, RoundInputs
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
+from evaluator.judge.integrity.worker_end import end_of
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
-from evaluator.results.evidence import AblationEvidence, Evidence
+from evaluator.results.evidence import AblationEvidence
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
@@ -50,7 +50,7 @@ def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[
         protocol_error = worker.protocol_error
     except ProtocolError as error:
         protocol_error = str(error)[:2000]
-    end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
+    end = end_of(worker, protocol_error)
     if end.category is Category.INFRASTRUCTURE_ERROR:
         raise AblationFailedError(f"without its own kernels: {end.message}")
     return AblationEvidence(still_right=False, category=end.category, message=end.message)

@@ -6,11 +6,10 @@ A worker that has loaded the submission constructs its model and answers once fo
 import time
 from collections.abc import Callable, Iterator
 
-from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.rounds import Rounds
+from evaluator.judge.integrity.worker_end import answer_at_end
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.results.category import Category
-from evaluator.results.evidence import ChangedInputsEvidence, Evidence, RoundEvidence
+from evaluator.results.evidence import ChangedInputsEvidence, RoundEvidence
 from evaluator.worker.protocol import ProtocolError
 
 
@@ -34,10 +33,8 @@ def answers_to_changed_inputs(
         protocol_error = worker.protocol_error
     except ProtocolError as error:
         protocol_error = str(error)[:2000]
-    end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
     if rounds.distribution:
-        right = None if end.category is Category.INFRASTRUCTURE_ERROR else False
-        yield ChangedInputsEvidence(distribution=rounds.distribution, right=right, category=end.category, message=end.message)
+        yield ChangedInputsEvidence(distribution=rounds.distribution, **answer_at_end(worker, protocol_error))
 
 
 def _evidence_of(found: RoundEvidence) -> ChangedInputsEvidence:

@@ -10,20 +10,20 @@ from typing import Any
 
 import torch
 
-from evaluator.diagnosis import diagnose
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.rounds import MAX_SIZES, Rounds
+from evaluator.judge.integrity.worker_end import answer_at_end
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.out_of_memory import blame, tells_of_shortage
+from evaluator.judge.workers.out_of_memory import blame
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.shapes import Shape
 from evaluator.results.category import Category
-from evaluator.results.evidence import Evidence, ShapeEvidence
+from evaluator.results.evidence import ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
@@ -60,20 +60,14 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
             message = f"it held {starving.held_bytes / 2**30:.3g} GiB of the device's memory, which left the judge too little"
             return ShapeEvidence(**told, right=False, category=Category.OUT_OF_MEMORY, message=message)
         return ShapeEvidence(**told, right=None, message=str(error)[:1000])
-    return ShapeEvidence(**told | _end_of(worker, protocol_error))
+    return ShapeEvidence(**told | answer_at_end(worker, protocol_error))
 
 
 def not_loaded(worker: WorkerClient, shape: Shape) -> ShapeEvidence:
     """The evidence of a worker that failed to load a submission which an earlier worker had loaded."""
-    return ShapeEvidence(case=shape.name, constants=shape.constants, declared=shape.declared, **_end_of(worker, worker.protocol_error))
-
-
-def _end_of(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
-    """The evidence of a worker that has ended. It is not blamed where other processes hold the device's memory."""
-    end = diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
-    short = worker.exception is not None and tells_of_shortage(worker.exception.message) and not worker.lock.held
-    right = None if short or end.category is Category.INFRASTRUCTURE_ERROR else False
-    return {"right": right, "category": end.category, "message": end.message}
+    return ShapeEvidence(
+        case=shape.name, constants=shape.constants, declared=shape.declared, **answer_at_end(worker, worker.protocol_error)
+    )
 
 
 def _first_round(worker: WorkerClient, shape: Shape, model: torch.nn.Module, memory: SharedMemory, deadline_s: float) -> Judgement:

@@ -20,6 +20,7 @@ from evaluator.judge.correctness.errors.variants import activations, products, r
 from evaluator.judge.correctness.errors.variants.call import Recorder, Substitution
 from evaluator.judge.correctness.errors.variants.overflows import overflows
 from evaluator.judge.correctness.errors.variants.variant import Family, Subject, Variant
+from evaluator.judge.correctness.output_scale import finite, rms
 from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.worker.structure import tensors_of
 
@@ -231,20 +232,15 @@ class _Search:
 
 def _distance(value: torch.Tensor, other: torch.Tensor) -> _Distance:
     """Errors over |other| and its root mean square, as where the tolerance is the whole tensor's."""
-    energy = math.fsum(float(_finite(part.double()).square().sum()) for part in torch.split(other.reshape(-1), CHUNK_ELEMENTS))
-    scale = math.sqrt(energy / other.numel())
+    scale = rms(other.reshape(-1))
     largest, squares = 0.0, 0.0
     for one, two in _chunks(value, other):
         error = (one.double() - two).abs_() / (two.abs() + scale)
         error = torch.where((one == two) | (one.isnan() & two.isnan()), 0.0, error).nan_to_num_(nan=math.inf, posinf=math.inf)
         largest = max(largest, float(error.max()))
-        squares += float(_finite(error).square().sum())
+        squares += float(finite(error).square().sum())
     return _Distance(largest, math.sqrt(squares / other.numel()))
 
 
 def _chunks(one: torch.Tensor, other: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     return zip(*(torch.split(tensor.reshape(-1), CHUNK_ELEMENTS) for tensor in (one, other)), strict=True)
-
-
-def _finite(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.where(tensor.isfinite(), tensor, 0.0)
