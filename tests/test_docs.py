@@ -19,7 +19,7 @@ from command import exits
 from command.options import parser
 from db.schema.models import Base
 from db.store import Store
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import BASE_TOLERANCE
 from evaluator.problem.declaration import Declaration
 from evaluator.problem.load import load

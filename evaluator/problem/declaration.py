@@ -41,7 +41,7 @@ PRECISIONS: dict[str, PrecisionName] = {
 CaseName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 DistributionName = Literal["signs", "scaled", "wide", "ties", "shifted", "special"]
-"""Distributions of inputs besides the problem's own; what each is, evaluator.judge.correctness.input_distributions says."""
+"""Distributions of inputs besides the problem's own; what each is, evaluator.judge.correctness.inputs.input_distributions says."""
 Plain = (bool, int, float, str, tuple, list)
 """Types of the module-level constants that a case may set."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness.round_inputs import OWN_DRAWS
+from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.results.category import Category, Status

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from evaluator.judge.correctness.check import judge_values
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, changed
+from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, changed
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check import check_case
 from evaluator.problem.catalogue import discover

@@ -22,7 +22,7 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.correctness import round_inputs
+from evaluator.judge.correctness.inputs import round_inputs
 from evaluator.judge.evaluate import evaluate
 from evaluator.judge.workers import launcher
 from evaluator.results.result import Result

@@ -31,7 +31,7 @@ SUSPICIONS = {
     "special": "here rows are all zeros, constant, ascending, or with one large element: divisions by zero and wrong initial values show",
 }
 """What it suggests that an answer is wrong on this distribution and right on the earlier ones, by the names of
-evaluator.judge.correctness.input_distributions."""
+evaluator.judge.correctness.inputs.input_distributions."""
 OVERFLOW = "here inputs are as large as 100 (float16: 12), where exp() overflows: subtract the row's maximum before exp()"
 UNINITIALISED_TAIL = "like an uninitialised tail: what is left of the last block or vector is computed by nobody"
 COMPUTE_THE_TAIL = {"cuda": "round the grid up, with a bound check", "cpu": "let the loop go on to the end"}

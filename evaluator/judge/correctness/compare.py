@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from evaluator.judge.correctness import compare_cuda
-from evaluator.judge.correctness.constant_factor import FactorFit
+from evaluator.judge.correctness.errors.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.describe import ErrorDescription
 from evaluator.judge.correctness.output_scale import CHUNK_ELEMENTS, Centre, Sums, energy, finite, gross_errors, rms, row_centre
 from evaluator.judge.correctness.tolerance import (

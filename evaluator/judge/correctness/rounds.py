@@ -1,8 +1,8 @@
 """The correctness rounds: each draws fresh inputs, asks the submission for its answer, and then compares that with the reference's.
 
-`evaluator.judge.correctness.round_inputs` says which inputs these are. Some rounds ask twice for the same input, and fill the worker's free
-memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written. Inputs begin at one address,
-then twice at another, then twice at the first: state that was kept for an address answers wrongly here already.
+`evaluator.judge.correctness.inputs.round_inputs` says which inputs these are. Some rounds ask twice for the same input, and fill the worker's
+free memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written. Inputs begin at one
+address, then twice at another, then twice at the first: state that was kept for an address answers wrongly here already.
 """
 
 import secrets
@@ -14,10 +14,10 @@ import torch
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge.correctness.check import Judgement, judge_values
 from evaluator.judge.correctness.errors.known_approximations import known_cause, overflow
+from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, same_bytes

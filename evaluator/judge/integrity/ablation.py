@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from evaluator.judge.correctness.check import Judgement, judge_values
+from evaluator.judge.correctness.inputs.round_inputs import OWN, RoundInputs
 from evaluator.judge.correctness.output_structure import MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.correctness.round_inputs import OWN, RoundInputs
 from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.integrity.worker_end import end_of

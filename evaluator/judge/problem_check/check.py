@@ -1,6 +1,6 @@
 """Whether a problem is fit to judge by: trivial answers are compared with it as a submission's are.
 
-They answer the draws that a submission answers (evaluator.judge.correctness.round_inputs), and are held to what holds for it.
+They answer the draws that a submission answers (evaluator.judge.correctness.inputs.round_inputs), and are held to what holds for it.
 A problem is refused where a trivial answer passes for any of its outputs, where its inputs or answers do not change with the seed, or where
 its reference is not a function of its inputs alone (random, not finite, or changing its inputs). It is also refused where it declares a
 floor that does not fit, or that the reference itself beats.
@@ -16,9 +16,9 @@ import torch
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
+from evaluator.judge.correctness.inputs.round_inputs import OWN, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.round_inputs import OWN, RoundInputs, RoundPlan
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part

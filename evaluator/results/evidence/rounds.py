@@ -69,7 +69,7 @@ class RoundEvidence(Record):
     seed: int
     """Seed of the inputs, drawn from the operating system after the submission had been loaded."""
     distribution: str = "own"
-    """Where its inputs came from (evaluator.judge.correctness.input_distributions)."""
+    """Where its inputs came from (evaluator.judge.correctness.inputs.input_distributions)."""
     passed: bool
     category: Category | None = None
     message: str = ""
@@ -100,7 +100,7 @@ class ChangedInputsEvidence(Record):
     """One answer to inputs of another distribution than the problem's own, which decides nothing."""
 
     distribution: str
-    """One of evaluator.judge.correctness.input_distributions."""
+    """One of evaluator.judge.correctness.inputs.input_distributions."""
     right: bool | None
     """None where the reference has no answer to hold it against, or the machine failed."""
     category: Category | None = None

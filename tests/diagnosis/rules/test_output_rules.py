@@ -11,7 +11,7 @@ from evaluator.diagnosis.rules.output_rules import SUSPICIONS
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import known_cause
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import base_tolerance
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ParametersEvidence, RoundEvidence, ShapeEvidence

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.constant_factor import FactorFit
+from evaluator.judge.correctness.errors.constant_factor import FactorFit
 from evaluator.judge.correctness.errors.variants import activations, products, rounding, statistics
 from evaluator.judge.correctness.errors.variants.call import Recorder, Substitution
 from evaluator.judge.correctness.errors.variants.overflows import overflows

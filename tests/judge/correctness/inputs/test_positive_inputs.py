@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.correctness.positive_inputs import positive_positions
+from evaluator.judge.correctness.inputs.positive_inputs import positive_positions
 
 POSITIVE = [
     "return [torch.randn(4, 5).abs()]",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.input_structure import InputStructure, Kind, Relation, Tie, structure_of
+from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, Relation, Tie, structure_of
 from tests.judge.correctness.plain_problems import plain_case
 
 CPU = torch.device("cpu")
@@ -136,8 +136,8 @@ def test_nested_inputs_are_counted_one_by_one(tmp_path: Path) -> None:
 
 
 def test_only_a_part_of_a_large_input_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.judge.correctness.input_structure.SAMPLE_ELEMENTS", 600)
-    monkeypatch.setattr("evaluator.judge.correctness.input_structure.SQUARE", 16)
+    monkeypatch.setattr("evaluator.judge.correctness.inputs.input_structure.SAMPLE_ELEMENTS", 600)
+    monkeypatch.setattr("evaluator.judge.correctness.inputs.input_structure.SQUARE", 16)
     drawn = (
         "x = torch.randn(50, 50)\n    return [x + x.mT, torch.randn(100, 30).sort(1).values, torch.rand(100, 30).softmax(1), "
         "torch.randn(100, 30)]"
@@ -148,5 +148,5 @@ def test_only_a_part_of_a_large_input_is_looked_at(tmp_path: Path, monkeypatch: 
 def test_it_is_found_once_for_a_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = plain_case(tmp_path, "torch.randn(41, 7)")
     first = structure_of(case, CPU)
-    monkeypatch.setattr("evaluator.judge.correctness.input_structure.fresh_seed", None)
+    monkeypatch.setattr("evaluator.judge.correctness.inputs.input_structure.fresh_seed", None)
     assert structure_of(case, CPU) is first

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.input_structure import InputStructure, Kind, Relation
+from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, Relation
 from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.worker.structure import tensors_of
 

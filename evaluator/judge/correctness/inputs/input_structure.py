@@ -7,7 +7,7 @@ from itertools import combinations
 
 import torch
 
-from evaluator.judge.correctness.positive_inputs import positive_positions
+from evaluator.judge.correctness.inputs.positive_inputs import positive_positions
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.worker.structure import tensors_of

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
-from evaluator.judge.correctness.input_structure import InputStructure, structure_of
+from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
+from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed

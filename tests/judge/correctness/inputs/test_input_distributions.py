@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
-from evaluator.judge.correctness.input_structure import InputStructure, Kind, Relation, Tie
+from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
+from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, Relation, Tie
 
 DRAWS = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**62)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.correctness.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
+from evaluator.judge.correctness.inputs.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.correctness.round_inputs import OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.problem.problem import ProblemCase
 from tests.judge.correctness.plain_problems import plain_case
 
