@@ -1,8 +1,8 @@
 """The correctness rounds: each draws fresh inputs, asks the submission for its answer, and then compares that with the reference's.
 
-`evaluator.judge.correctness.inputs.round_inputs` says which inputs these are. Some rounds ask twice for the same input, and fill the worker's
-free memory with a pattern in between: where the second answer differs, it is nondeterministic or was never written. Inputs begin at one
-address, then twice at another, then twice at the first: state that was kept for an address answers wrongly here already.
+`evaluator.judge.correctness.inputs.round_inputs` says which inputs these are. Some rounds ask twice for the same input. In between, the
+worker's free memory is filled with a pattern: where the second answer differs, it is nondeterministic or was never written. Inputs begin at
+one address, then twice at another, then twice at the first: state that was kept for an address answers wrongly here already.
 """
 
 import secrets
