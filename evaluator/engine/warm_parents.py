@@ -19,6 +19,7 @@ from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 
 WORKER_MODULE = "evaluator.worker.server"
 JUDGE_MODULE = "evaluator.engine.judge_process"
+WARM_UP_MODULE = "evaluator.worker.vector_math"
 PROJECT_ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
 WARM_ENVIRONMENT = {
@@ -40,7 +41,7 @@ _STARTING = threading.Lock()
 def start_judges_parent() -> None:
     """Start multiprocessing's fork server, unless it runs; returns at once, and it imports meanwhile."""
     with _STARTING, _environment(WARM_ENVIRONMENT | _own_modules_first()):
-        multiprocessing.get_context("forkserver").set_forkserver_preload([JUDGE_MODULE])
+        multiprocessing.get_context("forkserver").set_forkserver_preload([WARM_UP_MODULE, JUDGE_MODULE])
         forkserver.ensure_running()
 
 
@@ -61,7 +62,9 @@ def recorder_for(device_kind: str, cache_root: Path) -> str | None:
 
 def launch_zygote(level: Level | None, recorder: str | None) -> Zygote:
     """Start the parent of the workers, which imports meanwhile; `level` None is the best. Raises SandboxUnavailable."""
-    return Zygote.launch((WORKER_MODULE,), level or best_level(), WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {}))
+    return Zygote.launch(
+        (WARM_UP_MODULE, WORKER_MODULE), level or best_level(), WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})
+    )
 
 
 class EarlyStart:
