@@ -1,6 +1,7 @@
 """The commands of `assay`: what each is called, and which command line answers it."""
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -90,6 +91,28 @@ def _sandbox_parser() -> argparse.ArgumentParser:
     return parser("assay sandbox")
 
 
+def _of_client(name: str, summary: str) -> Command:
+    """A command of the client of a judging service."""
+
+    def run(words: Sequence[str]) -> int:
+        try:
+            from assay_client import command
+        except ImportError as error:
+            sys.stderr.write(f"assay {name} needs {error.name}: pip install -c constraints.txt -e '.[client]'\n")
+            return 2
+        return command.run(getattr(command, name), parser().parse_args(words), f"assay {name}")
+
+    def parser() -> argparse.ArgumentParser:
+        from assay_client import command
+
+        add = getattr(command, f"add_{name}")
+        made = argparse.ArgumentParser(prog=f"assay {name}", description=add.__doc__)
+        add(made)
+        return made
+
+    return Command(name, summary, run, parser)
+
+
 def _completion(words: Sequence[str]) -> int:
     from assay.completion import main
 
@@ -132,8 +155,6 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("failures", "how many evaluations failed, by cause"),
         _of_database("compare", "two authors, problem by problem"),
         _of_database("history", "all evaluations of one submission"),
-    ),
-    "The database": (
         _of_database("export", "write all evaluations, or the leaderboards as a page"),
         _of_database("import", "store what `assay export --format json` wrote"),
         _of_database("check", "look for damage in the database"),
@@ -142,6 +163,8 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "Servers and shells": (
         Command("serve", "show the results in a browser", _serve, _serve_parser),
         Command("service", "judge over HTTP, and look after its tokens", _service, _service_parser),
+        _of_client("submit", "hand files in to a service, and show the verdicts"),
+        _of_client("submitted", "your own evaluations at a service, newest first"),
         Command("completion", "print a script that completes commands in bash or zsh", _completion, _completion_parser),
     ),
 }
