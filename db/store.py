@@ -119,8 +119,7 @@ class Store(Database):
     def save(self, result: Result, source: str, problem_source: str | None = None) -> int:
         """Stores one evaluation in one transaction and returns its id; it is durable when this returns.
 
-        A `not_evaluated` row of the same submission, block, source, problem, case and device is replaced (what such a row leaves open,
-        because it failed before its device or case was known, matches any); every other row is kept as history.
+        Rows that were stored before are kept as history.
 
         `source` is cut at `MAX_SOURCE_BYTES`. Text that is not valid Unicode is stored with escapes in place of what can't be.
 

@@ -13,7 +13,7 @@ from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, Submiss
 from db.store import Store
 
 _COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at)
-_COUNTS = (RunRow.expected, RunRow.skipped, RunRow.replaced)
+_COUNTS = (RunRow.expected, RunRow.skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,6 @@ class Run:
     """How many submissions the run comes to, by its last word; None where it could not tell."""
     skipped: int
     """Those of them that had been judged already."""
-    replaced: int
-    """Those that were `not_evaluated` and that a later run has evaluated again, so that they are not in `statuses`."""
     statuses: dict[str, int]
     """Its evaluations by status."""
 
@@ -138,7 +136,6 @@ def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
             item.finished_at,
             item.expected,
             item.skipped,
-            item.replaced,
             statuses[item.id],
         )
         for item in found

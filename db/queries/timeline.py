@@ -1,6 +1,6 @@
 """What was evaluated when: a few columns of all evaluations, in memory, so that counts over time don't read the database anew.
 
-Evaluations are never changed once they are stored, and only `not_evaluated` ones are ever removed, which are left out here; so what
+Evaluations are neither changed nor removed once they are stored. `not_evaluated` ones are left out here. So what
 came since the last look is all that has to be read. A million evaluations take 25 MB.
 """
 

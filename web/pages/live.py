@@ -117,8 +117,6 @@ class Follower:
         self._counted_up_to = newest(store)
         shown = runs(store, SHOWN_RUNS)
         self._counts: dict[int, Counter[str]] = {found.id: Counter(found.statuses) for found in shown}
-        # What is replaced from now on has been counted by its status, and stays counted so.
-        self._replaced = {found.id: found.replaced for found in shown}
         self._known: tuple[Any, ...] | None = None
 
     def news(self) -> str | None:
@@ -136,7 +134,7 @@ class Follower:
         self._known, self.last = known, max(last, self.last)
         told = [
             {"id": head.id, "command": " ".join(head.words), "started_at": head.started_at, "finished_at": head.finished_at}
-            | {"expected": head.expected, "skipped": head.skipped, "replaced": self._replaced.get(head.id, 0)}
+            | {"expected": head.expected, "skipped": head.skipped}
             | {"statuses": dict(self._counts.get(head.id, Counter()))}
             for head in heads
         ]
