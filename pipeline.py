@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
 from command.options import PROGRAM, level_of, parser
+from configuration.options import use_file
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
@@ -20,13 +21,23 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line; returns the exit code."""
-    options = parser(program).parse_args(arguments)
+    this = parser(program)
+    from_file = use_file(this, arguments, "judge", _check_file)
+    options = this.parse_args(arguments)
+    options.from_file = from_file
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         with _early_start(options) as early:
             return _answer(options, early, program)
     except KeyboardInterrupt:
         return exits.INTERRUPTED  # before anything was judged
+
+
+def _check_file() -> None:
+    """Hold the file of options against all commands."""
+    from assay.commands import check_file
+
+    check_file()
 
 
 def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":

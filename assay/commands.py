@@ -16,6 +16,8 @@ class Command:
     summary: str
     run: Run
     parser: Callable[[], argparse.ArgumentParser]
+    shares: bool = True
+    """Whether it takes options from the top of a file of options, and not `db` alone."""
 
 
 def _judge(words: Sequence[str]) -> int:
@@ -115,7 +117,7 @@ def _of_database(name: str, summary: str) -> Command:
 
         return parsers("assay")[1][name]
 
-    return Command(name, summary, run, parser)
+    return Command(name, summary, run, parser, shares=False)
 
 
 GROUPS: dict[str, tuple[Command, ...]] = {
@@ -146,3 +148,11 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     ),
 }
 COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS.values() for command in group}
+
+
+def check_file() -> None:
+    """Hold the file of options, where there is one, against all commands. Raises ConfigurationError."""
+    from configuration.options import check_file
+
+    parsers = {each.name: each.parser for each in COMMANDS.values()}
+    check_file({name: parser for name, parser in parsers.items() if COMMANDS[name].shares}, parsers)

@@ -52,6 +52,8 @@ class Session:
 
         if self.store.recovered:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
+        if self.options.from_file:
+            self.display.say(self.options.from_file)
         for given in self.options.reference:
             self.display.say(f"--reference {given}: {described(given)}")
         if self.place.stands_in:
