@@ -1,6 +1,7 @@
-"""Judge generated GPU kernels: `python pipeline.py PATH...`.
+"""Judge generated GPU kernels: `python pipeline.py PATH...`, or `from pipeline import judge`.
 
-Reads submissions, judges each in a sandbox, stores every result, and prints a summary. Nothing heavy is imported before it is needed.
+The command line reads submissions, judges each in a sandbox, stores every result, and prints a summary. `judge` returns results, and
+`Judge` keeps judges for many calls. Nothing heavy is imported before it is needed.
 """
 
 import argparse
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING
 
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
+from command.from_python import Judge, JudgeError, judge
 from command.options import PROGRAM, level_of, parser
 from configuration.options import use_file
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
+
+__all__ = ["Judge", "JudgeError", "judge", "main", "run"]
 
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
@@ -51,15 +55,6 @@ def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextMana
 
 def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: str) -> int:
     """`run`, with what goes wrong told in one line."""
-    from db.error import StoreError
-    from evaluator.build.native import NativeBuildError
-    from evaluator.engine.engine import EngineError
-    from evaluator.machine.devices import DeviceError
-    from evaluator.problem.execute import ProblemError
-    from evaluator.sandbox import SandboxUnavailable
-    from evaluator.sanitizer.tools import SanitizerMissingError
-    from evaluator.submission.source import InputError
-
     # Names of files and messages of submissions may hold what the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -70,17 +65,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: st
         # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SOME_NOT_EVALUATED
-    except (
-        exits.UsageError,
-        InputError,
-        ProblemError,
-        StoreError,
-        DeviceError,
-        EngineError,
-        SandboxUnavailable,
-        NativeBuildError,
-        SanitizerMissingError,
-    ) as error:
+    except exits.expected() as error:
         print(f"{program}: {error}", file=sys.stderr)  # noqa: T201
         return exits.USAGE
 
