@@ -6,16 +6,16 @@ A command's own module is imported when the command is run, so that `assay --hel
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from command.from_python import Judge, JudgeError, judge
-
 __all__ = ["Judge", "JudgeError", "judge"]
 
+if TYPE_CHECKING:
+    from command.from_python import Judge, JudgeError, judge
+else:
 
-def __getattr__(name: str) -> Any:
-    """What is there for callers in Python, imported when it is asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from command import from_python
+    def __getattr__(name: str) -> Any:
+        """What is there for callers in Python, imported when it is asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from command import from_python
 
-    return getattr(from_python, name)
+        return getattr(from_python, name)
