@@ -232,10 +232,15 @@ class Store(Database):
                 found.update((key, number) for key, number in reading.keys(connection, batch) if key in wanted)
         return found
 
-    def summaries(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Columns of all evaluations, named as in `db.storage.reading.summary_columns`, in the order of their ids. Raises StoreError."""
+    def summaries(self, columns: Sequence[str], where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Columns of all evaluations that meet the conditions, in the order of their ids. Raises StoreError.
+
+        columns: named as in `db.storage.reading.summary_columns`.
+        """
         known = summary_columns()
-        query = everything().with_only_columns(EvaluationRow.id, *(known[name] for name in columns), maintain_column_froms=True)
+        query = (
+            everything().with_only_columns(EvaluationRow.id, *(known[name] for name in columns), maintain_column_froms=True).where(*where)
+        )
         after = 0
         while True:
             with self.read() as connection:
