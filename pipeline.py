@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
-from command.from_python import Judge, JudgeError, judge
+from command.from_python import Judge, JudgeError, feedback, judge
 from command.options import PROGRAM, level_of, parser
 from configuration.options import use_file
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
 
-__all__ = ["Judge", "JudgeError", "judge", "main", "run"]
+__all__ = ["Judge", "JudgeError", "feedback", "judge", "main", "run"]
 
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:

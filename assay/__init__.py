@@ -6,10 +6,10 @@ A command's own module is imported when the command is run, so that `assay --hel
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Judge", "JudgeError", "judge"]
+__all__ = ["Judge", "JudgeError", "feedback", "judge"]
 
 if TYPE_CHECKING:
-    from command.from_python import Judge, JudgeError, judge
+    from command.from_python import Judge, JudgeError, feedback, judge
 else:
 
     def __getattr__(name: str) -> Any:

@@ -47,6 +47,21 @@ def judge(what: "Given | Iterable[Given]", /, *, on_result: OnResult | None = No
         return judging(what, on_result=on_result)
 
 
+def feedback(what: "Given", result: "Result") -> str:
+    """What a person or a model can repair a submission from: the field `feedback` of the command line's records.
+
+    what: the path or the text that was judged. Raises JudgeError where the result is of something else.
+    """
+    with _told():
+        from command.given import Reader
+        from evaluator.diagnosis import feedback as told
+
+        for submission in Reader(True, None, {}, ()).read(what, None):
+            if submission.source_sha256 == result.source_sha256:
+                return told.feedback(result, submission.code, submission.first_line).text
+        raise UsageError(f"the result of {result.submission} is not of this submission, or that has changed since")
+
+
 class Judge:
     """Judges that are kept for many calls, which saves their start. Use as a context manager, or `close` it. Threads may share one."""
 

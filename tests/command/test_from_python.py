@@ -12,7 +12,7 @@ import pytest
 
 import assay
 import pipeline
-from command.from_python import Judge, JudgeError, judge
+from command.from_python import Judge, JudgeError, feedback, judge
 from command.given import Given
 from command.options import parser
 from command.python_options import Options, namespace
@@ -58,7 +58,11 @@ def judging(bench: Bench) -> Iterator[Judge]:
 def comparable(record: dict[str, Any]) -> dict[str, Any]:
     """Inputs are drawn anew each time, so that figures in messages differ."""
     kept = {name: value for name, value in record.items() if name not in CHANGING}
-    return kept | {"message": re.sub(r"\d+\.\d+(e-\d+)?", "N", record["message"])}
+    return kept | {"message": without_figures(record["message"])}
+
+
+def without_figures(text: str) -> str:
+    return re.sub(r"\d+(\.\d+)?(e-\d+)?", "N", text)
 
 
 def test_results_are_those_of_the_command_line(bench: Bench) -> None:
@@ -71,6 +75,14 @@ def test_results_are_those_of_the_command_line(bench: Bench) -> None:
         return sorted(map(comparable, records), key=lambda record: (record["submission"], record["block"] or 0))
 
     assert ordered([result.summary() for result in found]) == ordered(printed)
+    for name, given in (("double/answer.md", Path("double/answer.md")), ("double/broken.py", "double/broken.py")):
+        records = {record["block"]: record["feedback"] for record in printed if record["submission"] == name}
+        told = {result.block: feedback(given, result) for result in found if result.submission == name}
+        assert {block: without_figures(text) for block, text in told.items()} == {
+            block: without_figures(text) for block, text in records.items()
+        }
+    with pytest.raises(JudgeError, match="is not of this submission"):
+        feedback({"code": "x = 1"}, found[0])
     assert {result.category for result in found} >= {"no_custom_kernel", "wrong_values", "syntax_error", "unknown_problem"}
 
 
@@ -165,6 +177,7 @@ def test_options_and_defaults_are_those_of_the_command_line() -> None:
 
 def test_it_has_one_home_and_two_addresses() -> None:
     assert assay.judge is pipeline.judge is judge and assay.Judge is pipeline.Judge and assay.JudgeError is pipeline.JudgeError
+    assert assay.feedback is pipeline.feedback
     assert inspect.getdoc(judge)
     with pytest.raises(AttributeError, match="no attribute 'jugde'"):
         assay.jugde  # type: ignore[attr-defined]  # noqa: B018
