@@ -70,6 +70,7 @@ class Judge:
         with _told():
             self._options = namespace(options)
         self._run: PythonRun | None = None
+        self._owner = os.getpid()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -84,7 +85,7 @@ class Judge:
         """End all processes. The next call starts new ones."""
         with self._lock:
             run, self._run = self._run, None
-        if run is not None:
+        if run is not None and self._owner == os.getpid():
             run.close()
 
     @overload
@@ -121,8 +122,8 @@ class Judge:
         from command.python_run import PythonRun
 
         with self._lock:
-            if self._run is None:
-                self._run = PythonRun(self._options)
+            if self._run is None or self._owner != os.getpid():  # a fork of the caller leaves the caller's alone
+                self._run, self._owner = PythonRun(self._options), os.getpid()
             return self._run
 
 

@@ -63,3 +63,14 @@ class JudgesContext(ForkServerContext):
 
 
 CONTEXT = JudgesContext()
+
+
+def _start_anew() -> None:
+    """In a fork of this process: the server is a child of the original, so that the fork needs one of its own."""
+    descriptor: int | None = SERVER._forkserver_alive_fd  # type: ignore[attr-defined]
+    if descriptor is not None:
+        os.close(descriptor)  # else the server would outlive the original
+    SERVER.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_start_anew)

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, assert_type, cast
 
 import pytest
 
@@ -88,10 +88,12 @@ def test_results_are_those_of_the_command_line(bench: Bench) -> None:
 
 def test_one_submission_has_one_result_and_many_have_theirs_in_order(judging: Judge) -> None:
     one = judging("double/right.py")
+    assert_type(one, Result)
     assert isinstance(one, Result) and (one.category, one.problem) == ("no_custom_kernel", "double") and one.speedup
     told: list[Result] = []
     texts: list[Given] = [{"code": submission()}, {"response": RESPONSE, "sample_id": 3}, {"code": submission(), "author": "ada"}]
     found = judging([Path("double/wrong.py"), *texts, "double/broken.py"], problem="double", on_result=told.append)
+    assert_type(found, list[Result])
     assert [result.category for result in found] == ["wrong_values", "no_custom_kernel", "wrong_values", "no_custom_kernel", "syntax_error"]
     assert [result.sample_id for result in found] == [None, None, 3, None, None]
     assert (found[1].submission, found[3].author, found[2].block) == (found[3].submission, "ada", 2)
