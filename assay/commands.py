@@ -1,6 +1,7 @@
 """The commands of `assay`: what each is called, and which command line answers it."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ class Command:
     summary: str
     run: Run
     parser: Callable[[], argparse.ArgumentParser]
+    shares: bool = True
+    """Whether it takes options from the top of a file of options, and not `db` alone."""
 
 
 def _judge(words: Sequence[str]) -> int:
@@ -100,17 +103,21 @@ def _of_client(name: str, summary: str) -> Command:
         except ImportError as error:
             sys.stderr.write(f"assay {name} needs {error.name}: pip install -c constraints.txt -e '.[client]'\n")
             return 2
-        return command.run(getattr(command, name), parser().parse_args(words), f"assay {name}")
+        from configuration.options import use_file
+
+        made = parser()
+        use_file(made, words, name)
+        return command.run(getattr(command, name), made.parse_args(words), f"assay {name}")
 
     def parser() -> argparse.ArgumentParser:
-        from assay_client import command
+        made = argparse.ArgumentParser(prog=f"assay {name}", description=summary)
+        with contextlib.suppress(ImportError):  # then it has no options to complete
+            from assay_client import command
 
-        add = getattr(command, f"add_{name}")
-        made = argparse.ArgumentParser(prog=f"assay {name}", description=add.__doc__)
-        add(made)
+            getattr(command, f"add_{name}")(made)
         return made
 
-    return Command(name, summary, run, parser)
+    return Command(name, summary, run, parser, shares=False)
 
 
 def _completion(words: Sequence[str]) -> int:
@@ -138,7 +145,7 @@ def _of_database(name: str, summary: str) -> Command:
 
         return parsers("assay")[1][name]
 
-    return Command(name, summary, run, parser)
+    return Command(name, summary, run, parser, shares=False)
 
 
 GROUPS: dict[str, tuple[Command, ...]] = {
@@ -169,3 +176,11 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     ),
 }
 COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS.values() for command in group}
+
+
+def check_file() -> None:
+    """Hold the file of options, where there is one, against all commands. Raises ConfigurationError."""
+    from configuration.options import check_file
+
+    parsers = {each.name: each.parser for each in COMMANDS.values()}
+    check_file({name: parser for name, parser in parsers.items() if COMMANDS[name].shares}, parsers)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from configuration.options import use_file
 from db import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ PROGRAM = "python -m command.calibrate"
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met."""
-    options = parser(program).parse_args(arguments)
+    this = parser(program)
+    use_file(this, arguments, "calibrate")
+    options = this.parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     import torch
 

@@ -32,6 +32,9 @@ SLOW = {
     "command/test_pipeline_storing.py": 30,
     "judge/timing/test_exclusive.py": 20,
     "judge/test_half_precision.py": 20,
+    "command/test_from_python.py": 20,
+    "command/test_from_python_process.py": 20,
+    "test_python_docs.py": 20,
     "web/test_browser.py": 20,
     "db/test_benchmark.py": 10,
 }

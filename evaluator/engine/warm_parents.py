@@ -6,14 +6,13 @@ from here for that.
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Self
 
+from evaluator.engine.fork_server import SERVER
 from evaluator.machine.devices import DeviceError, choose_all
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 
@@ -39,10 +38,10 @@ _STARTING = threading.Lock()
 
 
 def start_judges_parent() -> None:
-    """Start multiprocessing's fork server, unless it runs; returns at once, and it imports meanwhile."""
+    """Start the fork server, unless it runs; returns at once, and it imports meanwhile."""
     with _STARTING, _environment(WARM_ENVIRONMENT | _own_modules_first()):
-        multiprocessing.get_context("forkserver").set_forkserver_preload([WARM_UP_MODULE, JUDGE_MODULE])
-        forkserver.ensure_running()
+        SERVER.set_forkserver_preload([WARM_UP_MODULE, JUDGE_MODULE])
+        SERVER.ensure_running()
 
 
 def _own_modules_first() -> dict[str, str]:

@@ -80,3 +80,12 @@ def test_where_nobody_listens_that_is_told_at_once(folder: Path, capsys: pytest.
     assert time.monotonic() - start < 5
     said = capsys.readouterr().err
     assert said.count("nobody listens at http://127.0.0.1:") == 2 and "assay service" in said
+
+
+def test_a_file_of_options_holds_here_too(folder: Path) -> None:
+    (folder / "assay.toml").write_text(f'[submitted]\nurl = "{nobody()}"\ntoken = "x"\n', encoding="utf-8")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    variables["PYTHONPATH"] = f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"
+    command = [sys.executable, "-m", "assay", "submitted"]
+    told = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=COMMAND_S)
+    assert told.returncode == 1 and "nobody listens at http://127.0.0.1:" in told.stderr, told.stderr

@@ -1,12 +1,12 @@
 """The warm parents, started before it is known whether they will be needed."""
 
-import multiprocessing
 import os
 from pathlib import Path
 
 import psutil
 import pytest
 
+from evaluator.engine.fork_server import CONTEXT
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import (
@@ -81,5 +81,5 @@ def test_vector_functions_are_chosen_before_a_worker_or_a_judge_is_forked() -> N
         zygote.await_ready()  # it has imported what its command line names
         assert WARM_UP_MODULE in psutil.Process(zygote.pid).cmdline()
     start_judges_parent()
-    with multiprocessing.get_context("forkserver").Pool(1) as pool:
+    with CONTEXT.Pool(1) as pool:
         assert pool.apply(eval, (f"{WARM_UP_MODULE!r} in __import__('sys').modules",))

@@ -21,6 +21,7 @@ MISSING = "The service needs {name}: pip install -c constraints.txt -e '.[servic
 
 def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Serves until it is stopped, or looks after tokens. Returns the exit code: 0, or 2 where it can't be done."""
+    from configuration.options import use_file
     from db.address import Address
     from db.error import StoreError
     from db.store import Store
@@ -30,7 +31,9 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     from evaluator.sandbox import SandboxUnavailable
     from web.service.options import PROGRAM, parser
 
-    options = parser(program or PROGRAM).parse_args(arguments)
+    this = parser(program or PROGRAM)
+    use_file(this, arguments, "service")
+    options = this.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         if options.command and options.db is None and not Address.parse(DEFAULT_URL).exists:
