@@ -38,6 +38,7 @@ from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
+from web.glossary import anchor
 from web.highlight import Highlighter
 
 FOLDER = Path(__file__).parent
@@ -166,6 +167,7 @@ def _environment() -> Environment:
     environment.globals.update(
         inputs_word=inputs_word, parameters_facts=parameters_facts, shape_words=shape_words, sides=sides, timing_facts=timing_facts
     )
+    environment.globals.update(anchor=anchor)
     environment.filters.update(figure=figure, share=share, moment=moment)
     return environment
 
