@@ -78,12 +78,11 @@ def test_text_can_be_read_on_its_paper(windows: Windows, ids: dict[str, int]) ->
     }"""
     for theme in ("light", "dark"):
         page = windows.open(theme=theme)
-        for path in ("/", "/failures", f"/evaluation/{ids['failed']}"):
+        for path in ("/", "/leaderboard", "/evaluations", "/failures", "/search?q=wrong", "/run/1", f"/evaluation/{ids['failed']}"):
             page.goto(path)
-            assert page.locator("a, p, td, th, dt, dd, h1, h2, label, span.verdict, button, .remark").evaluate_all(contrast) == [], (
-                theme,
-                path,
-            )
+            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            found = page.locator("a, p, td, th, dt, dd, h1, h2, label, summary, small, .verdict, .folder, .dim, button, .remark")
+            assert found.evaluate_all(contrast) == [], (theme, path)
 
 
 def test_a_click_sorts_and_another_turns_it_around(windows: Windows, ids: dict[str, int]) -> None:

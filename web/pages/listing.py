@@ -83,7 +83,7 @@ def listed(site: Site, choice: Choice, sort: str | None, order: str | None, numb
     if total and not ids:
         number = -(-total // PAGE_ROWS)
         total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
-    return ordered_table(_columns(total), _in_order(site, ids), sort, order, number, total)
+    return ordered_table(_columns(choice, total), _in_order(site, ids), sort, order, number, total)
 
 
 def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:
@@ -101,11 +101,10 @@ def _in_order(site: Site, ids: list[int]) -> list[EvaluationSummary]:
     return [found[number] for number in ids if number in found]
 
 
-def _columns(total: int) -> tuple[Column[EvaluationSummary], ...]:
-    """Names of submissions are sorted only where they are few enough."""
-    if total <= MOST_NAMED:
-        return COLUMNS
-    return tuple(replace(column, sortable=False) if column.key == "submission" else column for column in COLUMNS)
+def _columns(choice: Choice, total: int) -> tuple[Column[EvaluationSummary], ...]:
+    """Names of submissions are sorted only where they are few enough, and the run is not told where there is one alone."""
+    shown = (column for column in COLUMNS if column.key != "run" or choice.run_id is None)
+    return tuple(replace(column, sortable=False) if column.key == "submission" and total > MOST_NAMED else column for column in shown)
 
 
 def _text(since: datetime | None) -> str | None:
