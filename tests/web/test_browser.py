@@ -112,6 +112,16 @@ def test_a_filter_is_chosen_and_stays_in_the_address(windows: Windows, ids: dict
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
+def test_what_a_row_is_of_stays_in_sight_in_a_table_that_is_moved_aside(windows: Windows, ids: dict[str, int]) -> None:
+    page = windows.open(WIDTHS[1])
+    page.goto(f"/evaluation/{ids['failed']}")
+    frame = page.get_by_role("region", name="Correctness rounds")
+    assert frame.evaluate("frame => { frame.scrollLeft = 10000; return frame.scrollLeft; }") > 100
+    first = frame.locator("tbody td").first.bounding_box()
+    place = frame.bounding_box()
+    assert first is not None and place is not None and first["x"] >= place["x"] - 1
+
+
 def test_a_hostile_name_is_a_name(windows: Windows, store: Store, url: str) -> None:
     names: dict[str, Any] = dict.fromkeys(("submission", "author", "problem", "case", "message"), HOSTILE)
     number = put(store, result(**names, environment=environment(HOSTILE), evidence=full_evidence(HOSTILE)), HOSTILE)

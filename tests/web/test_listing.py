@@ -67,6 +67,13 @@ def test_a_filter_that_can_t_be_is_refused_and_says_what_can(client: TestClient)
         assert answer.status_code == 400 and words in Seen(answer.text).text, query
 
 
+def test_a_name_that_is_not_there_is_said_with_the_nearest(client: TestClient, ids: dict[str, int]) -> None:
+    for path in ("/evaluations", "/leaderboard", "/failures"):
+        assert "No problem 'softmx'; nearest: softmax." in Seen(client.get(f"{path}?problem=softmx").text).text, path
+        assert "nearest" not in Seen(client.get(f"{path}?problem=softmax").text).text, path
+    assert "; nearest" not in Seen(client.get("/evaluations?problem=softmax&run=99").text).text, "it is the run that nothing fits"
+
+
 def test_each_head_sorts_and_keeps_the_filters(client: TestClient, ids: dict[str, int]) -> None:
     start = "/evaluations?author=bob"
     heads = [link for link in Seen(client.get(start).text).links if "sort=" in link]
