@@ -103,6 +103,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "best so far": "The highest speedup up to a moment, history included.",
     },
     "Comparing two runs": {
+        "outcome": "How a submission did in the right run, against the left one.",
         "broke": "Solved in the left run, and failed in the right one.",
         "slower": "Solved in both, and slower beyond both intervals.",
         "changed": "Solved in neither, and the verdict is another; or one run could not evaluate it.",
@@ -137,6 +138,7 @@ ALIASES = {
     "robustness": "robust",
     "generality": "generalises",
     "tie": "1=",
+    "compare": "ratio",
     "problem version": "version",
     "message": "cause",
     "other harnesses": "foreign verdict",

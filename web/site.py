@@ -66,6 +66,10 @@ class PageContent:
     value: Any
 
 
+class BadRequestError(Exception):
+    """What is asked for makes no sense; the message says why, and what does."""
+
+
 class NotFoundError(Exception):
     """What is asked for is not in the database; the message says what."""
 

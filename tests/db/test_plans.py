@@ -14,6 +14,8 @@ from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
 from db.queries.problems import best_time_histories, problems, versions
+from db.queries.ratio import timed
+from db.queries.run_comparison import compare_runs
 from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from evaluator.results.category import Category
@@ -51,6 +53,9 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "evaluations of an author": lambda store: evaluations(store, Choice(Filters(author="author 1", problem="p4")), 20),
     "evaluations of a run": lambda store: evaluations(store, Choice(run_id=3), 20),
     "runs": lambda store: runs(store, 20),
+    "two evaluations": lambda store: timed(store, 7, 8),
+    "two runs": lambda store: compare_runs(store, 1, 2),
+    "two runs of an author": lambda store: compare_runs(store, 1, 2, Filters(problem="p4", author="author 1")),
     "news": lambda store: came_between(store, 990, 1000),
     "judged": lambda store: store.judged_among([EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")]),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
@@ -66,7 +71,9 @@ def fill(store: Store) -> None:
         category = (Category.TIMEOUT, Category.OK, Category.REDUCED_PRECISION if number % 20 == 1 else Category.OK)[number % 3]
         saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
         items.append(Entry(saved, str(number), PROBLEM_SOURCE))
-    store.save_all(items)
+    for part in (items[:500], items[500:]):
+        store.start_run(["pipeline.py"])
+        store.save_all(part)
     store.compact()
 
 
