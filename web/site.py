@@ -38,6 +38,7 @@ from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
+from web.diff import Differ
 from web.glossary import anchor
 from web.highlight import Highlighter
 
@@ -53,10 +54,12 @@ class Site:
         self.memory = Memory(store)
         self.timeline = Timeline(store)
         self.highlighter = Highlighter()
+        self.differ = Differ()
         self.templates = _environment()
 
     def close(self) -> None:
         self.highlighter.close()
+        self.differ.close()
 
 
 @dataclass(frozen=True)

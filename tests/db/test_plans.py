@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import event
 
 from db.queries.compare import compare
+from db.queries.counterparts import best_other, previous
 from db.queries.curves import best_speedups
 from db.queries.evaluations import Choice, evaluations
 from db.queries.filters import Filters
@@ -54,6 +55,8 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "evaluations of a run": lambda store: evaluations(store, Choice(run_id=3), 20),
     "runs": lambda store: runs(store, 20),
     "two evaluations": lambda store: timed(store, 7, 8),
+    "the best other": lambda store: best_other(store, timed(store, 8)[8]),
+    "the one before": lambda store: previous(store, timed(store, 990)[990]),
     "two runs": lambda store: compare_runs(store, 1, 2),
     "two runs of an author": lambda store: compare_runs(store, 1, 2, Filters(problem="p4", author="author 1")),
     "news": lambda store: came_between(store, 990, 1000),

@@ -15,7 +15,7 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
 from evaluator.results.result import Result
 from tests.db.queries.conftest import BOTH
-from tests.db.samples import environment, result
+from tests.db.samples import environment, result, sha256
 
 ABOUT = 0.01
 """Share by which the ends of each interval are off the speedup."""
@@ -41,7 +41,8 @@ def stored_run(url: str, *results: Result) -> int:
     with Store.open(url) as working:
         working.start_run(["pipeline.py"])
         for each in results:
-            working.save(each, f"source of {each.submission}")
+            text = f"source of {each.submission} {each.hint}"
+            working.save(each.model_copy(update={"source_sha256": sha256(text)}), text)
         assert working._run_id is not None
         return working._run_id
 
@@ -89,6 +90,13 @@ def test_a_rejected_submission_is_held_against_all_of_its_blocks(store: Store, u
 def test_other_cases_are_other_submissions_of_the_run(store: Store, url: str) -> None:
     left, right = stored_run(url, solved("a.py", 2.0)), stored_run(url, solved("a.py", 2.0, case="small"))
     assert [row.outcome for row in compare_runs(store, left, right).rows] == ["gone", "new"]
+
+
+def test_a_changed_source_is_told_from_the_same(store: Store, url: str) -> None:
+    left = stored_run(url, solved("same.py", 2.0), solved("changed.py", 2.0))
+    right = stored_run(url, solved("same.py", 2.0), solved("changed.py", 2.0, hint="another text"))
+    found = compare_runs(store, left, right)
+    assert {row.submission: row.same_source for row in found.rows} == {"same.py": True, "changed.py": False}
 
 
 def test_filters_choose_submissions(store: Store, url: str) -> None:
