@@ -14,7 +14,8 @@ from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
-from db.queries.problems import best_time_histories, problems, versions
+from db.queries.problems import problems, versions
+from db.queries.progress import author_progress, problem_progress
 from db.queries.ratio import timed
 from db.queries.run_comparison import compare_runs
 from db.queries.runs import arrivals, came_between, of_ids, runs
@@ -45,7 +46,8 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "show": lambda store: store.get(7),
     "problems": problems,
     "versions": lambda store: versions(store, "p4"),
-    "best times": lambda store: best_time_histories(store, "p4"),
+    "progress of a problem": lambda store: problem_progress(store, "p4"),
+    "progress of an author": lambda store: author_progress(store, "author 1"),
     "best speedups": best_speedups,
     "latest": lambda store: arrivals(store, 20, after=7),
     "of a run": lambda store: arrivals(store, 20, run_id=3),
