@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from db.error import StoreError
 from db.queries.filters import Filters
@@ -23,7 +23,7 @@ from evaluator.results.category import Status
 
 OUTCOMES = ("broke", "slower", "changed", "gone", "fixed", "faster", "new", "unchanged")
 """How a submission did in the right run against the left one, the worst first."""
-MOST_EVALUATIONS = 100_000
+MOST_EVALUATIONS = 25_000
 """Evaluations of one run that are compared at once."""
 _Pair = tuple[TimedEvaluation | None, TimedEvaluation | None]
 _Open = tuple[str, int | None]
@@ -79,12 +79,12 @@ def compare_runs(store: Store, left: int, right: int, filters: Filters = EVERYTH
 
     Raises UnknownRunError, TooManyEvaluationsError, and StoreError where the database can't be read.
     """
+    with store.read() as connection:
+        sides = [_evaluations(connection, number, filters) for number in (left, right)]
     found = [run(store, number) for number in (left, right)]
     for number, head in zip((left, right), found, strict=True):
         if head is None:
             raise UnknownRunError(f"There is no run {number} in {store.name}.")
-    with store.read() as connection:
-        sides = [_evaluations(connection, number, filters) for number in (left, right)]
     rows = [_row(*pair) for pair in _pairs(*sides)]
     rows.sort(key=lambda row: (OUTCOMES.index(row.outcome), row.problem or "", row.submission, row.block or 0, row.case or ""))
     counts = Counter(row.outcome for row in rows)
@@ -103,9 +103,10 @@ def _evaluations(connection: Connection, number: int, filters: Filters) -> list[
     if filters.author is not None:
         # An unknown author has no evaluations, and no row has the id 0.
         query = query.where(row.author_id == (author_id(connection, filters.author) or 0))
-    found = [TimedEvaluation(*item) for item in connection.execute(query.order_by(row.id).limit(MOST_EVALUATIONS + 1))]
-    if len(found) > MOST_EVALUATIONS:
+    fitting = query.with_only_columns(row.id, maintain_column_froms=True).limit(MOST_EVALUATIONS + 1).subquery()
+    if connection.execute(select(func.count()).select_from(fitting)).scalar_one() > MOST_EVALUATIONS:
         raise TooManyEvaluationsError(f"Run {number} has more than {MOST_EVALUATIONS} evaluations that fit. Name a problem or an author.")
+    found = [TimedEvaluation(*item) for item in connection.execute(query.order_by(row.id))]
     return list({(item.submission, item.block, item.problem, item.case): item for item in found}.values())
 
 

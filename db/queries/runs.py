@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from db.queries.ranking import chunks
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
 from db.store import Store
 
@@ -130,12 +131,16 @@ def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
     row = EvaluationRow
     statuses: dict[int, Counter[str]] = defaultdict(Counter)
     devices: dict[int, set[str]] = defaultdict(set)
-    counts = select(row.run_id, row.status, BoardRow.device_name, func.count()).join(BoardRow, BoardRow.id == row.board_id)
-    counts = counts.where(row.run_id.in_([item.id for item in found if counted]))
-    for run_id, status, device_name, count in connection.execute(counts.group_by(row.run_id, row.status, BoardRow.device_name)):
+    counts = select(row.run_id, row.status, row.board_id, func.count()).where(row.run_id.in_([item.id for item in found if counted]))
+    grouped = connection.execute(counts.group_by(row.run_id, row.status, row.board_id)).all()
+    names: dict[int, str] = {}
+    for ids in chunks({board_id for _, _, board_id, _ in grouped}):
+        known = connection.execute(select(BoardRow.id, BoardRow.device_name).where(BoardRow.id.in_(ids)))
+        names |= {board.id: board.device_name for board in known}
+    for run_id, status, board_id, count in grouped:
         if run_id is not None:
             statuses[run_id][status] += count
-            devices[run_id] |= {device_name} - {""}
+            devices[run_id] |= {names[board_id]} - {""}
     return tuple(
         Run(
             item.id,
