@@ -17,12 +17,26 @@ from db.error import StoreError
 from db.output.report import dump
 from db.store import Store
 from web.highlight import style_sheet
-from web.pages import authors, boards, compare, evaluations, failures, glossary, imports, live, pictures, problems, runs
+from web.pages import (
+    authors,
+    boards,
+    compare,
+    evaluations,
+    failures,
+    glossary,
+    imports,
+    listing,
+    live,
+    pictures,
+    problems,
+    runs,
+    search,
+)
 from web.site import FOLDER, JSON, BadRequestError, NotFoundError, Site, render
 
 logger = logging.getLogger(__name__)
 
-PARTS = (pictures, boards, problems, authors, failures, live, evaluations, compare, runs, glossary)
+PARTS = (pictures, boards, problems, authors, failures, listing, live, evaluations, compare, runs, search, glossary)
 """Modules with pages or pictures."""
 POLICY = "; ".join(
     [

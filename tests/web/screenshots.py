@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from db import DEFAULT_URL
+from db.queries.evaluations import Choice
 from db.queries.leaderboard import leaderboard
 from db.queries.timeline import Timeline
 from db.store import Store
@@ -49,7 +50,7 @@ def shots(store: Store) -> Iterator[Shot]:
         ("source", Category.CPP_COMPILE_ERROR, ".marked"),
         ("error", Category.WRONG_VALUES, "img[src*=error]"),
     ):
-        for number in timeline.latest(1, category=category)[1]:
+        for number in timeline.page(Choice(category=category), 1)[1]:
             yield Shot(name, f"/evaluation/{number}", at=at)
 
 

@@ -27,12 +27,13 @@ TAGS = {
     *("html", "head", "meta", "title", "link", "body", "header", "main", "footer", "nav", "section", "a", "p", "h1", "h2", "h3", "div"),
     *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "form", "label", "select", "option", "input", "button", "datalist"),
     *("picture", "source", "img", "details", "summary", "pre", "code", "span", "small", "b", "script", "progress"),
+    *("ul", "li", "wbr", "br"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "name", "content", "rel", "href", "type", "class", "id", "tabindex", "aria-label", "aria-current", "aria-sort"),
     *("aria-hidden", "scope", "role", "method", "value", "selected", "checked", "list", "autocomplete", "media", "srcset", "src", "alt"),
     *("loading", "width", "height", "title", "colspan", "data-after", "data-run", "defer", "max"),
-    *("action",),
+    *("action", "data-label", "data-tip", "download", "maxlength", "open", "placeholder"),
 }
 NAME = urlencode({"name": HOSTILE})
 
@@ -63,7 +64,7 @@ def pages(ids: dict[str, int]) -> list[str]:
     protocol = urlencode({"protocol": HOSTILE})
     unknown = urlencode({"problem": "no" + HOSTILE, "author": "no" + HOSTILE})
     return [
-        *("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/run/1"),
+        *("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/run/1", f"/search?{urlencode({'q': HOSTILE[:40]})}"),
         *(f"{path}?{query}" for path in ("/leaderboard", "/failures", "/evaluations") for query in (given, unknown)),
         *(f"{path}?{protocol}" for path in ("/", "/leaderboard")),
         *(f"{path}?{NAME}" for path in ("/problem", "/author", "/submission")),

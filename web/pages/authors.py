@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from db.foreign import ForeignHistoryRow, foreign_history
+from db.queries.evaluations import Choice
 from db.queries.filters import Filters
-from db.queries.generality import Generality, generality
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
@@ -17,9 +17,9 @@ from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
-from web.pages.boards import COLUMNS, places
+from web.pages.boards import places, places_table
 from web.site import NotFoundError, PageContent, SiteOf, page
-from web.tables import Table, table
+from web.tables import Column, Table, table
 
 router = APIRouter()
 LATEST = 20
@@ -35,8 +35,6 @@ class AuthorPage(PageContent):
     name: str
     overall: tuple[tuple[OverallBoard, OverallRow], ...]
     table: Table[LeaderboardRow]
-    generality: dict[int, Generality]
-    """Of the places that are shown, by the evaluation's id."""
     solved: int
     """Problems on whose boards the author has a place."""
     best: LeaderboardRow | None
@@ -55,6 +53,7 @@ class SubmissionPage(PageContent):
 
     name: str
     rows: tuple[HistoryRow, ...]
+    table: Table[HistoryRow]
     foreign: tuple[ForeignHistoryRow, ...]
     """What other harnesses said of it."""
 
@@ -71,8 +70,8 @@ def author_page(
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
     progress = site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
-    shown = table(COLUMNS, rows, sort, order, number)
-    latest = of_ids(site.store, site.timeline.latest(LATEST, filters=Filters(author=name))[1])
+    shown = places_table(site, rows, sort, order, number)
+    latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
     return AuthorPage(
         value={
             "name": name,
@@ -85,10 +84,10 @@ def author_page(
             "failures": counts.counts,
             "latest": latest,
         },
+        sheet=rows,
         name=name,
         overall=standing,
         table=shown,
-        generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
         solved=len({row.problem for row in rows}),
         best=max(rows, key=lambda row: row.speedup, default=None),
         progress=progress,
@@ -97,8 +96,28 @@ def author_page(
     )
 
 
+HISTORY_COLUMNS: tuple[Column[HistoryRow], ...] = (
+    Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, kind="evaluation"),
+    Column("status", "status", lambda row: row.status, kind="status"),
+    Column("category", "category", lambda row: row.category, kind="word"),
+    Column("problem", "problem", lambda row: row.problem, kind="problem"),
+    Column("block", "block", lambda row: row.block, numeric=True),
+    Column("sample", "sample", lambda row: row.sample_id, numeric=True),
+    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True, kind="speedup"),
+    Column("case", "case", lambda row: row.case),
+    Column("device", "device", lambda row: row.device_name, kind="device"),
+    Column("precision", "precision", lambda row: None if row.precision == "own" else row.precision, text=lambda row: row.precision),
+    Column("standing", "standing", lambda row: "ranked" if row.is_ranked else "current" if row.is_current else None),
+    Column("source", "source", lambda row: row.source_sha256, text=lambda row: row.source_sha256[:12], kind="code", minor=True),
+    Column("evaluator", "evaluator", lambda row: row.evaluator_version, minor=True),
+    Column("started", "started, UTC", lambda row: row.started_at, best_first=True, kind="moment"),
+)
+
+
 @page(router, "/submission", "submission.html")
-def submission_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> SubmissionPage:
+def submission_page(
+    site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], sort: Name = None, order: Name = None, number: PageNumber = 1
+) -> SubmissionPage:
     foreign = foreign_history(site.store, name)
     try:
         rows = history(site.store, name)
@@ -106,4 +125,5 @@ def submission_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME
         if not foreign:
             raise NotFoundError(f"There is no submission {name!r} in this database.") from error
         rows = ()
-    return SubmissionPage(value=[*rows, *foreign], name=name, rows=rows, foreign=foreign)
+    shown = table(HISTORY_COLUMNS, rows, sort, order, number)
+    return SubmissionPage(value=[*rows, *foreign], sheet=shown.every, name=name, rows=rows, table=shown, foreign=foreign)

@@ -91,21 +91,22 @@ class ProblemPage(PageContent):
 
 
 COLUMNS: tuple[Column[ListedProblem], ...] = (
-    Column("name", "problem", lambda row: row.name),
+    Column("name", "problem", lambda row: row.name, kind="problem"),
     Column("level", "level", lambda row: row.level, numeric=True),
     Column("submissions", "submissions", lambda row: row.submissions, numeric=True, best_first=True),
     Column("solved", "solved", lambda row: row.solved, numeric=True, best_first=True),
     Column("authors", "authors", lambda row: row.authors, numeric=True, best_first=True),
     Column("best", "best speedup", lambda row: row.best_speedup, numeric=True, best_first=True),
-    Column("by", "by", lambda row: row.best_author),
-    Column("devices", "devices", lambda row: row.devices or None),
+    Column("by", "by", lambda row: row.best_author, kind="author"),
+    Column("devices", "devices", lambda row: row.devices or None, minor=True),
 )
 
 
 @page(router, "/problems", "problems.html")
 def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
     found = listed(site)
-    return ProblemsPage(found, table(COLUMNS, found, sort, order, number))
+    shown = table(COLUMNS, found, sort, order, number)
+    return ProblemsPage(found, shown, sheet=shown.every)
 
 
 def listed(site: Site) -> tuple[ListedProblem, ...]:
@@ -118,7 +119,7 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
         raise NotFoundError(f"There is no problem {name!r} in this database.")
-    ranked = (leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name))
+    ranked = [leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name)]
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
     progress = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
     # Of a large database the list may be some moments old, and the problem new.
@@ -133,6 +134,7 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
             "evaluations": counts.evaluations,
             "failures": counts.counts,
         },
+        sheet=[row for rows in ranked for row in rows],
         listed=summary,
         version=counting,
         older=tuple(version for version in older if version is not None),

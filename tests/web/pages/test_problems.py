@@ -54,7 +54,7 @@ def test_each_problem_has_its_description_and_who_solved_it(client: TestClient, 
     rows = {row[0].split()[0]: dict(zip(titles, (" ".join(cell.split()) for cell in row), strict=True)) for row in found.rows[1:]}
     assert rows["softmax"]["problem"] == "softmax Softmax over long rows." and rows["gelu"]["problem"].endswith("A gate for each element.")
     told = ("level", "submissions", "solved", "authors", "best speedup", "by", "devices")
-    assert [rows["softmax"][name] for name in told] == ["1", "2", "2", "2", "3×", "bob", "NVIDIA H200"]
+    assert [rows["softmax"][name] for name in told] == ["1", "2", "2", "2", "3.000", "bob", "NVIDIA H200"]
     assert [rows["matmul"][name] for name in told] == ["", "1", "0", "0", "", "", "NVIDIA H200"]
     assert f"/evaluation/{numbers['fast']}" in found.links
     assert client.get("/problems.json").json()[2]["best_author"] == "bob"
