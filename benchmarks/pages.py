@@ -35,6 +35,7 @@ def page_questions(
             "page: overall": lambda _: get("/"),
             "page: leaderboard": lambda draw: get("/leaderboard", sort="speedup", page=draw.randrange(1, 20)),
             "page: leaderboard of a problem": lambda draw: get("/leaderboard", problem=problem(draw)),
+            "page: problems": lambda _: get("/problems", sort="best"),
             "page: problem": lambda draw: get("/problem", name=problem(draw)),
             "page: author": lambda draw: get("/author", name=author(draw)),
             "page: failures": lambda _: get("/failures"),
@@ -43,5 +44,7 @@ def page_questions(
             "page: evaluations, sorted": lambda draw: get("/evaluations", sort=draw.choice(_SORTED), page=draw.randrange(1, 200)),
             "page: search": lambda draw: get("/search", q=f"{draw.randrange(1000)}/{draw.randrange(last)}.md"),
             "page: evaluation": lambda draw: get(f"/evaluation/{last - draw.randrange(100)}"),
+            "page: two evaluations": lambda draw: get("/compare", left="best", right=last - draw.randrange(100)),
+            "page: runs": lambda _: get("/runs"),
             "page: live": lambda _: get("/live"),
         }

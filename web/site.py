@@ -39,6 +39,7 @@ from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
+from web.diff import Differ
 from web.glossary import TERMS, anchor
 from web.highlight import Highlighter
 from web.tables import csv_lines
@@ -55,10 +56,12 @@ class Site:
         self.memory = Memory(store)
         self.timeline = Timeline(store)
         self.highlighter = Highlighter()
+        self.differ = Differ()
         self.templates = _environment()
 
     def close(self) -> None:
         self.highlighter.close()
+        self.differ.close()
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ class PageContent:
     value: Any
     sheet: Iterable[Any] | None = field(default=None, kw_only=True)
     """What the page's table shows, all parts of it, for the CSV beside the page: dataclasses or mappings. None where there is no CSV."""
+
+
+class BadRequestError(Exception):
+    """What is asked for makes no sense; the message says why, and what does."""
 
 
 class NotFoundError(Exception):

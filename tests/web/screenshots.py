@@ -15,6 +15,7 @@ from typing import Literal
 from db import DEFAULT_URL
 from db.queries.evaluations import Choice
 from db.queries.leaderboard import leaderboard
+from db.queries.runs import runs
 from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category
@@ -44,6 +45,9 @@ def shots(store: Store) -> Iterator[Shot]:
     rows = leaderboard(store)
     if rows:
         yield Shot("problem", f"/problem?name={rows[0].problem}")
+        yield Shot("compare", f"/compare?left=previous&right={rows[0].evaluation_id}", at="#source")
+    if len(runs(store, 2, counted=False)) == 2:
+        yield Shot("runs", "/runs/compare?show=all", theme="dark")
     timeline = Timeline(store)
     for name, category, at in (
         ("evaluation", Category.CPP_COMPILE_ERROR, "h1"),

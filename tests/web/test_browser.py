@@ -40,6 +40,7 @@ def paths(ids: dict[str, int]) -> list[str]:
     return [
         *("/", "/leaderboard", "/problems", "/problem?name=softmax", "/author?name=ada", "/submission?name=wrong.py", "/failures"),
         *("/evaluations", f"/evaluation/{ids['failed']}", f"/evaluation/{ids['timed']}", "/live", "/run/1"),
+        *("/runs", f"/compare?left={ids['failed']}&right={ids['timed']}", "/compare?left=best&right=1", "/glossary"),
     ]
 
 

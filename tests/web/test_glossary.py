@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.results.category import Category, Status
 from web.glossary import ALIASES, GROUPS, TERMS, anchor
-from web.pages import boards, problems
+from web.pages import boards, problems, runs
 from web.site import FOLDER
 
 MAX_SENTENCES = 3
@@ -20,7 +20,7 @@ def test_every_word_that_a_template_explains_is_in_it() -> None:
     assert USED.findall('{{ parts.term("speedup") }}') == ["speedup"]
 
 
-@pytest.mark.parametrize("columns", [boards.COLUMNS, problems.COLUMNS])
+@pytest.mark.parametrize("columns", [boards.COLUMNS, problems.COLUMNS, runs.COLUMNS])
 def test_every_heading_of_a_sorted_table_is_in_it(columns: tuple[object, ...]) -> None:
     titles = {getattr(column, "title", "") for column in columns}
     assert titles <= set(TERMS), titles - set(TERMS)

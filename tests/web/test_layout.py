@@ -35,6 +35,10 @@ PAGES = {
     "search": "/search?q=soft",
     "search_nothing": "/search?q=softmx",
     "glossary": "/glossary",
+    "compare": "/compare?left=best&right=1",
+    "compare_nothing": "/compare",
+    "runs": "/runs",
+    "runs_compare": "/runs/compare?show=all",
 }
 """Addresses, by the name of their picture. `evaluation_pages` are others."""
 BROKEN = """names => {

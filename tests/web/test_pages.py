@@ -44,6 +44,8 @@ PAGES = {
     "/evaluations?category=wrong_values": ("1 evaluations that fit", "wrong.py"),
     "/search?q=soft": ("Problems", "Submissions", "submissions/softmax/ada.py"),
     "/live": ("10 of 12", "pipeline.py submissions --db sqlite:///results.db", "wrong.py", "no_device", "7 correct"),
+    "/runs": ("Runs", "10 of 12", "NVIDIA H200", "pipeline.py submissions"),
+    "/glossary": ("speedup", "The baseline's time over the submission's time.", "illegal_memory_access"),
     "/run/1": ("under way, or killed", "10 of 12", "pipeline.py submissions", "unlucky.py"),
 }
 
@@ -77,7 +79,7 @@ def test_every_link_of_every_page_leads_somewhere(client: TestClient, ids: dict[
 
 
 def test_an_empty_database_has_all_general_pages(client: TestClient) -> None:
-    for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live"):
+    for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/runs", "/compare", "/glossary"):
         seen(client, path)
         beside(client, path)
 

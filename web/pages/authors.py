@@ -11,9 +11,10 @@ from db.queries.filters import Filters
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
+from db.queries.progress import AuthorProgress, author_progress
 from db.queries.ranking import EVERYTHING, author_id
 from db.queries.runs import EvaluationSummary, of_ids
-from db.queries.statistics import FAST_P
+from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
 from web.pages.boards import places, places_table
@@ -23,6 +24,8 @@ from web.tables import Column, Table, table
 router = APIRouter()
 LATEST = 20
 """Evaluations that an author's page lists."""
+SHOWN_MEANS = 100
+"""Of the moments at which the mean rose, the last ones that the page lists for each case and device; the JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,16 @@ class AuthorPage(PageContent):
     name: str
     overall: tuple[tuple[OverallBoard, OverallRow], ...]
     table: Table[LeaderboardRow]
+    solved: int
+    """Problems on whose boards the author has a place."""
+    best: LeaderboardRow | None
+    """The place with the highest speedup."""
+    progress: tuple[AuthorProgress, ...]
     failures: Failures
     latest: tuple[EvaluationSummary, ...]
     fast_p: tuple[float, ...] = FAST_P
+    failure_speedup: float = FAILURE_SPEEDUP
+    shown_means: int = SHOWN_MEANS
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,7 @@ def author_page(
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
+    progress = site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
     shown = places_table(site, rows, sort, order, number)
     latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
     return AuthorPage(
@@ -68,13 +79,18 @@ def author_page(
                 {"case": board.case, "device_name": board.device_name, "tasks": board.tasks, "row": row} for board, row in standing
             ],
             "places": rows,
+            "progress": progress,
             "evaluations": counts.evaluations,
             "failures": counts.counts,
             "latest": latest,
         },
+        sheet=rows,
         name=name,
         overall=standing,
         table=shown,
+        solved=len({row.problem for row in rows}),
+        best=max(rows, key=lambda row: row.speedup, default=None),
+        progress=progress,
         failures=counts,
         latest=latest,
     )
