@@ -79,7 +79,7 @@ def export_csv(store: Store, file: IO[bytes]) -> int:
     writer.writerow(COLUMNS)
     count = 0
     for row in rows(store):
-        writer.writerow([_csv_cell(value) for value in row])
+        writer.writerow([csv_cell(value) for value in row])
         count += 1
     text.detach()
     return count
@@ -141,7 +141,8 @@ def _line(stored: StoredEvaluation) -> str:
     return f'{{"id": {stored.id}, {line[1:]}'
 
 
-def _csv_cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """A value for CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):

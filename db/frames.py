@@ -81,5 +81,5 @@ def _moment(since: str | datetime | None) -> datetime | None:
 def _checked(convert: Callable[[str], T], text: str) -> T:
     try:
         return convert(text)
-    except argparse.ArgumentTypeError as error:
+    except (argparse.ArgumentTypeError, ValueError) as error:
         raise StoreError(str(error)) from error

@@ -26,6 +26,7 @@ SLOW = {
     "benchmarks": 60,
     "contract": 40,
     "command/test_assay.py": 40,
+    "web/test_layout.py": 40,
     "db/storage/test_spool.py": 40,
     "judge/test_procedures.py": 40,
     "judge/roofline/test_peaks.py": 30,
@@ -36,6 +37,7 @@ SLOW = {
     "command/test_from_python_process.py": 20,
     "test_python_docs.py": 20,
     "web/test_browser.py": 20,
+    "web/test_choosing.py": 20,
     "db/test_benchmark.py": 10,
 }
 """Files and folders that `make test` leaves to `make check`, each with the seconds that its longest file takes on a quiet core."""
