@@ -40,6 +40,7 @@ TARGETS_MS = {
     "page: problem": 200.0,
     "page: author": 200.0,
     "page: failures": 200.0,
+    "page: evaluations, sorted": 200.0,
     "page: evaluation": 200.0,
     "page: two evaluations": 200.0,
     "page: runs": 200.0,

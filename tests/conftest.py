@@ -26,6 +26,7 @@ SLOW = {
     "benchmarks": 60,
     "contract": 40,
     "command/test_assay.py": 40,
+    "web/test_layout.py": 40,
     "db/storage/test_spool.py": 40,
     "judge/test_procedures.py": 40,
     "judge/roofline/test_peaks.py": 30,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
-from pydantic import BeforeValidator, PlainValidator
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from db.list_options import moment_of
 from db.queries.filters import HELP, Filters
@@ -34,7 +34,7 @@ MAX_ID = 2**63 - 1
 """The largest number that a column holds."""
 ChosenStatus = Annotated[Status | None, BeforeValidator(_given), Query()]
 ChosenCategory = Annotated[Category | None, BeforeValidator(_given), Query()]
-ChosenRun = Annotated[int | None, BeforeValidator(_given), Query(ge=1, le=MAX_ID)]
+ChosenRun = Annotated[Annotated[int, Field(ge=1, le=MAX_ID)] | None, BeforeValidator(_given), Query()]
 Since = Annotated[Annotated[datetime | None, PlainValidator(_moment)], Query()]
 """When an evaluation began at the earliest: so long ago (`12h`, `7d`) or a date."""
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
+from db.error import StoreError
 from db.queries.filters import ANSWERS, COLUMNS, Filters
+from db.queries.names import require_known
 from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
 from web.site import Site
@@ -38,6 +40,16 @@ def fields_of(site: Site, filters: Filters, *names: str) -> tuple[Field, ...]:
 def answer_fields(**answers: str | None) -> tuple[Field, ...]:
     """The fields of a form for what places are chosen by besides, with the answers given."""
     return tuple(Field(name, answer, ANSWERS, free=False) for name, answer in answers.items())
+
+
+def unknown_name(site: Site, filters: Filters) -> str | None:
+    """What to say of a filter whose name the database does not hold, with the names that look like it; None where it holds all."""
+    try:
+        require_known(site.store, filters)
+    except StoreError as error:
+        text = str(error).removeprefix(f"{site.store.name}: ")
+        return f"{text[0].upper()}{text[1:]}."
+    return None
 
 
 def choice_field(name: str, value: str | None, choices: Iterable[str]) -> Field:

@@ -92,7 +92,9 @@ def _submissions(connection: Connection, text: str, limit: int) -> tuple[str, ..
     row = SubmissionRow
     exact = connection.execute(select(row.name).where(row.name == text).limit(1)).scalars().all()
     last = connection.execute(select(func.max(row.id))).scalar() or 0
-    query = select(row.name).where(row.id > last - MOST_SUBMISSIONS, row.name.icontains(text, autoescape=True))
+    # SQLite's LIKE takes large letters for small ones by itself, in less than half of the time.
+    contains = row.name.contains if connection.dialect.name == "sqlite" else row.name.icontains
+    query = select(row.name).where(row.id > last - MOST_SUBMISSIONS, contains(text, autoescape=True))
     # A name may have several blocks; so many of one name in a row are rare.
     latest = connection.execute(query.order_by(row.id.desc()).limit(4 * limit)).scalars()
     return tuple(dict.fromkeys((*exact, *latest)))[:limit]

@@ -79,12 +79,11 @@ def test_text_can_be_read_on_its_paper(windows: Windows, ids: dict[str, int]) ->
     }"""
     for theme in ("light", "dark"):
         page = windows.open(theme=theme)
-        for path in ("/", "/failures", f"/evaluation/{ids['failed']}"):
+        for path in ("/", "/leaderboard", "/evaluations", "/failures", "/search?q=wrong", "/run/1", f"/evaluation/{ids['failed']}"):
             page.goto(path)
-            assert page.locator("a, p, td, th, dt, dd, h1, h2, label, span.verdict, button, .remark").evaluate_all(contrast) == [], (
-                theme,
-                path,
-            )
+            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            found = page.locator("a, p, td, th, dt, dd, h1, h2, label, summary, small, .verdict, .folder, .dim, button, .remark")
+            assert found.evaluate_all(contrast) == [], (theme, path)
 
 
 def test_a_click_sorts_and_another_turns_it_around(windows: Windows, ids: dict[str, int]) -> None:
@@ -112,6 +111,16 @@ def test_a_filter_is_chosen_and_stays_in_the_address(windows: Windows, ids: dict
     follow(page.get_by_role("link", name="rank", exact=True))
     assert "problem=gelu" in page.url
     expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_what_a_row_is_of_stays_in_sight_in_a_table_that_is_moved_aside(windows: Windows, ids: dict[str, int]) -> None:
+    page = windows.open(WIDTHS[1])
+    page.goto(f"/evaluation/{ids['failed']}")
+    frame = page.get_by_role("region", name="Correctness rounds")
+    assert frame.evaluate("frame => { frame.scrollLeft = 10000; return frame.scrollLeft; }") > 100
+    first = frame.locator("tbody td").first.bounding_box()
+    place = frame.bounding_box()
+    assert first is not None and place is not None and first["x"] >= place["x"] - 1
 
 
 def test_a_hostile_name_is_a_name(windows: Windows, store: Store, url: str) -> None:

@@ -13,7 +13,7 @@ from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
-from web.forms import Field, answer_fields, fields_of
+from web.forms import Field, answer_fields, fields_of, unknown_name
 from web.site import PageContent, Site, SiteOf, page, share
 from web.tables import Column, Table, table
 
@@ -48,6 +48,8 @@ class LeaderboardPage(PageContent):
     every: bool
     reduced_precision: bool
     table: Table[LeaderboardRow]
+    unknown: str | None
+    """What is wrong with a filter that nothing fits."""
 
 
 COLUMNS: tuple[Column[LeaderboardRow], ...] = (
@@ -146,6 +148,7 @@ def leaderboard_page(
         every=every,
         reduced_precision=reduced_precision,
         table=shown,
+        unknown=None if shown.total else unknown_name(site, filters),
     )
 
 

@@ -10,7 +10,7 @@ from db.queries.leaderboard import CategoryCount, Failures, failures
 from evaluator.results.category import CATEGORIES, Category, CategoryInfo
 from web.charts import in_stretches
 from web.filters import FiltersOf, Name
-from web.forms import Field, fields_of
+from web.forms import Field, fields_of, unknown_name
 from web.site import PageContent, SiteOf, page
 from web.tables import Column, Table, table
 
@@ -24,6 +24,8 @@ class FailuresPage(PageContent):
     fields: tuple[Field, ...]
     failures: Failures
     table: Table[CategoryCount]
+    unknown: str | None
+    """What is wrong with a filter that nothing fits."""
     stretches: Mapping[datetime, Mapping[Category, int]]
     """Evaluations that began from that moment on, history included."""
     categories: tuple[Category, ...]
@@ -58,6 +60,7 @@ def failures_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Na
         sheet=shown.every,
         failures=counts,
         table=shown,
+        unknown=None if counts.evaluations else unknown_name(site, filters),
         stretches=stretches,
         categories=tuple(sorted((category for category in Category if occurring[category]), key=lambda category: -occurring[category])),
         infos=CATEGORIES,

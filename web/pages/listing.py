@@ -11,7 +11,7 @@ from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.timeline import MOST_NAMED
 from evaluator.results.category import CATEGORIES, Status
 from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since
-from web.forms import Field, choice_field, fields_of, text_field
+from web.forms import Field, choice_field, fields_of, text_field, unknown_name
 from web.site import PageContent, Site, SiteOf, page
 from web.tables import PAGE_ROWS, Column, Table, is_descending, ordered_table
 
@@ -28,6 +28,8 @@ class EvaluationsPage(PageContent):
     table: Table[EvaluationSummary]
     filtered: bool
     """Whether any filter is set."""
+    unknown: str | None
+    """What is wrong with a filter that nothing fits."""
 
 
 COLUMNS: tuple[Column[EvaluationSummary], ...] = (
@@ -73,6 +75,7 @@ def evaluations_page(
         ),
         table=shown,
         filtered=choice != Choice(),
+        unknown=None if shown.total else unknown_name(site, filters),
     )
 
 
@@ -83,7 +86,7 @@ def listed(site: Site, choice: Choice, sort: str | None, order: str | None, numb
     if total and not ids:
         number = -(-total // PAGE_ROWS)
         total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
-    return ordered_table(_columns(total), _in_order(site, ids), sort, order, number, total)
+    return ordered_table(_columns(choice, total), _in_order(site, ids), sort, order, number, total)
 
 
 def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:
@@ -101,11 +104,10 @@ def _in_order(site: Site, ids: list[int]) -> list[EvaluationSummary]:
     return [found[number] for number in ids if number in found]
 
 
-def _columns(total: int) -> tuple[Column[EvaluationSummary], ...]:
-    """Names of submissions are sorted only where they are few enough."""
-    if total <= MOST_NAMED:
-        return COLUMNS
-    return tuple(replace(column, sortable=False) if column.key == "submission" else column for column in COLUMNS)
+def _columns(choice: Choice, total: int) -> tuple[Column[EvaluationSummary], ...]:
+    """Names of submissions are sorted only where they are few enough, and the run is not told where there is one alone."""
+    shown = (column for column in COLUMNS if column.key != "run" or choice.run_id is None)
+    return tuple(replace(column, sortable=False) if column.key == "submission" and total > MOST_NAMED else column for column in shown)
 
 
 def _text(since: datetime | None) -> str | None:
