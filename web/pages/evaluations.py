@@ -28,6 +28,8 @@ from web.site import NotFoundError, PageContent, Site, SiteOf, page
 router = APIRouter()
 MAX_LINES = 5000
 """Lines of source that are shown; all of it is in the JSON."""
+LINES_BEFORE = 8
+"""Lines above the one that matters, in sight at first."""
 MAX_REMARKS = 500
 _IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
 _CLASS = re.compile(r"^class ModelNew\b", re.MULTILINE)
@@ -90,8 +92,9 @@ class EvaluationPage(PageContent):
 
     @property
     def first_shown(self) -> int | None:
-        """The line that the source is scrolled to at first."""
-        return self.verdict_line or self.class_line
+        """The line that the source begins with at first: a little before the one that caused the verdict, or before `ModelNew`."""
+        line = self.verdict_line or self.class_line
+        return line and max(line - LINES_BEFORE, self.evidence.first_line)
 
 
 @page(router, "/evaluation/{number:int}", "evaluation.html", json_path="/evaluation/{number:int}.json")
