@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from db.foreign import ForeignHistoryRow, foreign_history
 from db.queries.evaluations import Choice
@@ -18,14 +18,12 @@ from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
 from web.pages.boards import places, places_table
-from web.site import NotFoundError, PageContent, SiteOf, page
+from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
 router = APIRouter()
 LATEST = 20
 """Evaluations that an author's page lists."""
-SHOWN_MEANS = 100
-"""Of the moments at which the mean rose, the last ones that the page lists for each case and device; the JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +37,10 @@ class AuthorPage(PageContent):
     """Problems on whose boards the author has a place."""
     best: LeaderboardRow | None
     """The place with the highest speedup."""
-    progress: tuple[AuthorProgress, ...]
     failures: Failures
     latest: tuple[EvaluationSummary, ...]
     fast_p: tuple[float, ...] = FAST_P
     failure_speedup: float = FAILURE_SPEEDUP
-    shown_means: int = SHOWN_MEANS
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,12 @@ class SubmissionPage(PageContent):
 
 @page(router, "/author", "author.html")
 def author_page(
-    site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], sort: Name = None, order: Name = None, number: PageNumber = 1
+    request: Request,
+    site: SiteOf,
+    name: Annotated[str, Query(max_length=MAX_NAME)],
+    sort: Name = None,
+    order: Name = None,
+    number: PageNumber = 1,
 ) -> AuthorPage:
     with site.store.read() as connection:
         if author_id(connection, name) is None:
@@ -69,7 +70,6 @@ def author_page(
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
-    progress = site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
     shown = places_table(site, rows, sort, order, number)
     latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
     return AuthorPage(
@@ -79,7 +79,7 @@ def author_page(
                 {"case": board.case, "device_name": board.device_name, "tasks": board.tasks, "row": row} for board, row in standing
             ],
             "places": rows,
-            "progress": progress,
+            "progress": _progress(site, name) if request.url.path.endswith(".json") else (),
             "evaluations": counts.evaluations,
             "failures": counts.counts,
             "latest": latest,
@@ -90,10 +90,14 @@ def author_page(
         table=shown,
         solved=len({row.problem for row in rows}),
         best=max(rows, key=lambda row: row.speedup, default=None),
-        progress=progress,
         failures=counts,
         latest=latest,
     )
+
+
+def _progress(site: Site, name: str) -> tuple[AuthorProgress, ...]:
+    """For the JSON alone: the page's plot is a picture, which is made while the page is read."""
+    return site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
 
 
 HISTORY_COLUMNS: tuple[Column[HistoryRow], ...] = (
