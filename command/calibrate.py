@@ -50,18 +50,16 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 def _text(calibration: "Calibration") -> str:
-    from rich.table import Table
-
     from evaluator.results.calibration import COPY
     from evaluator.results.figures import percent, rate_text
-    from evaluator.results.text import cell, rendered
+    from evaluator.results.screen import rendered
+    from evaluator.results.table import Column, Table
 
-    table = Table(box=None, header_style="bold", title=cell(calibration.device_name), title_justify="left")
-    for name, justify in (("ceiling", "left"), ("reached", "right"), ("uncertainty", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    columns = (Column("ceiling"), Column("reached", right=True), Column("uncertainty", 50, right=True))
+    table = Table(columns, calibration.device_name)
     for ceiling in calibration.ceilings:
         unit = "B" if ceiling.name == COPY else "OP" if ceiling.name == "int8" else "FLOP"
-        table.add_row(*map(cell, (ceiling.name, rate_text(ceiling.per_s, unit), percent(ceiling.uncertainty))))
+        table.add(ceiling.name, rate_text(ceiling.per_s, unit), percent(ceiling.uncertainty))
     return rendered(table)
 
 

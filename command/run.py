@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import itertools
+import shlex
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,7 +62,7 @@ class Session:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
                 interrupted = True  # before there was anything to be judged
-        self.display.summary(self.skipped, self.store.name)
+        self.display.summary(self.skipped, self.store.name, self._listed_by())
         if interrupted:
             self._note_skipped()
             return exits.INTERRUPTED
@@ -118,18 +119,26 @@ class Session:
         count = 0
         for batch in batches(submissions):
             count += len(batch)
-            self.display.read(count)
             keys = [self._key(submission) for submission in batch]
             judged = frozenset() if self.options.rerun else self.store.judged_among(keys)
             due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
+            unfit = [submission for submission, _ in due if submission.rejection is not None]
+            self.display.read(len(batch), due=len(due) - len(unfit))
             self.skipped += len(batch) - len(due)
             self.display.skip(len(batch) - len(due))
-            unfit = [submission for submission, _ in due if submission.rejection is not None]
             self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
             yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
-        self.display.read(count, all_of_them=True)
+        self.display.read_all()
         self.store.expect(count)
         self._note_skipped()
+
+    def _listed_by(self) -> str:
+        """Words of `assay list` that list what this run has evaluated."""
+        from db import DEFAULT_URL
+        from db.address import without_password
+
+        database = [] if self.options.db == DEFAULT_URL else ["--db", without_password(self.options.db)]
+        return shlex.join(["--run", str(self.store.run_id), *database])
 
     def _note_skipped(self) -> None:
         if self.skipped:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -84,7 +85,7 @@ def _failures(store: "Store", options: argparse.Namespace) -> int:
     from db.queries.leaderboard import failures
 
     counts = failures(store, _filters(store, options))
-    return _say(report.failures_json(counts) if options.json else report.failures_text(counts))
+    return _say(report.failures_json(counts) if options.json else report.failures_text(counts, _as_words(options)))
 
 
 def _show(store: "Store", options: argparse.Namespace) -> int:
@@ -218,6 +219,19 @@ def _filters(store: "Store", options: argparse.Namespace) -> Filters:
     filters = Filters(**{name: getattr(options, name, None) for name in HELP})
     require_known(store, filters)
     return filters
+
+
+def _as_words(options: argparse.Namespace) -> str:
+    """The database and the filters, as words of a command that asks for the same."""
+    given = {name: getattr(options, name, None) for name in ("db", *HELP)}
+    from db.address import without_password
+
+    words = [
+        (f"--{name}", without_password(value))
+        for name, value in given.items()
+        if value is not None and (name, value) != ("db", DEFAULT_URL)
+    ]
+    return shlex.join(word for pair in words for word in pair)
 
 
 def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
