@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from command import exits
 from db import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ PROGRAM = "python -m command.calibrate"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met."""
+    """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met;
+    130 for Ctrl-C.
+    """
     options = parser(program).parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     import torch
@@ -31,12 +34,14 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     from db.store import Store
     from evaluator.judge.roofline import calibration_run
     from evaluator.machine import devices
+    from evaluator.results.progress import long_work
     from evaluator.results.text import plain_line
 
     try:
         device, _ = devices.choose(options.device)
         with Store.open(options.db) as store:
-            calibration, conditions = calibration_run.calibrate(device)
+            with long_work("Measuring", calibration_run.steps(device)) as work:
+                calibration, conditions = calibration_run.calibrate(device, work.advance)
             stored = conditions is None or not conditions.disturbed
             if stored:
                 save(store, calibration)
@@ -45,6 +50,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     except (devices.DeviceError, StoreError, torch.OutOfMemoryError) as error:
         sys.stderr.write(plain_line(str(error)) + "\n")
         return EXIT_USAGE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; nothing is stored\n")
+        return exits.INTERRUPTED
     sys.stderr.write(plain_line(told) + "\n")
     return 0 if stored else EXIT_DISTURBED
 

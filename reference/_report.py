@@ -118,8 +118,22 @@ def report(checked: "Sequence[Checked | Broken]") -> str:
         times = [None if took is None else f"{took:.4g} ms" for took in (admission.floor_ms, admission.reference_ms)]
         table.add(admission.problem, admission.case, _verdict(admission.admitted), *times, reasons)
     details = [_details(each) for each in checked if len(checked) == 1 or isinstance(each, Broken) or not each.admission.admitted]
-    refused = sum(isinstance(each, Broken) or not each.admission.admitted for each in checked)
+    refused = sum(not is_admitted(each) for each in checked)
     return rendered(table, *details, f"{len(checked)} checked, {refused} refused as degenerate or unsound")
+
+
+def is_admitted(checked: "Checked | Broken") -> bool:
+    """Whether submissions may be judged by it."""
+    return isinstance(checked, Checked) and checked.admission.admitted
+
+
+def checked_line(checked: "Checked | Broken") -> Text:
+    """One case in a line, as it comes."""
+    line = _verdict(is_admitted(checked)).append(" ", style="default")
+    if isinstance(checked, Broken):
+        return line.append(plain_line(f"{checked.name}: {checked.error}"), style="default")
+    admission = checked.admission
+    return line.append(plain_line(f"{admission.problem}, case {admission.case}, {checked.duration_s:.1f} s"), style="default")
 
 
 def check_record(checked: "Checked | Broken") -> dict[str, Any]:

@@ -33,6 +33,8 @@ SLOW = {
     "judge/timing/test_exclusive.py": 20,
     "judge/test_half_precision.py": 20,
     "web/test_browser.py": 20,
+    "results/test_progress.py": 20,
+    "command/test_terminal.py": 60,
     "db/test_benchmark.py": 10,
 }
 """Files and folders that `make test` leaves to `make check`, each with the seconds that its longest file takes on a quiet core."""

@@ -1,4 +1,4 @@
-"""How long the rest of some work takes, by its pace so far."""
+"""How long the rest of some work takes, by its pace so far; and what work tells of its progress."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,13 @@ LEAST_S = 2.0
 """Before so many items are done, and so much time has passed, the pace is not known."""
 HALF_LIFE = 32
 """Items after which an item's time has half of its weight."""
+
+Tell = Callable[[int], None]
+"""Told how many more items of some work are done."""
+
+
+def untold(_count: int) -> None:
+    """A `Tell` for work that nobody follows."""
 
 
 class Pace:
@@ -21,7 +28,7 @@ class Pace:
         self.count = 0
         """Items that are done."""
         self._weighted, self._weighted_s = 0.0, 0.0
-        self._due, self._free = 1.0, 0.0
+        self._share_due = 1.0
 
     def begun(self) -> None:
         """An item has begun. Where this is told, the time before the first one does not count.
@@ -36,7 +43,8 @@ class Pace:
     def done(self, count: int = 1) -> None:
         """So many items that take time are done."""
         now_s = self._clock()
-        kept = 0.5 ** (count / HALF_LIFE)
+        # Items that end together are a small part of what is remembered, so that their order matters little.
+        kept = 0.5 ** (count / max(HALF_LIFE, 4 * self._begun))
         self.count += count
         self._weighted = self._weighted * kept + count
         self._weighted_s = self._weighted_s * kept + now_s - self._last_s
@@ -45,7 +53,7 @@ class Pace:
     def drew(self, due: int, free: int) -> None:
         """Of the items of which this was not known, so many take time, and so many take none."""
         kept = 0.5 ** ((due + free) / HALF_LIFE)
-        self._due, self._free = self._due * kept + due, self._free * kept + free
+        self._share_due = self._share_due * kept + (1 - kept) * due / (due + free)
 
     def left_s(self, due: int, unknown: int = 0) -> float | None:
         """Seconds that the rest takes; None where too little is known.
@@ -58,5 +66,5 @@ class Pace:
         since_s = now_s - self._last_s
         # While nothing ends, the pace falls.
         item_s = max(self._weighted_s / self._weighted, (self._weighted_s + since_s) / (self._weighted + 1))
-        rest = due + unknown * self._due / (self._due + self._free)
+        rest = due + unknown * self._share_due
         return max(rest * item_s - min(since_s, item_s), 0.0)

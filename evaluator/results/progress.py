@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.cells import cell_len
@@ -26,13 +26,6 @@ LEAST_BAR = 8
 """Columns of the bar; where there are fewer, there is none."""
 BETWEEN = " · "
 
-Tell = Callable[[int], None]
-"""Told how many more items are done."""
-
-
-def untold(_count: int) -> None:
-    """A `Tell` for work that nobody follows."""
-
 
 class Work:
     """Long work under way. Its methods may be called from any thread."""
@@ -51,6 +44,8 @@ class Work:
     def advance(self, count: int = 1, *, free: bool = False) -> None:
         """So many items are done; `free` where they took no time."""
         self._done += count
+        if self.total is not None:
+            self.total = max(self.total, self._done)
         if not free:
             self._due_done += count
             self.pace.done(count)

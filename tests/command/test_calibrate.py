@@ -55,7 +55,7 @@ def test_nothing_is_stored_of_a_disturbed_device(
 ) -> None:
     shared = ConditionsEvidence(shared=True, throttled="")
     measured = calibrate(own_cpu())[0]
-    monkeypatch.setattr(calibration_run, "calibrate", lambda _: (measured, shared))
+    monkeypatch.setattr(calibration_run, "calibrate", lambda *_: (measured, shared))
     url = f"sqlite:///{tmp_path}/assay.db"
     assert main(["--db", url, "--device", "cpu", "--json"]) == EXIT_DISTURBED
     told = capsys.readouterr()
