@@ -222,19 +222,20 @@ class Store(Database):
         with self.read() as connection:
             return connection.execute(select(func.count()).select_from(EvaluationRow)).scalar_one()
 
-    def judged_among(self, keys: Iterable[EvaluationKey]) -> frozenset[EvaluationKey]:
-        """Those of the keys that need not be judged again; the cost is that of the keys asked for, whatever else is stored.
+    def judged_among(self, keys: Iterable[EvaluationKey]) -> dict[EvaluationKey, int]:
+        """Those of the keys that need not be judged again, each with the id of its evaluation.
 
+        The cost is that of the keys asked for, whatever else is stored.
         Only the latest word on a submission counts: when a file was changed, judged, and changed back, it is judged once more, so that
         the leaderboard shows what is in the file.
         """
         wanted = set(keys)
         names = iter({key.submission for key in wanted})
-        found: set[EvaluationKey] = set()
+        found: dict[EvaluationKey, int] = {}
         with self.read() as connection:
             while batch := list(islice(names, LOOKUP)):
-                found.update(reading.keys(connection, batch))
-        return frozenset(found & wanted)
+                found.update((key, number) for key, number in reading.keys(connection, batch) if key in wanted)
+        return found
 
     def summaries(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Columns of all evaluations, named as in `db.storage.reading.summary_columns`, in the order of their ids. Raises StoreError."""

@@ -103,18 +103,18 @@ def stored(connection: Connection, row: Any) -> StoredEvaluation:
     )
 
 
-def keys(connection: Connection, names: Collection[str]) -> Iterator[EvaluationKey]:
-    """Keys of the current evaluations, of submissions with these names, that were judged."""
+def keys(connection: Connection, names: Collection[str]) -> Iterator[tuple[EvaluationKey, int]]:
+    """Keys and ids of the current evaluations, of submissions with these names, that were judged."""
     row = EvaluationRow
     query = (
         select(SubmissionRow.name, SubmissionRow.block, SourceRow.sha256, BoardRow.problem_sha256, BoardRow.case, BoardRow.device_name)
-        .add_columns(BoardRow.precision, row.evaluator_version, BoardRow.protocol)
+        .add_columns(BoardRow.precision, row.evaluator_version, BoardRow.protocol, row.id)
         .join(SubmissionRow, SubmissionRow.id == row.submission_id)
         .join(BoardRow, BoardRow.id == row.board_id)
         .join(SourceRow, SourceRow.id == row.source_id)
         .where(row.is_current, row.status != Status.NOT_EVALUATED.value, SubmissionRow.name.in_(names))
     )
-    return (EvaluationKey(*item) for item in connection.execute(query))
+    return ((EvaluationKey(*fields), number) for *fields, number in connection.execute(query))
 
 
 def summary_columns() -> dict[str, Any]:
