@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _LISTED = (
-    Column("problem", kind="name"),
+    Column("problem", kind="path"),
     Column("level", 60),
     Column("tags", 20, "text"),
     Column("cases", 50, "text"),
@@ -34,7 +34,7 @@ _LISTED = (
     Column("description", 80, "text"),
 )
 _CHECKED = (
-    Column("problem", kind="name"),
+    Column("problem", kind="path"),
     Column("case", 80),
     Column("verdict"),
     Column("floor", 30, right=True),

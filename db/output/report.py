@@ -212,7 +212,7 @@ def _overall(board: OverallBoard) -> Table:
 
 def _comparison_columns(first: str, second: str) -> tuple[Column, ...]:
     return (
-        Column("problem", kind="name"),
+        Column("problem", kind="path"),
         Column("case", 30),
         Column("device", 40, "name"),
         Column("precision", 20),

@@ -78,7 +78,7 @@ def layout(tables: Sequence[Table], width: int | None) -> Layout:
     while _total(least) > width and (spare := [place for place in least if columns[place].importance < ALWAYS]):
         last = min(spare, key=lambda place: columns[place].importance)
         del least[last]
-    return Layout(_widened(least, natural, width), tuple(columns[place].name for place in shown if place not in least))
+    return Layout(_widened(columns, least, natural, width), tuple(columns[place].name for place in shown if place not in least))
 
 
 def show(table: Table, found: Layout, console: Console) -> None:
@@ -197,12 +197,14 @@ def _total(widths: dict[int, int]) -> int:
     return sum(widths.values()) + GAP * max(len(widths) - 1, 0)
 
 
-def _widened(least: dict[int, int], natural: dict[int, int], width: int) -> dict[int, int]:
-    """The room that is left, shared out among the columns that have a use for it."""
+def _widened(columns: Sequence[Column], least: dict[int, int], natural: dict[int, int], width: int) -> dict[int, int]:
+    """The room that is left, shared out among the columns that have a use for it: names first, since texts lose nothing in more lines."""
     widths = dict(least)
     room = width - _total(widths)
-    while room > 0 and (narrow := [place for place in widths if widths[place] < natural[place]]):
-        for place in narrow[:room]:
-            widths[place] += 1
-        room -= min(room, len(narrow))
+    for texts in (False, True):
+        wanting = [place for place in widths if (columns[place].kind == "text") is texts]
+        while room > 0 and (narrow := [place for place in wanting if widths[place] < natural[place]]):
+            for place in narrow[:room]:
+                widths[place] += 1
+            room -= min(room, len(narrow))
     return widths
