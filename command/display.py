@@ -129,7 +129,7 @@ class Display:
             self.say(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again")
 
     def _print(self, line: Text) -> None:
-        self._screen.console.print(line, soft_wrap=True)
+        self._screen.print(line)
 
 
 def _line(number: int, result: Result) -> Text:

@@ -16,5 +16,5 @@ def advice(counts: Mapping[Category, int], chosen: str = "") -> list[Text]:
     lines = [Text("\nWhat to do", style="bold")] if found else []
     for category in found:
         lines.append(Text.assemble((f"{category}", "bold"), f" ({counts[category]}): {CATEGORIES[category].hint}"))
-        lines.append(Text(f"    assay list --category {category}{f' {chosen}' if chosen else ''}", style="dim"))
+        lines.append(Text(f"    assay list --category {category}{f' {chosen}' if chosen else ''}", style="dim", no_wrap=True))
     return lines

@@ -60,7 +60,7 @@ class Work:
     def note(self, line: Text) -> None:
         """Prints a line above the bar; nothing where there is none."""
         if self.console is not None:
-            self.console.print(line, soft_wrap=True)
+            self.console.print(line)
 
     def figures(self) -> list[str]:
         """What is done of what, the time that it took, and the time that is left, where that is known."""

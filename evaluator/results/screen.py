@@ -27,7 +27,7 @@ class Screen:
     def text(self, *items: RenderableType | Table) -> str:
         """The items as text, with colours where it is a terminal.
 
-        Text is left as it is, long lines included; a `str` has to be plain already, and is not given to Rich, which takes a minute for
+        A `str` has to be plain already, is left as it is, and is not given to Rich, which takes a minute for
         what a submission can print in a second. Tables of the same columns are laid out alike, and one line at the end names the columns
         for which there is no room.
         """
@@ -46,16 +46,20 @@ class Screen:
         if dropped:
             with self.console.capture() as capture:
                 note = f"Not shown for lack of room: {', '.join(dropped)}; widen the terminal or --json"
-                self.console.print(Text(note, style="dim"), soft_wrap=True)
+                self.print(Text(note, style="dim"))
             parts.append(capture.get())
         return "".join(line.rstrip(" ") + "\n" for line in "".join(parts).removesuffix("\n").split("\n"))
+
+    def print(self, item: RenderableType) -> None:
+        """Prints one item: words are wrapped on a terminal; elsewhere, and in a `Text` that says so, lines stay as they are."""
+        self.console.print(item, soft_wrap=isinstance(item, Text) and (not self.is_terminal or bool(item.no_wrap)))
 
     def _print(self, item: RenderableType | Table, layouts: dict[tuple[str, ...], Layout]) -> None:
         width = self.console.width
         if isinstance(item, Table):
             show(item, layouts[_names(item)], self.console)
         else:
-            self.console.print(item, soft_wrap=isinstance(item, Text))
+            self.print(item)
         self.console.width = width
 
 
