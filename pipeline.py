@@ -1,6 +1,7 @@
-"""Judge generated GPU kernels: `python pipeline.py PATH...`.
+"""Judge generated GPU kernels: `python pipeline.py PATH...`, or `from pipeline import judge`.
 
-Reads submissions, judges each in a sandbox, stores every result, and prints a summary. Nothing heavy is imported before it is needed.
+The command line reads submissions, judges each in a sandbox, stores every result, and prints a summary. `judge` returns results, and
+`Judge` keeps judges for many calls. Nothing heavy is imported before it is needed.
 """
 
 import argparse
@@ -12,21 +13,35 @@ from typing import TYPE_CHECKING
 
 from command import exits
 from command.checks import check_options, check_protocol, problem_meant
+from command.from_python import Judge, JudgeError, feedback, judge
 from command.options import PROGRAM, level_of, parser
+from configuration.options import use_file
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
 
+__all__ = ["Judge", "JudgeError", "feedback", "judge", "main", "run"]
+
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line; returns the exit code."""
-    options = parser(program).parse_args(arguments)
+    this = parser(program)
+    from_file = use_file(this, arguments, "judge", _check_file)
+    options = this.parse_args(arguments)
+    options.from_file = from_file
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         with _early_start(options) as early:
             return _answer(options, early, program)
     except KeyboardInterrupt:
         return exits.INTERRUPTED  # before anything was judged
+
+
+def _check_file() -> None:
+    """Hold the file of options against all commands."""
+    from assay.commands import check_file
+
+    check_file()
 
 
 def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextManager[EarlyStart | None]":
@@ -40,15 +55,6 @@ def _early_start(options: argparse.Namespace) -> "contextlib.AbstractContextMana
 
 def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: str) -> int:
     """`run`, with what goes wrong told in one line."""
-    from db.error import StoreError
-    from evaluator.build.native import NativeBuildError
-    from evaluator.engine.engine import EngineError
-    from evaluator.machine.devices import DeviceError
-    from evaluator.problem.execute import ProblemError
-    from evaluator.sandbox import SandboxUnavailable
-    from evaluator.sanitizer.tools import SanitizerMissingError
-    from evaluator.submission.source import InputError
-
     # Names of files and messages of submissions may hold what the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -59,17 +65,7 @@ def _answer(options: argparse.Namespace, early: "EarlyStart | None", program: st
         # Whoever read the output has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SOME_NOT_EVALUATED
-    except (
-        exits.UsageError,
-        InputError,
-        ProblemError,
-        StoreError,
-        DeviceError,
-        EngineError,
-        SandboxUnavailable,
-        NativeBuildError,
-        SanitizerMissingError,
-    ) as error:
+    except exits.expected() as error:
         print(f"{program}: {error}", file=sys.stderr)  # noqa: T201
         return exits.USAGE
 

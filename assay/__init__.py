@@ -1,5 +1,21 @@
-"""The command `assay`: one name for all command lines, from any folder.
+"""The command `assay`: one name for all command lines, from any folder. From Python: `from assay import judge`, the same as `pipeline`'s.
 
 Each module imports only what stands before it in this list: `completion` · `commands` · `__main__`.
 A command's own module is imported when the command is run, so that `assay --help` answers at once.
 """
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Judge", "JudgeError", "feedback", "judge"]
+
+if TYPE_CHECKING:
+    from command.from_python import Judge, JudgeError, feedback, judge
+else:
+
+    def __getattr__(name: str) -> Any:
+        """What is there for callers in Python, imported when it is asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from command import from_python
+
+        return getattr(from_python, name)

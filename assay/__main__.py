@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from assay.commands import COMMANDS, GROUPS
+from assay.commands import COMMANDS, GROUPS, check_file
 
 EXIT_USAGE = 2
 WIDTH = 13
@@ -31,7 +31,22 @@ def main(words: Sequence[str] | None = None) -> int:
 
         sys.stderr.write(plain_line(f"assay: {unknown('command', name, COMMANDS)}; assay --help lists all") + "\n")
         return EXIT_USAGE
+    if not {"-h", "--help"}.intersection(rest) and (wrong := _wrong_in_file()):
+        sys.stderr.write(f"assay {name}: {wrong}\n")
+        return EXIT_USAGE
     return COMMANDS[name].run(rest)
+
+
+def _wrong_in_file() -> str:
+    """What is wrong with the file of options; empty where nothing is."""
+    from configuration.file import ConfigurationError
+    from evaluator.results.text import plain_line
+
+    try:
+        check_file()
+    except ConfigurationError as error:
+        return plain_line(str(error))
+    return ""
 
 
 def help_text() -> str:

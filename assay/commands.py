@@ -1,6 +1,8 @@
 """The commands of `assay`: what each is called, and which command line answers it."""
 
 import argparse
+import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +18,8 @@ class Command:
     summary: str
     run: Run
     parser: Callable[[], argparse.ArgumentParser]
+    shares: bool = True
+    """Whether it takes options from the top of a file of options, and not `db` alone."""
 
 
 def _judge(words: Sequence[str]) -> int:
@@ -90,6 +94,32 @@ def _sandbox_parser() -> argparse.ArgumentParser:
     return parser("assay sandbox")
 
 
+def _of_client(name: str, summary: str) -> Command:
+    """A command of the client of a judging service."""
+
+    def run(words: Sequence[str]) -> int:
+        try:
+            from assay_client import command
+        except ImportError as error:
+            sys.stderr.write(f"assay {name} needs {error.name}: pip install -c constraints.txt -e '.[client]'\n")
+            return 2
+        from configuration.options import use_file
+
+        made = parser()
+        use_file(made, words, name)
+        return command.run(getattr(command, name), made.parse_args(words), f"assay {name}")
+
+    def parser() -> argparse.ArgumentParser:
+        made = argparse.ArgumentParser(prog=f"assay {name}", description=summary)
+        with contextlib.suppress(ImportError):  # then it has no options to complete
+            from assay_client import command
+
+            getattr(command, f"add_{name}")(made)
+        return made
+
+    return Command(name, summary, run, parser, shares=False)
+
+
 def _completion(words: Sequence[str]) -> int:
     from assay.completion import main
 
@@ -127,7 +157,7 @@ def _of_database(name: str, summary: str) -> Command:
 
         return parsers("assay")[1][name]
 
-    return Command(name, summary, run, parser)
+    return Command(name, summary, run, parser, shares=False)
 
 
 GROUPS: dict[str, tuple[Command, ...]] = {
@@ -144,8 +174,6 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("failures", "how many evaluations failed, by cause"),
         _of_database("compare", "two authors, problem by problem"),
         _of_database("history", "all evaluations of one submission"),
-    ),
-    "The database": (
         _of_database("export", "write all evaluations, or the leaderboards as a page"),
         _of_database("import", "store what `assay export --format json` wrote"),
         Command("schema", "print the JSON schema of --json and of exports", _schema, _schema_parser),
@@ -155,7 +183,17 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "Servers and shells": (
         Command("serve", "show the results in a browser", _serve, _serve_parser),
         Command("service", "judge over HTTP, and look after its tokens", _service, _service_parser),
+        _of_client("submit", "hand files in to a service, and show the verdicts"),
+        _of_client("submitted", "your own evaluations at a service, newest first"),
         Command("completion", "print a script that completes commands in bash or zsh", _completion, _completion_parser),
     ),
 }
 COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS.values() for command in group}
+
+
+def check_file() -> None:
+    """Hold the file of options, where there is one, against all commands. Raises ConfigurationError."""
+    from configuration.options import check_file
+
+    parsers = {each.name: each.parser for each in COMMANDS.values()}
+    check_file({name: parser for name, parser in parsers.items() if COMMANDS[name].shares}, parsers)

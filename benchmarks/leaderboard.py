@@ -36,10 +36,14 @@ TARGETS_MS = {
     "page: overall": 200.0,
     "page: leaderboard": 200.0,
     "page: leaderboard of a problem": 200.0,
+    "page: problems": 200.0,
     "page: problem": 200.0,
     "page: author": 200.0,
     "page: failures": 200.0,
+    "page: evaluations, sorted": 200.0,
     "page: evaluation": 200.0,
+    "page: two evaluations": 200.0,
+    "page: runs": 200.0,
     "page: live": 200.0,
 }
 INSERT_TARGET_S = 10.0

@@ -10,9 +10,11 @@ from urllib.parse import urlencode
 
 from fastapi.testclient import TestClient
 
+from db.queries.timeline import ORDERS
 from db.store import Store
 from web.app import create_app
 
+_SORTED = tuple(name for name in ORDERS if name != "submission")
 Question = Callable[[random.Random], object]
 
 
@@ -33,11 +35,16 @@ def page_questions(
             "page: overall": lambda _: get("/"),
             "page: leaderboard": lambda draw: get("/leaderboard", sort="speedup", page=draw.randrange(1, 20)),
             "page: leaderboard of a problem": lambda draw: get("/leaderboard", problem=problem(draw)),
+            "page: problems": lambda _: get("/problems", sort="best"),
             "page: problem": lambda draw: get("/problem", name=problem(draw)),
             "page: author": lambda draw: get("/author", name=author(draw)),
             "page: failures": lambda _: get("/failures"),
             "page: failures of a problem": lambda draw: get("/failures", problem=problem(draw)),
             "page: evaluations of a category": lambda draw: get("/evaluations", category="timeout", author=author(draw)),
+            "page: evaluations, sorted": lambda draw: get("/evaluations", sort=draw.choice(_SORTED), page=draw.randrange(1, 200)),
+            "page: search": lambda draw: get("/search", q=f"{draw.randrange(1000)}/{draw.randrange(last)}.md"),
             "page: evaluation": lambda draw: get(f"/evaluation/{last - draw.randrange(100)}"),
+            "page: two evaluations": lambda draw: get("/compare", left="best", right=last - draw.randrange(100)),
+            "page: runs": lambda _: get("/runs"),
             "page: live": lambda _: get("/live"),
         }

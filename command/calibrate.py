@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from command import exits
+from configuration.options import use_file
 from db import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met;
     130 for Ctrl-C.
     """
-    options = parser(program).parse_args(arguments)
+    this = parser(program)
+    use_file(this, arguments, "calibrate")
+    options = this.parse_args(arguments)
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     import torch
 

@@ -34,8 +34,8 @@ class MachineChoice(Protocol):
         """Of the devices, for people."""
         ...
 
-    def engine(self, store: "Store") -> "Engine":
-        """What judges there; `store` has what is known of the devices."""
+    def engine(self, store: "Store | None") -> "Engine":
+        """What judges there; `store`, where there is one, has what is known of the devices."""
         ...
 
 
@@ -61,13 +61,13 @@ class ThisMachine:
         """As of a place."""
         return f"{', '.join(device.spec for device in self.devices)} ({self.devices[0].name})"
 
-    def engine(self, store: "Store") -> "Engine":
+    def engine(self, store: "Store | None") -> "Engine":
         """As of a place."""
         from db.calibrations import newest
         from evaluator.engine.local import LocalEngine
         from evaluator.engine.options import of_this_machine
 
-        calibrations = newest(store, [device.unique_id for device in self.devices])
+        calibrations = newest(store, [device.unique_id for device in self.devices]) if store else ()
         found = of_this_machine(self.devices, self.stands_in, self._options.jobs, level_of(self._options), calibrations)
         return LocalEngine(replace(found, sanitizer=self._sanitizer, cores=self._options.cores), self._early)
 
@@ -95,7 +95,7 @@ class Cluster:
         count, machines = len(self.devices), len(self._choice.nodes)
         return f"{count} × {self.devices[0].name} on {machines} machine{'' if machines == 1 else 's'}"
 
-    def engine(self, store: "Store") -> "Engine":
+    def engine(self, store: "Store | None") -> "Engine":
         """As of a place."""
         from db.calibrations import newest
         from evaluator.engine.ray.engine import RayEngine
@@ -108,7 +108,7 @@ class Cluster:
             software=self._choice.software,
             judges=self._options.jobs,
             level=level_of(self._options),
-            calibrations=newest(store, [device.unique_id for device in self.devices]),
+            calibrations=newest(store, [device.unique_id for device in self.devices]) if store else (),
             sanitize=self._options.sanitize,
         )
         return RayEngine(self._choice, host_options)

@@ -6,3 +6,27 @@ ALL_EVALUATED, SOME_NOT_EVALUATED, USAGE, FAILED_ON, INTERRUPTED = 0, 1, 2, 3, 1
 
 class UsageError(Exception):
     """The options ask for something that can't be done; the message is for the user."""
+
+
+def expected() -> tuple[type[Exception], ...]:
+    """Errors whose message is all that the user needs to know. Importing them takes as long as what they come from."""
+    from db.error import StoreError
+    from evaluator.build.native import NativeBuildError
+    from evaluator.engine.engine import EngineError
+    from evaluator.machine.devices import DeviceError
+    from evaluator.problem.execute import ProblemError
+    from evaluator.sandbox import SandboxUnavailable
+    from evaluator.sanitizer.tools import SanitizerMissingError
+    from evaluator.submission.source import InputError
+
+    return (
+        UsageError,
+        InputError,
+        ProblemError,
+        StoreError,
+        DeviceError,
+        EngineError,
+        SandboxUnavailable,
+        NativeBuildError,
+        SanitizerMissingError,
+    )

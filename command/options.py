@@ -36,7 +36,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     this = argparse.ArgumentParser(
         prog=program,
         description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
-        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 what --fail-on names, 130 interrupted.",
+        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 what --fail-on names, 130 interrupted. "
+        "Options that are left out come from assay.toml, or from [tool.assay] in pyproject.toml, in this folder or the nearest parent that has one.",
     )
     add = this.add_argument
     add(
@@ -111,6 +112,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
     )
     sandbox.add_argument("--no-sandbox", action="store_true", help="run submissions without confinement: only for code that you trust")
+    this.set_defaults(from_file="")  # a line that says which options are from a file
     return this
 
 

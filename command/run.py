@@ -16,7 +16,6 @@ from evaluator.results.category import Status
 if TYPE_CHECKING:
     from command.engine_choice import MachineChoice
     from command.outputs import Outputs
-    from db.storage.rows import EvaluationKey
     from db.store import Store
     from evaluator.engine.engine import Engine
     from evaluator.engine.problem_loader import ProblemReader
@@ -44,10 +43,12 @@ class Session:
     def __post_init__(self) -> None:
         from command.display import Display
         from command.interrupts import Interrupts
+        from command.jobs import JobMaker
 
         self.device = self.place.devices[0]
         self.display = Display(to_stderr=self.outputs.take_standard_output)
         self._interrupts = Interrupts()
+        self._maker = JobMaker(self.options, self.device, self.problems)
         self._keeping = threading.Lock()
         """What is rejected is kept by the threads that read, results by the main thread."""
 
@@ -57,6 +58,8 @@ class Session:
 
         if self.store.recovered:
             self.display.say(f"{self.store.recovered} results that an earlier run could not store have been imported.")
+        if self.options.from_file:
+            self.display.say(self.options.from_file)
         for given in self.options.reference:
             self.display.say(f"--reference {given}: {described(given)}")
         if self.place.stands_in:
@@ -85,7 +88,7 @@ class Session:
         head = read_ahead(submissions)
         # Loading a problem raises what is wrong with it before anything has been judged or shown.
         for name in dict.fromkeys(submission.problem for submission in head if submission.problem):
-            self.problems.check(name, self._case(name))
+            self._maker.check(name)
         with self.display.progress(submissions.expected):
             jobs = self._jobs(itertools.chain(emptied(head), submissions))
             first = next(jobs, None)
@@ -129,14 +132,14 @@ class Session:
         count = 0
         for batch in batches(submissions):
             count += len(batch)
-            keys = [self._key(submission) for submission in batch]
+            keys = [self._maker.key(submission) for submission in batch]
             judged = {} if self.options.rerun else self.store.judged_among(keys)
-            due = [(submission, key) for submission, key in zip(batch, keys, strict=True) if key not in judged]
-            unfit = [submission for submission, _ in due if submission.rejection is not None]
+            due = [submission for submission, key in zip(batch, keys, strict=True) if key not in judged]
+            unfit = [submission for submission in due if submission.rejection is not None]
             self.display.read(len(batch), due=len(due) - len(unfit))
             self._already_judged([judged[key] for key in keys if key in judged])
             self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
-            yield from (self._job(submission, key) for submission, key in due if submission.rejection is None)
+            yield from (self._maker.job(submission) for submission in due if submission.rejection is None)
         self.display.read_all()
         self.store.expect(count)
         self._note_skipped()
@@ -169,48 +172,13 @@ class Session:
         if self.skipped:
             self.store.skip(self.skipped)
 
-    def _key(self, submission: "Submission") -> "EvaluationKey":
-        from db.storage.rows import EvaluationKey
-        from evaluator.results.protocol_names import alternative
-
-        name = submission.problem
-        problem = self.problems.get(name) if name and not submission.rejection else None
-        return EvaluationKey(
-            submission=submission.name,
-            block=submission.block,
-            source_sha256=submission.source_sha256,
-            problem_sha256=problem.sha256 if problem else None,
-            case=self._case(name) if problem and name else None,
-            device_name=self.device.name if problem else "",
-            precision=problem.precision if problem else None,
-            protocol=alternative(self.options.protocol) if problem else None,
-        )
-
-    def _job(self, submission: "Submission", key: "EvaluationKey") -> "Job":
-        from evaluator.job import JobOptions, make_job
-
-        assert submission.problem is not None
-        options = JobOptions(
-            timeout_s=self.options.timeout,
-            precision=self.options.dtype,
-            shapes="strict" if self.options.strict_shapes else "own" if self.options.own_shapes else "others",
-            strict_inputs=self.options.strict_inputs,
-            protocol=self.options.protocol,
-            baselines=self.options.baseline,
-        )
-        return make_job(submission, self.problems.get(submission.problem), key.case, options)
-
-    def _case(self, problem: str) -> str:
-        case: str | None = self.options.case
-        return case or self.problems.get(problem).default_case(self.device.kind)
-
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""
         from db.storage.record import Entry
 
         entries = []
         for result, source, first_line in found:
-            problem = self.problems.get(result.problem) if result.problem else None
+            problem = self._maker.problem(result.problem) if result.problem else None
             entries.append(Entry.of(result, source, first_line, problem.source if problem else None))
         with self._keeping:
             for number, entry, (_, source, first_line) in zip(self.store.save_all(entries), entries, found, strict=True):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from configuration.options import use_file
 from db import DEFAULT_URL
 from db.list_options import add_list_options
 from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
@@ -23,6 +24,7 @@ PROGRAM = "python -m db"
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Returns the exit code: 0; 1 where `check` finds a fault; 2 where what is asked for is missing or can't be done; 130 for Ctrl-C."""
     whole, commands = parsers(program)
+    use_file(whole, arguments)
     options, unknown = whole.parse_known_args(arguments)
     if unknown:
         commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -44,6 +44,11 @@ class Address:
         """For people: the file, or the URL without its password."""
         return str(self.path) if self.path is not None else self.url.render_as_string(hide_password=True)
 
+    @property
+    def exists(self) -> bool:
+        """Whether the SQLite file is there; a server's database is taken to be."""
+        return self.path is None or self.path.exists()
+
     def check(self, read_only: bool) -> None:
         """Raises StoreError where a SQLite file can't be opened for a reason that a user can do something about."""
         if self.path is not None:

@@ -6,7 +6,7 @@ reads again. `csv` and `parquet` are tables for other tools, one row an evaluati
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -20,40 +20,40 @@ from evaluator.results.pace import Tell, untold
 
 FORMATS = ("csv", "json", "parquet", "html")
 _BATCH = 200
-_TEXT, _INTEGER, _NUMBER, _FLAG, _MOMENT = "string", "int64", "double", "bool", "timestamp[us, tz=UTC]"
+TEXT, INTEGER, NUMBER, FLAG, MOMENT = "string", "int64", "double", "bool", "timestamp[us, tz=UTC]"
 COLUMNS: dict[str, str] = {
-    "id": _INTEGER,
-    "submission": _TEXT,
-    "block": _INTEGER,
-    "author": _TEXT,
-    "sample_id": _INTEGER,
-    "problem": _TEXT,
-    "problem_sha256": _TEXT,
-    "case": _TEXT,
-    "precision": _TEXT,
-    "protocol": _TEXT,
-    "device": _TEXT,
-    "device_name": _TEXT,
-    "status": _TEXT,
-    "category": _TEXT,
-    "message": _TEXT,
-    "hint": _TEXT,
-    "runtime_ms": _NUMBER,
-    "baseline_ms": _NUMBER,
-    "speedup": _NUMBER,
-    "speedup_low": _NUMBER,
-    "speedup_high": _NUMBER,
-    "speed_of_light": _NUMBER,
-    "baseline_speed_of_light": _NUMBER,
-    "source_sha256": _TEXT,
-    "started_at": _MOMENT,
-    "duration_s": _NUMBER,
-    "evaluator_version": _TEXT,
-    "sandbox": _TEXT,
-    "is_current": _FLAG,
-    "is_ranked": _FLAG,
-    "generalises": _TEXT,
-    "robust": _TEXT,
+    "id": INTEGER,
+    "submission": TEXT,
+    "block": INTEGER,
+    "author": TEXT,
+    "sample_id": INTEGER,
+    "problem": TEXT,
+    "problem_sha256": TEXT,
+    "case": TEXT,
+    "precision": TEXT,
+    "protocol": TEXT,
+    "device": TEXT,
+    "device_name": TEXT,
+    "status": TEXT,
+    "category": TEXT,
+    "message": TEXT,
+    "hint": TEXT,
+    "runtime_ms": NUMBER,
+    "baseline_ms": NUMBER,
+    "speedup": NUMBER,
+    "speedup_low": NUMBER,
+    "speedup_high": NUMBER,
+    "speed_of_light": NUMBER,
+    "baseline_speed_of_light": NUMBER,
+    "source_sha256": TEXT,
+    "started_at": MOMENT,
+    "duration_s": NUMBER,
+    "evaluator_version": TEXT,
+    "sandbox": TEXT,
+    "is_current": FLAG,
+    "is_ranked": FLAG,
+    "generalises": TEXT,
+    "robust": TEXT,
 }
 """Columns of a table, with their Arrow types."""
 _FROM_EVIDENCE = ("generalises", "robust")
@@ -80,8 +80,8 @@ def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     count = 0
-    for row in _rows(store):
-        writer.writerow([_csv_cell(value) for value in row])
+    for row in rows(store):
+        writer.writerow([csv_cell(value) for value in row])
         count += 1
         tell(1)
     text.detach()
@@ -98,8 +98,8 @@ def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     schema = pyarrow.schema([(name, _arrow_type(pyarrow, kind)) for name, kind in COLUMNS.items()])
     count = 0
     with parquet.ParquetWriter(file, schema) as writer:
-        rows = _rows(store)
-        while batch := list(islice(rows, 100 * _BATCH)):
+        found = rows(store)
+        while batch := list(islice(found, 100 * _BATCH)):
             writer.write_table(pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in batch], schema))
             count += len(batch)
             tell(len(batch))
@@ -133,9 +133,9 @@ def store_lines(store: Store, path: Path, name: str | None = None, tell: Tell = 
     return added
 
 
-def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
-    """The values of COLUMNS, of all evaluations. Raises StoreError."""
-    for *values, evidence in store.summaries((*_STORED, "evidence")):
+def rows(store: Store, where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+    """The values of COLUMNS, of all evaluations that meet the conditions, oldest first. Raises StoreError."""
+    for *values, evidence in store.summaries((*_STORED, "evidence"), where):
         told = generality_of(dict(zip(_STORED, values, strict=True)) | {"evidence": evidence})
         yield *values, told.generalises, told.robust
 
@@ -156,7 +156,8 @@ def _line(stored: StoredEvaluation) -> str:
     return f'{{"id": {stored.id}, {line[1:]}'
 
 
-def _csv_cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """A value for CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
@@ -165,4 +166,4 @@ def _csv_cell(value: object) -> object:
 
 
 def _arrow_type(pyarrow: Any, kind: str) -> Any:
-    return pyarrow.timestamp("us", tz="UTC") if kind == _MOMENT else pyarrow.type_for_alias(kind)
+    return pyarrow.timestamp("us", tz="UTC") if kind == MOMENT else pyarrow.type_for_alias(kind)

@@ -16,33 +16,40 @@ def add_list_options(command: argparse.ArgumentParser) -> None:
     """The options of `list` that no other command has."""
     add = command.add_argument
     statuses, categories = list(Status), list(Category)
-    add("--status", choices=statuses, type=_status, metavar="STATUS", help=f"only what ended so: {', '.join(statuses)}")
-    add("--category", choices=categories, type=_category, metavar="CATEGORY", help="only what ended in this category, as in timeout")
+    add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only what ended so: {', '.join(statuses)}")
+    add("--category", choices=categories, type=category_of, metavar="CATEGORY", help="only what ended in this category, as in timeout")
     add("--run", metavar="N", help="only what this run stored, by its number, or `last`")
-    add("--since", type=_moment, metavar="WHEN", help="only what began since then: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
+    add("--since", type=_since, metavar="WHEN", help="only what began since then: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
     add("--limit", type=_positive, default=SHOWN, metavar="N", help="as many at the most (default: %(default)s)")
 
 
-def _status(text: str) -> Status:
+def status_of(text: str) -> Status:
     if text not in list(Status):
         raise argparse.ArgumentTypeError(unknown("status", text, Status))
     return Status(text)
 
 
-def _category(text: str) -> Category:
+def category_of(text: str) -> Category:
     if text not in list(Category):
         raise argparse.ArgumentTypeError(unknown("category", text, Category))
     return Category(text)
 
 
-def _moment(text: str) -> datetime:
-    """In UTC where the text names no zone."""
+def _since(text: str) -> datetime:
+    try:
+        return moment_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def moment_of(text: str) -> datetime:
+    """So long ago (`90m`, `12h`, `7d`), or at a time of ISO 8601, in UTC where it names no zone. Raises ValueError for any other text."""
     try:
         if ago := re.fullmatch(r"(\d{1,6})([mhd])", text):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90m, 12h, 7d, 2026-05-01 and 2026-05-01T12:00 are") from error
+        raise ValueError(f"{text!r} is no time: 90m, 12h, 7d, 2026-05-01 and 2026-05-01T12:00 are") from error
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

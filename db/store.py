@@ -124,8 +124,7 @@ class Store(Database):
     def save(self, result: Result, source: str, problem_source: str | None = None) -> int:
         """Stores one evaluation in one transaction and returns its id; it is durable when this returns.
 
-        A `not_evaluated` row of the same submission, block, source, problem, case and device is replaced (what such a row leaves open,
-        because it failed before its device or case was known, matches any); every other row is kept as history.
+        Rows that were stored before are kept as history.
 
         `source` is cut at `MAX_SOURCE_BYTES`. Text that is not valid Unicode is stored with escapes in place of what can't be.
 
@@ -237,10 +236,15 @@ class Store(Database):
                 found.update((key, number) for key, number in reading.keys(connection, batch) if key in wanted)
         return found
 
-    def summaries(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Columns of all evaluations, named as in `db.storage.reading.summary_columns`, in the order of their ids. Raises StoreError."""
+    def summaries(self, columns: Sequence[str], where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Columns of all evaluations that meet the conditions, in the order of their ids. Raises StoreError.
+
+        columns: named as in `db.storage.reading.summary_columns`.
+        """
         known = summary_columns()
-        query = everything().with_only_columns(EvaluationRow.id, *(known[name] for name in columns), maintain_column_froms=True)
+        query = (
+            everything().with_only_columns(EvaluationRow.id, *(known[name] for name in columns), maintain_column_froms=True).where(*where)
+        )
         after = 0
         while True:
             with self.read() as connection:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from configuration.options import use_file
+
 if TYPE_CHECKING:
     from evaluator.machine.devices import Device
     from evaluator.problem.problem import Problem
@@ -30,7 +32,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging
 
     program, judging: how this command and the one that judges are called in what is printed.
     """
-    options = parser(program).parse_args(arguments, argparse.Namespace(program=program, judging=judging))
+    this = parser(program)
+    use_file(this, arguments, "problems")
+    options = this.parse_args(arguments, argparse.Namespace(program=program, judging=judging))
     # The heavy imports come after the options, so that --help and mistyped options answer at once.
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError

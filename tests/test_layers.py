@@ -15,6 +15,13 @@ def test_the_contracts_hold() -> None:
     assert found.returncode == 0, found.stdout
 
 
+def test_every_package_is_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    installed = project["setuptools"]["packages"]["find"]["include"]
+    assert {f"{package}*" for package in project["importlinter"]["root_packages"]} | {"reference*"} == set(installed)
+    assert project["setuptools"]["py-modules"] == ["pipeline"]
+
+
 def test_the_documented_order_is_the_one_that_is_held() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

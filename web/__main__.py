@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from configuration.options import use_file
 from db import DEFAULT_URL
 from web.listener import listening
 
@@ -17,7 +18,9 @@ PROGRAM = "python -m web"
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Serves until it is interrupted. Returns the exit code: 0, or 2 where it can't be done."""
-    options = parser(program).parse_args(arguments)
+    this = parser(program)
+    use_file(this, arguments, "serve")
+    options = this.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     from db.error import StoreError
     from db.store import Store

@@ -17,12 +17,26 @@ from db.error import StoreError
 from db.output.report import dump
 from db.store import Store
 from web.highlight import style_sheet
-from web.pages import authors, boards, evaluations, failures, imports, live, pictures, problems
-from web.site import FOLDER, JSON, NotFoundError, Site, render
+from web.pages import (
+    authors,
+    boards,
+    compare,
+    evaluations,
+    failures,
+    glossary,
+    imports,
+    listing,
+    live,
+    pictures,
+    problems,
+    runs,
+    search,
+)
+from web.site import FOLDER, JSON, BadRequestError, NotFoundError, Site, render
 
 logger = logging.getLogger(__name__)
 
-PARTS = (pictures, boards, problems, authors, failures, live, evaluations)
+PARTS = (pictures, boards, problems, authors, failures, listing, live, evaluations, compare, runs, search, glossary)
 """Modules with pages or pictures."""
 POLICY = "; ".join(
     [
@@ -74,6 +88,7 @@ def create_app(store: Store, hosts: Sequence[str] | None = None, token: str | No
     app.add_api_route("/static/source.css", lambda: Response(colours, media_type="text/css"), methods=["GET"])
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.add_exception_handler(NotFoundError, lambda request, error: _trouble(request, HTTPStatus.NOT_FOUND, str(error)))
+    app.add_exception_handler(BadRequestError, lambda request, error: _trouble(request, HTTPStatus.BAD_REQUEST, str(error)))
     app.add_exception_handler(StoreError, lambda request, error: _trouble(request, HTTPStatus.SERVICE_UNAVAILABLE, str(error)))
     app.add_exception_handler(RequestValidationError, lambda request, error: _trouble(request, HTTPStatus.BAD_REQUEST, _mistake(error)))
     app.add_exception_handler(HTTPException, _http_error)

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from html import escape
 from typing import Any, Literal
 
 import matplotlib
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 from db.output.plot_error import error_figure
 from db.output.plot_times import draw_side, sides
 from db.queries.curves import Speedups
-from db.queries.problems import BestTimeHistory
+from db.queries.progress import AuthorProgress, BoardProgress, Point
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState, TimingEvidence
 from evaluator.results.result import Result
@@ -45,8 +46,11 @@ _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#
 _TURN = threading.Lock()
 
 
-def svg(theme: Theme, make: Callable[[], Figure]) -> bytes:
-    """The picture of a figure that is made in the theme's colours. The same figure gives the same bytes."""
+def svg(theme: Theme, make: Callable[[], Figure], title: str = "", description: str = "") -> bytes:
+    """The picture of a figure that is made in the theme's colours. The same figure gives the same bytes.
+
+    title, description: what it shows, for programs that read it to people.
+    """
     ink, grid = _INK[theme], _GRID[theme]
     settings: Any = {
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink),
@@ -68,28 +72,50 @@ def svg(theme: Theme, make: Callable[[], Figure]) -> bytes:
     with _TURN, matplotlib.rc_context(settings):
         file = io.BytesIO()
         make().savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return file.getvalue()
+    return _titled(file.getvalue(), title, description) if title else file.getvalue()
 
 
-def best_times(records: Sequence[BestTimeHistory]) -> Figure:
-    """How the best time on each board came down."""
+def _titled(picture: bytes, title: str, description: str) -> bytes:
+    head, start, rest = picture.partition(b"<svg ")
+    attributes, end, content = rest.partition(b">")
+    told = f"<title>{escape(plain_line(title))}</title><desc>{escape(plain_line(description))}</desc>"
+    return b"".join([head, start, b'role="img" ', attributes, end, b"\n ", told.encode(), content])
+
+
+def problem_progress(boards: Sequence[BoardProgress]) -> Figure:
+    """How the best speedup on each board came up, and the evaluations beside it."""
+    lines = [(_place(board), [(best.started_at, best.speedup) for best in board.best], board.points) for board in boards]
+    return _progress(lines, "speedup over the baseline")
+
+
+def author_progress(settings: Sequence[AuthorProgress]) -> Figure:
+    """How an author's mean speedup over all tasks came up, and the speedups of the evaluations."""
+    lines = [(_place(setting), list(setting.means), setting.points) for setting in settings]
+    return _progress(lines, "speedup, and its mean over all tasks")
+
+
+def _progress(lines: Sequence[tuple[str, Sequence[tuple[datetime, float]], Sequence[Point]]], what: str) -> Figure:
     figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     axes: Any = figure.add_subplot()
-    moments = [time.started_at for record in records for time in record.times]
-    times_ms = [time.runtime_ms for record in records for time in record.times]
+    shown = lines[:MAX_AUTHORS]
+    moments = [moment for _, steps, points in shown for moment in (steps[0][0], steps[-1][0], *(point.started_at for point in points))]
+    values = [value for _, steps, points in shown for value in (steps[0][1], steps[-1][1], *(point.speedup for point in points))]
     margin = max((max(moments) - min(moments)) / 20, timedelta(hours=1))
-    for record in records[:MAX_AUTHORS]:
-        # Each stands until the end of the chart.
-        points = [*((time.started_at, time.runtime_ms) for time in record.times), (max(moments) + margin, record.times[-1].runtime_ms)]
-        marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)}
-        axes.step(*zip(*points, strict=True), where="post", label=_label(_place(record)), **marked)
+    for (label, steps, points), colour in zip(shown, _COLOURS, strict=False):
+        axes.plot([point.started_at for point in points], [point.speedup for point in points], ".", color=colour, alpha=0.45, markersize=4)
+        # The best stands until the end of the chart.
+        moved = [*steps, (max(moments) + margin, steps[-1][1])]
+        marked = {"marker": "o", "markersize": 4, "markevery": slice(0, -1)} if len(steps) <= BUCKETS else {}
+        axes.step(*zip(*moved, strict=True), where="post", color=colour, label=_label(label), **marked)
+    axes.axhline(1.0, color=matplotlib.rcParams["text.color"], linewidth=0.8, linestyle=":")
     axes.set_xlim(min(moments) - margin, max(moments) + margin)
-    axes.set_ylabel("best time, ms")
-    if max(times_ms) > _MANY_TIMES * min(times_ms):
+    axes.set_ylabel(what)
+    span = max(*values, 1.0) / min(*values, 1.0)
+    if span > _MANY_TIMES:
         axes.set_yscale("log")
-        _plain_ticks(axes.yaxis, max(times_ms) / min(times_ms))
+        _plain_ticks(axes.yaxis, span)
     else:
-        axes.set_ylim(0, max(times_ms) * 1.1)
+        axes.set_ylim(0, max(values) * 1.1)
     _dates(axes)
     _legend(axes)
     return figure
@@ -232,8 +258,9 @@ def _rest(found: Counter[Category], shown: Sequence[Category]) -> int:
     return sum(count for category, count in found.items() if category is not Category.OK and category not in shown)
 
 
-def _place(record: BestTimeHistory) -> str:
-    parts = [record.case, record.device_name or "unknown device", record.precision if record.precision != "own" else None]
+def _place(line: BoardProgress | AuthorProgress) -> str:
+    precision = line.precision if isinstance(line, BoardProgress) else None
+    parts = [line.case, line.device_name or "unknown device", precision if precision != "own" else None]
     return " · ".join(part for part in parts if part)
 
 

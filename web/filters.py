@@ -2,11 +2,15 @@
 
 import inspect
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
+from pydantic import BeforeValidator, Field, PlainValidator
 
+from db.list_options import moment_of
 from db.queries.filters import HELP, Filters
+from evaluator.results.category import Category, Status
 from evaluator.results.protocol_names import alternative
 
 MAX_NAME = 4096
@@ -15,6 +19,24 @@ Answer = Annotated[Literal["", "yes", "no", "untested"] | None, Query()]
 """What places are chosen by: an answer to `generalises` or `robust`. A form sends the empty one too."""
 ReducedPrecision = Annotated[bool, Query()]
 """Whether what is right by reduced precision is ranked too."""
+
+
+def _given(value: Any) -> Any:
+    """A form sends its empty fields too."""
+    return value or None
+
+
+def _moment(text: str | None) -> datetime | None:
+    return moment_of(text) if text else None
+
+
+MAX_ID = 2**63 - 1
+"""The largest number that a column holds."""
+ChosenStatus = Annotated[Status | None, BeforeValidator(_given), Query()]
+ChosenCategory = Annotated[Category | None, BeforeValidator(_given), Query()]
+ChosenRun = Annotated[Annotated[int, Field(ge=1, le=MAX_ID)] | None, BeforeValidator(_given), Query()]
+Since = Annotated[Annotated[datetime | None, PlainValidator(_moment)], Query()]
+"""When an evaluation began at the earliest: so long ago (`12h`, `7d`) or a date."""
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
 

@@ -1,10 +1,13 @@
 """The form of a page's filters, and the names that it proposes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
+from db.error import StoreError
 from db.queries.filters import ANSWERS, COLUMNS, Filters
+from db.queries.names import require_known
 from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
 from web.site import Site
@@ -24,6 +27,8 @@ class Field:
     """Whether there are more than `choices`, so that it is typed."""
     unset: str = "all"
     """What it stands for where nothing is chosen."""
+    hint: str = ""
+    """What is typed, as an example."""
 
 
 def fields_of(site: Site, filters: Filters, *names: str) -> tuple[Field, ...]:
@@ -37,9 +42,29 @@ def answer_fields(**answers: str | None) -> tuple[Field, ...]:
     return tuple(Field(name, answer, ANSWERS, free=False) for name, answer in answers.items())
 
 
+def unknown_name(site: Site, filters: Filters) -> str | None:
+    """What to say of a filter whose name the database does not hold, with the names that look like it; None where it holds all."""
+    try:
+        require_known(site.store, filters)
+    except StoreError as error:
+        text = str(error).removeprefix(f"{site.store.name}: ")
+        return f"{text[0].upper()}{text[1:]}."
+    return None
+
+
+def choice_field(name: str, value: str | None, choices: Iterable[str]) -> Field:
+    """A field with all that it can be set to."""
+    return Field(name, value, tuple(choices), free=False)
+
+
+def text_field(name: str, value: str | None, hint: str) -> Field:
+    """A field that is typed, with an example."""
+    return Field(name, value, (), free=True, hint=hint)
+
+
 def _field(name: str, value: str | None, known: tuple[str, ...]) -> Field:
     free = len(known) > MAX_CHOICES or (value is not None and value not in known)
-    return Field(name, value, known[:MAX_CHOICES], free, "the device's default" if name == "protocol" else "all")
+    return Field(name, value, known[:MAX_CHOICES], free, "default" if name == "protocol" else "all")
 
 
 def _known(store: Store) -> dict[str, tuple[str, ...]]:

@@ -4,8 +4,9 @@ An answer is shown as HTML by a template, which gets it as `page`, and beside it
 program too.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -14,9 +15,9 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from db.output.facts import (
     ablation_text,
@@ -38,10 +39,13 @@ from evaluator.results.evidence import Record
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from evaluator.results.text import plain_block
 from web.answer_cache import Memory
+from web.diff import Differ
+from web.glossary import TERMS, anchor
 from web.highlight import Highlighter
+from web.tables import csv_lines
 
 FOLDER = Path(__file__).parent
-JSON = "application/json"
+JSON, CSV = "application/json", "text/csv; charset=utf-8"
 
 
 class Site:
@@ -52,10 +56,12 @@ class Site:
         self.memory = Memory(store)
         self.timeline = Timeline(store)
         self.highlighter = Highlighter()
+        self.differ = Differ()
         self.templates = _environment()
 
     def close(self) -> None:
         self.highlighter.close()
+        self.differ.close()
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,12 @@ class PageContent:
     """Base of what pages show: `value` is what the JSON beside the page holds; fields of the others are for its layout."""
 
     value: Any
+    sheet: Iterable[Any] | None = field(default=None, kw_only=True)
+    """What the page's table shows, all parts of it, for the CSV beside the page: dataclasses or mappings. None where there is no CSV."""
+
+
+class BadRequestError(Exception):
+    """What is asked for makes no sense; the message says why, and what does."""
 
 
 class NotFoundError(Exception):
@@ -81,7 +93,8 @@ SiteOf = Annotated[Site, Depends(of_request)]
 def page(
     router: APIRouter, path: str, template: str, json_path: str | None = None
 ) -> Callable[[Callable[..., PageContent]], Callable[..., PageContent]]:
-    """Makes of a function that returns an answer a page at `path`, and the same as JSON at `path` + `.json`."""
+    """Makes of a function that returns an answer a page at `path`, the same as JSON at `path` + `.json`, and its sheet as `.csv`."""
+    beside = (json_path or f"{path}.json").removesuffix(".json")
 
     def add(answer: Callable[..., PageContent]) -> Callable[..., PageContent]:
         def as_html(request: Request, found: Annotated[PageContent, Depends(answer)]) -> Response:
@@ -90,8 +103,16 @@ def page(
         def as_json(found: Annotated[PageContent, Depends(answer)]) -> Response:
             return Response(to_json(found), media_type=JSON)
 
+        def as_csv(found: Annotated[PageContent, Depends(answer)]) -> Response:
+            if found.sheet is None:
+                raise NotFoundError("There is no table on this page. Take the JSON.")
+            name = beside.replace("/{number:int}", "").strip("/")
+            headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+            return StreamingResponse(csv_lines(found.sheet), media_type=CSV, headers=headers)
+
         router.add_api_route(path, as_html, methods=["GET"])
-        router.add_api_route(json_path or f"{path}.json", as_json, methods=["GET"])
+        router.add_api_route(f"{beside}.json", as_json, methods=["GET"])
+        router.add_api_route(f"{beside}.csv", as_csv, methods=["GET"])
         return answer
 
     return add
@@ -126,7 +147,18 @@ class Here:
 
     @property
     def json(self) -> str:
-        return link("/index.json" if self.path == "/" else f"{self.path}.json", self._given)
+        return self._beside("json")
+
+    @property
+    def csv(self) -> str:
+        return self._beside("csv")
+
+    def given(self, *names: str) -> dict[str, str]:
+        """Those of the parameters that are in the address with a value."""
+        return {name: self._given[name] for name in names if self._given.get(name)}
+
+    def _beside(self, ending: str) -> str:
+        return link(f"/index.{ending}" if self.path == "/" else f"{self.path}.{ending}", self._given)
 
 
 def _plain(value: Any) -> Any:
@@ -166,7 +198,8 @@ def _environment() -> Environment:
     environment.globals.update(
         inputs_word=inputs_word, parameters_facts=parameters_facts, shape_words=shape_words, sides=sides, timing_facts=timing_facts
     )
-    environment.filters.update(figure=figure, share=share, moment=moment)
+    environment.globals.update(anchor=anchor, path_parts=path_parts, terms=TERMS)
+    environment.filters.update(breakable=breakable, figure=figure, share=share, moment=moment)
     return environment
 
 
@@ -175,6 +208,18 @@ def _harmless(value: Any) -> Any:
     if value is None:
         return ""
     return plain_block(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def breakable(name: str) -> Markup:
+    """A name that a browser may break after `/` and `_`, and nowhere else."""
+    parts = re.split(r"(?<=[/_])(?=[^/_])", plain_block(name))
+    return Markup("<wbr>").join(escape(part) for part in parts)
+
+
+def path_parts(name: str) -> tuple[str, str]:
+    """A name's folders, with their slash, and the rest of it."""
+    folder, slash, rest = name.rpartition("/")
+    return (folder + slash, rest) if rest else ("", name)
 
 
 def figure(value: float | None, digits: int = 4) -> str:

@@ -1,11 +1,36 @@
-"""Tables that a reader can sort, and that come a page at a time. The order is part of the address and made here: it needs no script."""
+"""Tables that a reader can sort, that come a page at a time, and that other programs can read as CSV.
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+The order is part of the address and made here: it needs no script. `grid` of `templates/parts.html` shows a table.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from db.exchange import csv_cell
 
 Row = TypeVar("Row")
 PAGE_ROWS = 100
+Kind = Literal[
+    "text",
+    "word",
+    "code",
+    "number",
+    "moment",
+    "device",
+    "rank",
+    "problem",
+    "author",
+    "submission",
+    "evaluation",
+    "status",
+    "run",
+    "speedup",
+]
+"""What a cell holds, and so how it is shown: `cell` of `templates/parts.html`."""
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +38,30 @@ class Column(Generic[Row]):
     """A column that rows can be sorted by."""
 
     key: str
+    """Its name in addresses."""
     title: str
+    """Its head; where it is a term, the head explains it."""
     value: Callable[[Row], Any] | None
-    """None where rows aren't sorted by it."""
+    """What rows are sorted by; None where they aren't sorted by it. A column without any value is left out."""
     numeric: bool = False
     best_first: bool = False
     """Whether the first sort is the descending one."""
+    kind: Kind = "text"
+    text: Callable[[Row], Any] | None = None
+    """What is shown, where that is not the value."""
+    minor: bool = False
+    """Whether it is left out where the window is too narrow for all columns."""
+    sortable: bool = True
+
+    def shown(self, row: Row) -> Any:
+        """What the cell of a row shows."""
+        shown = self.text or self.value
+        return shown(row) if shown else None
+
+    def is_empty(self, rows: Iterable[Row]) -> bool:
+        """Whether no row has anything to show here."""
+        value = self.value or self.shown
+        return all(value(row) in (None, "") for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +75,8 @@ class Heading:
     """`ascending`, `descending` or `none`, as in `aria-sort`."""
     next_order: str
     """What the next click asks for: `asc` or `desc`; empty where rows aren't sorted by it."""
+    minor: bool = False
+    kind: Kind = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +89,33 @@ class Table(Generic[Row]):
     number: int
     """Of this page, from 1."""
     pages: int
+    columns: tuple[Column[Row], ...]
+    """One for each heading."""
+    every: tuple[Row, ...]
+    """All rows in this order, where they are known; else those that are shown."""
+
+    @property
+    def first(self) -> int:
+        """Of the rows shown, the number of the first one, from 1; 0 where there are none."""
+        return min(self.total, (self.number - 1) * PAGE_ROWS + 1)
 
 
 def table(
-    columns: Sequence[Column[Row]], rows: Iterable[Row], sort: str | None, order: str | None, number: int = 1, size: int = PAGE_ROWS
+    columns: Sequence[Column[Row]],
+    rows: Iterable[Row],
+    sort: str | None,
+    order: str | None,
+    number: int = 1,
+    size: int = PAGE_ROWS,
+    prepare: Callable[[tuple[Row, ...]], None] | None = None,
 ) -> Table[Row]:
-    """The rows of page `number`, in the order asked for: as they come, where no column of that name is there."""
+    """The rows of page `number`, in the order asked for: as they come, where no column of that name is there.
+
+    Columns in which none of these rows has a value are left out. `prepare` gets the rows that will be shown, before columns that are not
+    sorted by are asked for their values.
+    """
     found = list(rows)
-    chosen = next((column for column in columns if column.key == sort and column.value is not None), None)
-    descending = order == "desc" if order else bool(chosen and chosen.best_first)
+    chosen, descending = _chosen(columns, sort, order)
     if chosen is not None and (value := chosen.value) is not None:
         known = [row for row in found if value(row) is not None]
         # What has no value comes last, whichever way the rest is sorted.
@@ -60,13 +123,83 @@ def table(
     pages = max(1, -(-len(found) // size))
     number = min(max(number, 1), pages)
     shown = tuple(found[(number - 1) * size : number * size])
-    return Table(tuple(_heading(column, chosen, descending) for column in columns), shown, len(found), number, pages)
+    if prepare is not None:
+        prepare(shown)
+    return _table(columns, shown, chosen, descending, (len(found), number, pages), tuple(found))
+
+
+def ordered_table(
+    columns: Sequence[Column[Row]], rows: Iterable[Row], sort: str | None, order: str | None, number: int, total: int, size: int = PAGE_ROWS
+) -> Table[Row]:
+    """A table of rows that the database has sorted and cut already: page `number` of `total` rows."""
+    chosen, descending = _chosen(columns, sort, order)
+    shown = tuple(rows)
+    return _table(columns, shown, chosen, descending, (total, number, max(1, -(-total // size))), shown)
+
+
+def is_descending(columns: Sequence[Column[Row]], sort: str | None, order: str | None) -> bool:
+    """Which way the rows are sorted, where the address leaves it open too."""
+    return _chosen(columns, sort, order)[1]
+
+
+def csv_lines(records: Iterable[Any]) -> Iterator[str]:
+    """Records as CSV, some lines at a time: a head with their fields, and a line for each. Records are dataclasses, or mappings.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front: names come from strangers.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names: list[str] = []
+    for number, record in enumerate(records):
+        values = _values(record)
+        if not names:
+            names = list(values)
+            writer.writerow(names)
+        writer.writerow([_cell(values.get(name)) for name in names])
+        if number % _BATCH == _BATCH - 1:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
+
+
+def _table(
+    columns: Sequence[Column[Row]],
+    shown: tuple[Row, ...],
+    chosen: Column[Row] | None,
+    descending: bool,
+    place: tuple[int, int, int],
+    every: tuple[Row, ...],
+) -> Table[Row]:
+    kept = tuple(column for column in columns if column is chosen or not shown or not column.is_empty(shown))
+    headings = tuple(_heading(column, chosen, descending) for column in kept)
+    return Table(headings, shown, *place, kept, every)
+
+
+def _chosen(columns: Sequence[Column[Row]], sort: str | None, order: str | None) -> tuple[Column[Row] | None, bool]:
+    chosen = next((column for column in columns if column.key == sort and column.value is not None and column.sortable), None)
+    return chosen, order == "desc" if order else bool(chosen and chosen.best_first)
 
 
 def _heading(column: Column[Row], chosen: Column[Row] | None, descending: bool) -> Heading:
-    if column.value is None:
-        return Heading(column.key, column.title, column.numeric, "none", "")
-    if column is not chosen:
-        return Heading(column.key, column.title, column.numeric, "none", "desc" if column.best_first else "asc")
-    way, other = ("descending", "asc") if descending else ("ascending", "desc")
-    return Heading(column.key, column.title, column.numeric, way, other)
+    ways = ("none", "")
+    if column is chosen:
+        ways = ("descending", "asc") if descending else ("ascending", "desc")
+    elif column.value is not None and column.sortable:
+        ways = ("none", "desc" if column.best_first else "asc")
+    return Heading(column.key, column.title, column.numeric, *ways, column.minor and column is not chosen, column.kind)
+
+
+def _values(record: Any) -> Mapping[str, Any]:
+    if is_dataclass(record) and not isinstance(record, type):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    found: Mapping[str, Any] = record
+    return found
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}:{item}" for name, item in value.items())
+    return csv_cell(value)

@@ -15,10 +15,11 @@ from assay_client.errors import AssayError, NotEvaluatedError
 from assay_client.flow import Answer, Call, Flow, Lost, Pause
 from assay_client.flows import Settings
 from assay_client.models import Evaluation, Options, Problem, Submission
-from assay_client.shaping import Reward, Shaping, reward
+from assay_client.shaping import Parts, Reward, Shaping, reward
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8400"
+WAY_IN = "Start a service there (assay service), or give the address of one: url=, ASSAY_URL, --url"
 ANSWER_S = 60.0
 """How long an answer may take that the service does not hold back."""
 
@@ -38,6 +39,8 @@ class _Base:
             raise AssayError("that is no token: it has characters that no token has")
         if not self.url.startswith(("http://", "https://")):
             raise AssayError(f"an address begins with http:// or https://: {self.url!r}")
+        self._answered = False
+        """Whether somebody has answered: until then a refused connection means that nobody is there."""
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": "assay-client"}
 
     def _kwargs(self, call: Call) -> dict[str, Any]:
@@ -52,7 +55,13 @@ class _Base:
         }
 
     def _lost(self, error: httpx.TransportError) -> Lost:
+        if not self._answered and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            return Lost(f"nobody listens at {self.url} ({error}). {WAY_IN}", final=True)
         return Lost(f"no answer from {self.url} ({type(error).__name__}: {error})")
+
+    def _answer(self, response: httpx.Response) -> Answer:
+        self._answered = True
+        return _answer(response)
 
 
 def _answer(response: httpx.Response) -> Answer:
@@ -73,8 +82,10 @@ def _submissions(
     return [Submission(response=response, problem=name, options=options or Options(), key=key) for response, name, key in rows]
 
 
-def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None) -> list[Reward]:
-    """Raises NotEvaluatedError, with the rewards that there are, where one has no verdict."""
+def _rewards(evaluations: Sequence[Evaluation], shaping: Shaping | None, missing: float | None) -> list[Reward]:
+    """Raises NotEvaluatedError, with the rewards that there are, where one has no verdict and nothing stands in for it."""
+    if missing is not None:
+        return [reward(each, shaping) if each.judged else Reward(missing, Parts(), each) for each in evaluations]
     rewards = [reward(evaluation, shaping) if evaluation.judged else None for evaluation in evaluations]
     complete = [each for each in rewards if each is not None]
     if len(complete) < len(rewards):
@@ -107,11 +118,15 @@ class Client(_Base):
         options: Options | None = None,
         shaping: Shaping | None = None,
         keys: Sequence[str] | None = None,
+        missing: float | None = None,
     ) -> list[Reward]:
-        """The reward of each response, in the order given. problem: one for all, or one for each. keys: idempotency keys, one for each; by
-        default they follow from the content, so that the same response to the same problem is judged once and for all.
-        Raises ServiceError, NotFinishedError, and NotEvaluatedError where one has no verdict after all."""
-        return _rewards(self.evaluate(_submissions(responses, problem, options, keys)), shaping)
+        """The reward of each response, in the order given.
+
+        problem: one for all, or one for each. keys: idempotency keys, one for each; by default they follow from the content, so that
+        the same response to the same problem is judged once and for all. missing: the value where there is no verdict after all, such
+        as math.nan; by default that raises NotEvaluatedError. Raises ServiceError, NotFinishedError.
+        """
+        return _rewards(self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)
 
     def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
         """What becomes of each, in the order given; also of those that have no verdict. Raises ServiceError, NotFinishedError."""
@@ -128,6 +143,10 @@ class Client(_Base):
     def cancel(self, public_id: str) -> Evaluation:
         """Raises ServiceError; ConflictError where it is done."""
         return self._run(flows.cancel(public_id, self.settings))
+
+    def evaluations(self, *, state: str | None = None, problem: str | None = None, limit: int = 20) -> list[Evaluation]:
+        """One's own, up to so many, the newest first. state: queued, claimed, done or cancelled. Raises ServiceError."""
+        return self._run(flows.evaluations(state, problem, limit, self.settings))
 
     def problems(self) -> list[Problem]:
         """What there is to answer. Raises ServiceError."""
@@ -153,7 +172,7 @@ class Client(_Base):
 
     def _send(self, call: Call) -> Answer | Lost:
         try:
-            return _answer(self._http.request(**self._kwargs(call)))
+            return self._answer(self._http.request(**self._kwargs(call)))
         except httpx.TransportError as error:
             return self._lost(error)
 
@@ -183,9 +202,10 @@ class AsyncClient(_Base):
         options: Options | None = None,
         shaping: Shaping | None = None,
         keys: Sequence[str] | None = None,
+        missing: float | None = None,
     ) -> list[Reward]:
         """As Client.score."""
-        return _rewards(await self.evaluate(_submissions(responses, problem, options, keys)), shaping)
+        return _rewards(await self.evaluate(_submissions(responses, problem, options, keys)), shaping, missing)
 
     async def evaluate(self, submissions: Sequence[Submission]) -> list[Evaluation]:
         """As Client.evaluate."""
@@ -202,6 +222,10 @@ class AsyncClient(_Base):
     async def cancel(self, public_id: str) -> Evaluation:
         """As Client.cancel."""
         return await self._run(flows.cancel(public_id, self.settings))
+
+    async def evaluations(self, *, state: str | None = None, problem: str | None = None, limit: int = 20) -> list[Evaluation]:
+        """As Client.evaluations."""
+        return await self._run(flows.evaluations(state, problem, limit, self.settings))
 
     async def problems(self) -> list[Problem]:
         """As Client.problems."""
@@ -227,6 +251,6 @@ class AsyncClient(_Base):
 
     async def _send(self, call: Call) -> Answer | Lost:
         try:
-            return _answer(await self._http.request(**self._kwargs(call)))
+            return self._answer(await self._http.request(**self._kwargs(call)))
         except httpx.TransportError as error:
             return self._lost(error)

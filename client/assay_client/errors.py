@@ -22,7 +22,10 @@ class ServiceError(AssayError):
 
 
 class UnreachableError(ServiceError):
-    """No answer came: nobody listens there, the connection broke, or the time was over."""
+    """No answer came: nobody listens there, the connection broke, or the time was over.
+
+    A first connection that is refused is not tried again.
+    """
 
     passing = True
 

@@ -51,6 +51,8 @@ class Lost:
     """There was no answer."""
 
     why: str
+    final: bool = False
+    """Whether it is no use to try again."""
 
 
 Flow = Generator[Call | Pause, Answer | Lost | None, T]
@@ -95,7 +97,9 @@ def failure(call: Call, reply: Answer | Lost | None) -> ServiceError:
     """Why a call did not come to what it was for."""
     place = f"{call.method} {call.path}"
     if not isinstance(reply, Answer):
-        return UnreachableError(f"{place}: {reply.why if reply else 'no answer'}")
+        lost = UnreachableError(f"{place}: {reply.why if reply else 'no answer'}")
+        lost.passing = reply is None or not reply.final
+        return lost
     if reply.status < 400:
         return UnexpectedAnswerError(f"{place}: answered with {reply.status} and not as a judging service does. Is the address right?")
     retry_after_s = float(reply.retry_after) if reply.retry_after and reply.retry_after.isdecimal() else None

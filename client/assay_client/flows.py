@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 MAX_ITEMS = 1000
 """The service's own limit for a batch and for a poll."""
+MAX_LISTED = 100
+"""The service's own limit for a list."""
 MAX_BATCH_BYTES = 24 << 20
 POLL_S = 30.0
 GATHER_S, IDLE_S = 0.2, 1.0
@@ -194,6 +196,20 @@ def get(public_id: str, wait_s: float, settings: Settings) -> Flow[Evaluation]:
 def cancel(public_id: str, settings: Settings) -> Flow[Evaluation]:
     """Raises ServiceError; ConflictError where it is done."""
     return _evaluation((yield from exchange(Call("DELETE", f"/v1/evaluations/{public_id}"), settings.patience)))
+
+
+def evaluations(state: str | None, problem: str | None, limit: int, settings: Settings) -> Flow[list[Evaluation]]:
+    """One's own, up to so many, the newest first. Raises ServiceError."""
+    query = {name: value for name, value in (("state", state), ("problem", problem)) if value is not None}
+    found: list[Evaluation] = []
+    while len(found) < limit:
+        query["limit"] = str(min(MAX_LISTED, limit - len(found)))
+        told = yield from exchange(Call("GET", "/v1/evaluations", query=query), settings.patience)
+        found += [_evaluation(each) for each in told.get("evaluations", ())]
+        if told.get("next") is None:
+            break
+        query = query | {"before": told["next"]}
+    return found
 
 
 def problems(settings: Settings) -> Flow[list[Problem]]:

@@ -29,8 +29,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Submission:
-    """One answer to one problem: `response` (Markdown) or `source` (Python), and `problem` (a name) or `reference` (Python, which takes the
-    token's scope `reference`). Raises ValueError for anything else, and for a key that the service would not take."""
+    """One answer to one problem.
+
+    Give `response` (Markdown) or `source` (Python); and `problem` (a name), `reference` (Python, which takes the token's scope
+    `reference`), or a `name` that tells the problem, such as `softmax/fused.py`. Raises ValueError for anything else, and for a key that
+    the service would not take.
+    """
 
     response: str | None = None
     source: str | None = None
@@ -38,14 +42,18 @@ class Submission:
     reference: str | None = None
     options: Options = field(default_factory=Options)
     sample_id: int | None = None
+    name: str | None = None
+    """What to call it."""
     key: str | None = None
     """The idempotency key; by default it follows from everything else here."""
 
     def __post_init__(self) -> None:
         if (self.response is None) == (self.source is None):
             raise ValueError("give either response or source")
-        if (self.problem is None) == (self.reference is None):
+        if self.problem is not None and self.reference is not None:
             raise ValueError("give either problem or reference")
+        if self.problem is None and self.reference is None and self.name is None:
+            raise ValueError("give problem, reference, or a name that says which problem it answers")
         if self.key is not None and not (0 < len(self.key) <= MAX_KEY and all("!" <= character <= "~" for character in self.key)):
             raise ValueError(f"a key has 1 to {MAX_KEY} visible ASCII characters: {self.key!r}")
 
@@ -58,6 +66,7 @@ class Submission:
             "reference": None if self.reference is None else {"source": _plain(self.reference)},
             "options": self.options.to_json() or None,
             "sample_id": self.sample_id,
+            "name": self.name,
         }
         return {name: value for name, value in told.items() if value is not None}
 
@@ -128,6 +137,10 @@ class Evaluation:
     attempts: int
     stage: str | None
     result: Verdict | None
+    name: str | None = None
+    """What its author calls it."""
+    accepted_at: str = ""
+    """In ISO 8601."""
 
     @property
     def ended(self) -> bool:
@@ -147,7 +160,8 @@ class Evaluation:
     def of(cls, told: Mapping[str, Any]) -> Self:
         """Raises KeyError where something is missing."""
         result = None if told["result"] is None else Verdict.of(told["result"])
-        return cls(result=result, **{name: told[name] for name in ("id", "state", "problem", "sample_id", "attempts", "stage")})
+        later = {"name": told.get("name"), "accepted_at": told.get("accepted_at", "")}  # an older service has no names
+        return cls(result=result, **later, **{name: told[name] for name in ("id", "state", "problem", "sample_id", "attempts", "stage")})
 
 
 @dataclass(frozen=True)

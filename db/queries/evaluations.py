@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
@@ -29,24 +30,38 @@ class Choice:
 
 def evaluations(store: Store, choice: Choice, limit: int) -> tuple[EvaluationSummary, ...]:
     """The last `limit` evaluations that fit, newest first, history included. Raises StoreError where the database can't be read."""
-    row = EvaluationRow
     query = summary_query()
+    with store.read() as connection:
+        wanted, order = _wanted(connection, choice)
+        return tuple(EvaluationSummary(*item) for item in connection.execute(query.where(*wanted).order_by(order.desc()).limit(limit)))
+
+
+def chosen(store: Store, choice: Choice, limit: int | None = None) -> tuple[Any, ...]:
+    """Conditions for those that fit, or for the last `limit` of them, in a query of evaluations. Raises StoreError."""
+    row = EvaluationRow
+    with store.read() as connection:
+        wanted, order = _wanted(connection, choice)
+    return wanted if limit is None else (row.id.in_(select(row.id).where(*wanted).order_by(order.desc()).limit(limit)),)
+
+
+def _wanted(connection: Connection, choice: Choice) -> tuple[tuple[Any, ...], Any]:
+    """What an evaluation has to meet, and what to order evaluations by, so that the oldest is the first."""
+    row = EvaluationRow
+    wanted: list[Any] = []
     if choice.status is not None:
-        query = query.where(row.status == choice.status.value)
+        wanted.append(row.status == choice.status.value)
     if choice.category is not None:
-        query = query.where(row.category == choice.category.value)
+        wanted.append(row.category == choice.category.value)
     if choice.run_id is not None:
-        query = query.where(row.run_id == choice.run_id)
+        wanted.append(row.run_id == choice.run_id)
     if choice.since is not None:
-        query = query.where(row.started_at >= choice.since)
+        wanted.append(row.started_at >= choice.since)
     given, author = boards_that_pass(choice.filters), choice.filters.author
     if given:
-        query = query.where(row.board_id.in_(select(BoardRow.id).where(*given)))
-    with store.read() as connection:
-        if author is not None:
-            # An unknown author has no submissions, and no row has the id 0.
-            number = author_id(connection, author) or 0
-            query = query.where(row.submission_id.in_(select(SubmissionRow.id).where(SubmissionRow.author_id == number)))
-        # In the order of ids a database would go through all evaluations, from the newest one on; of a sum it knows no order.
-        order = row.id + 0 if given or author is not None else row.id
-        return tuple(EvaluationSummary(*item) for item in connection.execute(query.order_by(order.desc()).limit(limit)))
+        wanted.append(row.board_id.in_(select(BoardRow.id).where(*given)))
+    if author is not None:
+        # An unknown author has no submissions, and no row has the id 0.
+        number = author_id(connection, author) or 0
+        wanted.append(row.submission_id.in_(select(SubmissionRow.id).where(SubmissionRow.author_id == number)))
+    # In the order of ids a database would go through all evaluations, from the newest one on; of a sum it knows no order.
+    return tuple(wanted), row.id + 0 if given or author is not None else row.id

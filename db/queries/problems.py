@@ -1,26 +1,39 @@
-"""Problems as the database knows them: their versions, how many were evaluated on them, and how the best time came down."""
+"""Problems as the database knows them: their versions, how many solved them, and who is the best."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
-from db.queries.filters import Filters
-from db.queries.ranking import UNCOUNTED, newest_boards
-from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, SubmissionRow, TotalRow
+from db.queries.ranking import UNCOUNTED, chunks
+from db.schema.models import AuthorRow, BoardRow, CaseRow, EvaluationRow, ProblemRow, StandingRow, TotalRow
 from db.store import Store
 from evaluator.results.category import Category
 
 
 @dataclass(frozen=True, slots=True)
-class ProblemCount:
-    """A problem and its current evaluations, over all its versions."""
+class ProblemSummary:
+    """A problem's newest version, and how it was answered."""
 
     name: str
-    evaluations: int
-    ok: int
+    source: str | None
+    """The problem's text; None where evaluations came without it."""
+    devices: tuple[str, ...]
+    """Models that it was judged on."""
+    submissions: int
+    """Current evaluations but for those that were not evaluated: one for each submission, case and device."""
+    solved: int
+    """Those of them that are `ok`."""
     not_evaluated: int
+    authors: int
+    """Who has solved it."""
+    best_speedup: float | None
+    """Of all cases and devices, by the device's default protocol; None where nobody has solved it."""
+    best_author: str | None
+    best_device: str | None
+    best_evaluation_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +50,64 @@ class Version:
     """The evaluation that was stored last; 0 where there is none left."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestTime:
-    """An `ok` evaluation that was faster than all before it on its board."""
-
-    started_at: datetime
-    evaluation_id: int
-    runtime_ms: float
-    speedup: float
-    author: str | None
-    submission: str
-
-
-@dataclass(frozen=True, slots=True)
-class BestTimeHistory:
-    """How the best time on one board of a problem's newest version came down; history included."""
-
-    case: str | None
-    device_name: str
-    precision: str | None
-    times: tuple[BestTime, ...]
-    """In the order in which they began."""
-
-
-def problems(store: Store) -> tuple[ProblemCount, ...]:
+def problems(store: Store) -> tuple[ProblemSummary, ...]:
     """All problems by name. Raises StoreError where the database can't be read."""
-    query = select(BoardRow.problem, TotalRow.category, func.sum(TotalRow.count)).join(BoardRow, BoardRow.id == TotalRow.board_id)
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
     with store.read() as connection:
-        for problem, category, count in connection.execute(query.group_by(BoardRow.problem, TotalRow.category)):
-            if problem is not None:
-                counts[problem][category] += int(count)
-    return tuple(
-        ProblemCount(name, sum(found.values()), found[Category.OK.value], sum(found[category] for category in UNCOUNTED))
-        for name, found in sorted(counts.items())
+        boards = _counting_boards(connection)
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for board_id, category, count in connection.execute(select(TotalRow.board_id, TotalRow.category, TotalRow.count)):
+            if board_id in boards:
+                counts[boards[board_id].problem][category] += count
+        standings = _standings(connection, boards)
+        versions = {(board.problem, board.problem_sha256) for board in boards.values()}
+        texts = connection.execute(select(ProblemRow.name, ProblemRow.sha256, ProblemRow.source)).all()
+    sources = {name: source for name, sha256, source in texts if (name, sha256) in versions}
+    devices: dict[str, set[str]] = defaultdict(set)
+    for board in boards.values():
+        devices[board.problem] |= {board.device_name} - {""}
+    return tuple(_summary(name, sources.get(name), devices[name], found, standings[name]) for name, found in sorted(counts.items()))
+
+
+def _counting_boards(connection: Connection) -> dict[int, Any]:
+    """The boards of each problem's newest version, and those of submissions that failed before the version was known, by id."""
+    board = BoardRow
+    last = select(func.max(EvaluationRow.id)).where(EvaluationRow.board_id == board.id).scalar_subquery()
+    columns = (board.id, board.problem, board.problem_sha256, board.device_name, board.protocol, last.label("last"))
+    found = connection.execute(select(*columns).where(board.problem.is_not(None))).all()
+    newest: dict[str, tuple[int, str]] = {}
+    for row in found:
+        if row.problem_sha256 is not None:
+            newest[row.problem] = max(newest.get(row.problem, (0, "")), (row.last or 0, row.problem_sha256))
+    return {row.id: row for row in found if row.problem_sha256 in (None, newest.get(row.problem, (0, None))[1])}
+
+
+def _standings(connection: Connection, boards: Mapping[int, Any]) -> dict[str, list[Any]]:
+    """Where authors stand on these boards, timed by the device's default protocol, by problem."""
+    standing = StandingRow
+    columns = (standing.board_id, standing.author_id, AuthorRow.name, standing.speedup, standing.evaluation_id, BoardRow.device_name)
+    query = select(*columns).join(AuthorRow, AuthorRow.id == standing.author_id).join(BoardRow, BoardRow.id == standing.board_id)
+    found: dict[str, list[Any]] = defaultdict(list)
+    for ids in chunks(number for number, board in boards.items() if board.protocol is None):
+        for row in connection.execute(query.where(standing.board_id.in_(ids))):
+            found[boards[row.board_id].problem].append(row)
+    return found
+
+
+def _summary(name: str, source: str | None, devices: set[str], counts: Counter[str], standings: list[Any]) -> ProblemSummary:
+    not_evaluated = sum(counts[category] for category in UNCOUNTED)
+    best = max(standings, key=lambda row: (row.speedup, -row.evaluation_id), default=None)
+    return ProblemSummary(
+        name=name,
+        source=source,
+        devices=tuple(sorted(devices)),
+        submissions=counts.total() - not_evaluated,
+        solved=counts[Category.OK.value],
+        not_evaluated=not_evaluated,
+        authors=len({row.author_id for row in standings}),
+        best_speedup=best and best.speedup,
+        best_author=best and best.name,
+        best_device=best and best.device_name,
+        best_evaluation_id=best and best.evaluation_id,
     )
 
 
@@ -98,29 +135,3 @@ def protocols(store: Store, problem: str) -> tuple[str | None, ...]:
     with store.read() as connection:
         found = connection.execute(select(BoardRow.protocol).where(BoardRow.problem == problem).distinct()).scalars().all()
     return (None, *sorted({protocol for protocol in found if protocol is not None}))
-
-
-def best_time_histories(store: Store, problem: str) -> tuple[BestTimeHistory, ...]:
-    """A record for each board of the problem's newest version that has an `ok` evaluation."""
-    with store.read() as connection:
-        found = []
-        for board in newest_boards(connection, Filters(problem=problem)):
-            row = EvaluationRow
-            query = select(row.started_at, row.id, row.runtime_ms).where(row.board_id == board.id, row.category == Category.OK.value)
-            best: dict[int, tuple[datetime, float]] = {}
-            least_ms = float("inf")
-            for started_at, number, runtime_ms in connection.execute(query.order_by(row.started_at, row.id)):
-                if runtime_ms is not None and runtime_ms < least_ms:
-                    least_ms = runtime_ms
-                    best[number] = (started_at, runtime_ms)
-            details = (
-                select(row.id, row.speedup, AuthorRow.name, SubmissionRow.name)
-                .join(SubmissionRow, SubmissionRow.id == row.submission_id)
-                .join(AuthorRow, AuthorRow.id == row.author_id)
-                .where(row.id.in_(best))
-            )
-            told = {number: (speedup or 0.0, author, submission) for number, speedup, author, submission in connection.execute(details)}
-            if best:
-                times = tuple(BestTime(moment, number, runtime_ms, *told[number]) for number, (moment, runtime_ms) in best.items())
-                found.append(BestTimeHistory(board.case, board.device_name, board.precision, times))
-    return tuple(found)

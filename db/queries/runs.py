@@ -9,11 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from db.queries.ranking import chunks
 from db.schema.models import AuthorRow, BoardRow, EvaluationRow, RunRow, SubmissionRow
 from db.store import Store
 
 _COLUMNS = (RunRow.id, RunRow.command, RunRow.evaluator_version, RunRow.started_at, RunRow.finished_at)
-_COUNTS = (RunRow.expected, RunRow.skipped, RunRow.replaced)
+_COUNTS = (RunRow.expected, RunRow.skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class Run:
     """How many submissions the run comes to, by its last word; None where it could not tell."""
     skipped: int
     """Those of them that had been judged already."""
-    replaced: int
-    """Those that were `not_evaluated` and that a later run has evaluated again, so that they are not in `statuses`."""
     statuses: dict[str, int]
     """Its evaluations by status."""
+    devices: tuple[str, ...] = ()
+    """The device models that they were judged on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,15 @@ class EvaluationSummary:
     speedup: float | None
 
 
-def runs(store: Store, limit: int, *, counted: bool = True) -> tuple[Run, ...]:
-    """The last runs, newest first; without `counted`, which reads all their evaluations, `statuses` is left empty.
+def runs(store: Store, limit: int, *, counted: bool = True, before: int | None = None) -> tuple[Run, ...]:
+    """The last runs, newest first, of those with a number below `before`.
 
-    Raises StoreError where the database can't be read.
+    Without `counted`, which reads all their evaluations, `statuses` and `devices` are left empty. Raises StoreError where the database
+    can't be read.
     """
+    query = select(*_COLUMNS, *_COUNTS).order_by(RunRow.id.desc()).limit(limit)
     with store.read() as connection:
-        return _runs(connection, select(*_COLUMNS, *_COUNTS).order_by(RunRow.id.desc()).limit(limit), counted)
+        return _runs(connection, query if before is None else query.where(RunRow.id < before), counted)
 
 
 def run(store: Store, number: int) -> Run | None:
@@ -124,11 +127,18 @@ def summary_query() -> Any:
 def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
     found = connection.execute(query).all()
     row = EvaluationRow
-    statuses: dict[int, dict[str, int]] = defaultdict(dict)
-    counts = select(row.run_id, row.status, func.count()).where(row.run_id.in_([item.id for item in found if counted]))
-    for run_id, status, count in connection.execute(counts.group_by(row.run_id, row.status)):
+    statuses: dict[int, Counter[str]] = defaultdict(Counter)
+    devices: dict[int, set[str]] = defaultdict(set)
+    counts = select(row.run_id, row.status, row.board_id, func.count()).where(row.run_id.in_([item.id for item in found if counted]))
+    grouped = connection.execute(counts.group_by(row.run_id, row.status, row.board_id)).all()
+    names: dict[int, str] = {}
+    for ids in chunks({board_id for _, _, board_id, _ in grouped}):
+        known = connection.execute(select(BoardRow.id, BoardRow.device_name).where(BoardRow.id.in_(ids)))
+        names |= {board.id: board.device_name for board in known}
+    for run_id, status, board_id, count in grouped:
         if run_id is not None:
-            statuses[run_id][status] = count
+            statuses[run_id][status] += count
+            devices[run_id] |= {names[board_id]} - {""}
     return tuple(
         Run(
             item.id,
@@ -138,8 +148,8 @@ def _runs(connection: Connection, query: Any, counted: bool) -> tuple[Run, ...]:
             item.finished_at,
             item.expected,
             item.skipped,
-            item.replaced,
-            statuses[item.id],
+            dict(statuses[item.id]),
+            tuple(sorted(devices[item.id])),
         )
         for item in found
     )

@@ -1,7 +1,7 @@
-"""What was evaluated when: a few columns of all evaluations, in memory, so that counts over time don't read the database anew.
+"""What was evaluated when: a few columns of all evaluations, in memory, so that counts over time and lists don't read the database anew.
 
-Evaluations are never changed once they are stored, and only `not_evaluated` ones are ever removed, which are left out here; so what
-came since the last look is all that has to be read. A million evaluations take 25 MB.
+Evaluations are neither changed nor removed once they are stored. So what came since the last look is all that has to be read. A million
+evaluations take 33 MB.
 """
 
 import threading
@@ -12,22 +12,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Text, func, select, type_coerce
+from sqlalchemy import Connection, Text, func, select, type_coerce
 
 from db.error import StoreError
+from db.queries.evaluations import Choice
 from db.queries.filters import Filters
 from db.queries.leaderboard import boards_that_pass
-from db.queries.ranking import EVERYTHING, author_id
-from db.schema.models import BoardRow, EvaluationRow
+from db.queries.ranking import EVERYTHING, author_id, chunks
+from db.schema.models import AuthorRow, BoardRow, EvaluationRow, SubmissionRow
 from db.store import Store
 from evaluator.results.category import Category, Status
 
+MOST_NAMED = 20_000
+"""Evaluations that are sorted by their submission, whose name is not kept in memory."""
+ORDERS = ("evaluation", "status", "category", "speedup", "submission", "author", "problem", "case", "device", "run", "started")
+"""What evaluations are sorted by."""
+HOUR_S = 3600
 _PAGE = 50_000
 """Rows that are read at once."""
-_HOUR_CHARS = len("2026-01-01T00")
+_HOUR_CHARS, _SECOND_CHARS = len("2026-01-01T00"), len("2026-01-01T00:00:00")
 _CATEGORIES = tuple(Category)
 _NUMBER_OF = {category.value: number for number, category in enumerate(_CATEGORIES)}
-HOUR_S = 3600
+_PASSING = np.array([number for number, category in enumerate(_CATEGORIES) if category.status is Status.NOT_EVALUATED], dtype=np.uint8)
+_LAST = np.int64(2**33)
+"""Sorts what has no value after everything else."""
 
 
 class Timeline:
@@ -37,76 +45,157 @@ class Timeline:
         self._store = store
         self._lock = threading.Lock()
         self._last = 0
-        self._ids, self._boards, self._authors = array("q"), array("q"), array("q")
-        self._hours, self._categories = array("q"), array("B")
-        self._columns = (self._ids, self._boards, self._authors, self._categories, self._hours)
+        self._ids, self._started, self._speedups = array("q"), array("q"), array("f")
+        self._boards, self._authors, self._runs, self._categories = array("i"), array("i"), array("i"), array("B")
+        self._columns: tuple[array[Any], ...] = (
+            *(self._ids, self._boards, self._authors, self._runs),
+            *(self._speedups, self._categories, self._started),
+        )
         self._hour_of: dict[str, int] = {}
 
     def refresh(self) -> None:
         """Reads what came since the last time. Raises StoreError where the database can't be read."""
         row = EvaluationRow
-        hour = func.substr(type_coerce(row.started_at, Text), 1, _HOUR_CHARS)
-        query = select(row.id, row.board_id, row.author_id, row.category, hour).order_by(row.id).limit(_PAGE)
-        query = query.where(row.status != Status.NOT_EVALUATED.value)
+        second = func.substr(type_coerce(row.started_at, Text), 1, _SECOND_CHARS)
+        query = select(row.id, row.board_id, row.author_id, row.run_id, row.speedup, row.category, second).order_by(row.id).limit(_PAGE)
         with self._lock:
             while True:
                 with self._store.read() as connection:
                     found = connection.execute(query.where(row.id > self._last)).all()
-                for number, board, author, category, started in found:
-                    columns = (number, board, author, _number_of(category), self._hour(started))
-                    for column, value in zip(self._columns, columns, strict=True):
-                        column.append(value)
+                for item in found:
+                    self._add(*item)
                 if found:
                     self._last = found[-1][0]
                 if len(found) < _PAGE:
-                    return
+                    break
 
     def counts(self, filters: Filters = EVERYTHING) -> dict[datetime, Counter[Category]]:
-        """Evaluations that began in each hour, by category, history included; hours without any are left out. Filters as of `failures`."""
+        """Evaluations that began in each hour, by category, history included; hours without any are left out. Filters as of `failures`.
+
+        What was `not_evaluated` is left out.
+        """
         self.refresh()
-        with self._lock:
-            chosen = self._chosen(filters)
-            hours, categories = np.frombuffer(self._hours, dtype=np.int64), np.frombuffer(self._categories, dtype=np.uint8)
-            keys, numbers = np.unique(hours[chosen] * len(_CATEGORIES) + categories[chosen], return_counts=True)
-            del hours, categories  # an array that is looked at can't grow
+        with self._lock, self._store.read() as connection:
+            categories = np.frombuffer(self._categories, dtype=np.uint8)
+            chosen = self._chosen(connection, Choice(filters)) & ~np.isin(categories, _PASSING)
+            hours = np.frombuffer(self._started, dtype=np.int64)[chosen] // HOUR_S
+            keys, numbers = np.unique(hours * len(_CATEGORIES) + categories[chosen], return_counts=True)
+            del categories  # an array that is looked at can't grow
         found: dict[datetime, Counter[Category]] = {}
         for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
             moment = datetime.fromtimestamp(key // len(_CATEGORIES) * HOUR_S, UTC)
             found.setdefault(moment, Counter())[_CATEGORIES[key % len(_CATEGORIES)]] = number
         return found
 
-    def latest(self, limit: int, offset: int = 0, category: Category | None = None, filters: Filters = EVERYTHING) -> tuple[int, list[int]]:
-        """How many evaluations fit, and the ids of some of them, newest first."""
-        self.refresh()
-        with self._lock:
-            chosen = self._chosen(filters)
-            if category is not None:
-                chosen &= np.frombuffer(self._categories, dtype=np.uint8) == _NUMBER_OF[category.value]
-            ids = np.frombuffer(self._ids, dtype=np.int64)[chosen][::-1]
-        return len(ids), ids[offset : offset + limit].tolist()
+    def page(
+        self, choice: Choice, limit: int, offset: int = 0, sort: str | None = None, *, descending: bool = True
+    ) -> tuple[int, list[int]]:
+        """How many evaluations fit, and the ids of some of them, in the order of `sort`, one of ORDERS; None: as they were stored.
 
-    def _chosen(self, filters: Filters) -> Any:
+        What has no value comes last. More than MOST_NAMED are not sorted by their submission. Raises StoreError.
+        """
+        self.refresh()
+        with self._lock, self._store.read() as connection:
+            chosen = np.flatnonzero(self._chosen(connection, choice))
+            ids = np.frombuffer(self._ids, dtype=np.int64)[chosen]
+            if sort == "submission" and len(chosen) > MOST_NAMED:
+                sort = None
+            keys = self._keys(connection, sort, chosen, ids)
+        if keys is not None and descending:
+            keys = np.where(keys == _LAST, _LAST, -keys)
+        if keys is None:
+            ordered = ids[::-1] if descending else ids
+            return len(ids), ordered[offset : offset + limit].tolist()
+        # Of equals, those that were stored last come first; sorting the first ones alone takes a tenth of sorting all.
+        places = keys * len(ids) + np.arange(len(ids))[::-1]
+        if offset + limit < len(ids):
+            places = np.partition(places, offset + limit)[: offset + limit]
+        places.sort()
+        return len(ids), ids[len(ids) - 1 - places[offset : offset + limit] % len(ids)].tolist()
+
+    def _add(self, number: int, board: int, author: int, run: int | None, speedup: float | None, category: str, started: str) -> None:
+        known = float("nan") if speedup is None else speedup
+        values = (number, board, author, run or 0, known, _number_of(category), self._seconds(started))
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+
+    def _chosen(self, connection: Connection, choice: Choice) -> Any:
         """A boolean for each evaluation."""
-        chosen = np.ones(len(self._ids), dtype=bool)
-        given = boards_that_pass(filters)
-        with self._store.read() as connection:
-            if filters.author is not None:
-                # An unknown author has no evaluations, and no row has the id 0.
-                chosen &= np.frombuffer(self._authors, dtype=np.int64) == (author_id(connection, filters.author) or 0)
-            if given:
-                boards: Collection[int] = connection.execute(select(BoardRow.id).where(*given)).scalars().all()
-                chosen &= np.isin(np.frombuffer(self._boards, dtype=np.int64), np.array(boards, dtype=np.int64))
+        categories = np.frombuffer(self._categories, dtype=np.uint8)
+        chosen = np.ones(len(categories), dtype=bool)
+        if choice.status is not None:
+            kinds = [number for number, category in enumerate(_CATEGORIES) if category.status is choice.status]
+            chosen &= np.isin(categories, np.array(kinds, dtype=np.uint8))
+        if choice.category is not None:
+            chosen &= categories == _NUMBER_OF[choice.category.value]
+        if choice.run_id is not None:
+            chosen &= np.frombuffer(self._runs, dtype=np.int32) == choice.run_id
+        if choice.since is not None:
+            chosen &= np.frombuffer(self._started, dtype=np.int64) >= int(choice.since.timestamp())
+        if choice.filters.author is not None:
+            # An unknown author has no evaluations, and no row has the id 0.
+            chosen &= np.frombuffer(self._authors, dtype=np.int32) == (author_id(connection, choice.filters.author) or 0)
+        if given := boards_that_pass(choice.filters):
+            boards: Collection[int] = connection.execute(select(BoardRow.id).where(*given)).scalars().all()
+            chosen &= np.isin(np.frombuffer(self._boards, dtype=np.int32), np.array(boards, dtype=np.int32))
         return chosen
 
-    def _hour(self, started: str) -> int:
-        """Hours since 1970."""
-        if started not in self._hour_of:
-            moment = datetime.fromisoformat(f"{started}:00:00+00:00")
-            self._hour_of[started] = int(moment.timestamp()) // HOUR_S
-        return self._hour_of[started]
+    def _keys(self, connection: Connection, sort: str | None, chosen: Any, ids: Any) -> Any:
+        """Whole numbers in the order of what is sorted by, for each that is chosen; None for the order of ids."""
+        if sort in ("status", "category"):
+            names = [category.status.value if sort == "status" else category.value for category in _CATEGORIES]
+            return _ranks(dict(enumerate(names)))[np.frombuffer(self._categories, dtype=np.uint8)[chosen]]
+        if sort == "speedup":
+            speedups = np.frombuffer(self._speedups, dtype=np.float32)[chosen]
+            # The bits of positive numbers are in the order of the numbers.
+            return np.where(np.isnan(speedups), _LAST, speedups.view(np.int32))
+        if sort == "started":
+            return np.frombuffer(self._started, dtype=np.int64)[chosen]
+        if sort == "run":
+            runs = np.frombuffer(self._runs, dtype=np.int32)[chosen]
+            return np.where(runs == 0, _LAST, runs)
+        if sort == "author":
+            return _ranks(_names(connection, select(AuthorRow.id, AuthorRow.name)))[np.frombuffer(self._authors, dtype=np.int32)[chosen]]
+        if sort in _OF_BOARDS:
+            return _ranks(_names(connection, select(BoardRow.id, _OF_BOARDS[sort])))[np.frombuffer(self._boards, dtype=np.int32)[chosen]]
+        if sort == "submission":
+            query = select(EvaluationRow.id, SubmissionRow.name).join(SubmissionRow, SubmissionRow.id == EvaluationRow.submission_id)
+            names_of: dict[int, str | None] = {}
+            for some in chunks(ids.tolist()):
+                names_of |= _names(connection, query.where(EvaluationRow.id.in_(some)))
+            return np.array(_ranked([names_of.get(number) for number in ids.tolist()]), dtype=np.int64)
+        return None
+
+    def _seconds(self, started: str) -> int:
+        """Since 1970."""
+        hour = started[:_HOUR_CHARS]
+        if hour not in self._hour_of:
+            moment = datetime.fromisoformat(f"{hour}:00:00+00:00")
+            self._hour_of[hour] = int(moment.timestamp())
+        return self._hour_of[hour] + int(started[14:16]) * 60 + int(started[17:19])
+
+
+_OF_BOARDS = {"problem": BoardRow.problem, "case": BoardRow.case, "device": BoardRow.device_name}
 
 
 def _number_of(category: str) -> int:
     if category not in _NUMBER_OF:
         raise StoreError(f"The database holds results of a newer Assay: {category!r} is no category. Use that version to read it.")
     return _NUMBER_OF[category]
+
+
+def _names(connection: Connection, query: Any) -> dict[int, str | None]:
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _ranks(names: dict[int, str | None]) -> Any:
+    """An array with the place of each name in their order, by its number."""
+    found = np.full(max(names, default=0) + 1, _LAST)
+    found[list(names)] = _ranked(list(names.values()))
+    return found
+
+
+def _ranked(names: list[str | None]) -> list[int]:
+    """The place of each name in their order; the last one for none."""
+    place = {name: number for number, name in enumerate(sorted({name for name in names if name}))}
+    return [place[name] if name else int(_LAST) for name in names]

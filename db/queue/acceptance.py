@@ -16,7 +16,7 @@ _R: Any = RequestRow.__table__
 _U: Any = UsageRow.__table__
 VIEW = (
     *(_R.c.public_id, _R.c.author, _R.c.state, _R.c.problem, _R.c.sample_id, _R.c.accepted_at, _R.c.finished_at, _R.c.attempts),
-    *(_R.c.stage, _R.c.evaluation_id),
+    *(_R.c.stage, _R.c.evaluation_id, _R.c.name),
 )
 """Columns of a Request, in its order."""
 
@@ -35,6 +35,7 @@ class QueuedRequest:
     attempts: int
     stage: str | None
     evaluation_id: int | None
+    name: str | None
 
     @property
     def ended(self) -> bool:
@@ -52,6 +53,7 @@ class Offer:
     reference: tuple[str, str] | None
     """SHA-256 and source of a problem that came with it."""
     sample_id: int | None
+    name: str | None
     body: str
 
 
@@ -119,12 +121,12 @@ def _fresh(group: OfferGroup, known: Mapping[str, object]) -> list[Offer]:
     """Those that are not known; of several with one key, the first."""
     fresh: dict[str, Offer] = {}
     for offer in group.offers:
-        if _name(offer) not in known:
-            fresh.setdefault(_name(offer), offer)
+        if _handle(offer) not in known:
+            fresh.setdefault(_handle(offer), offer)
     return list(fresh.values())
 
 
-def _name(offer: Offer) -> str:
+def _handle(offer: Offer) -> str:
     """What it is found by: its key, else the random id, which nobody has as a key."""
     return offer.idempotency_key or offer.public_id
 
@@ -141,7 +143,7 @@ def _use(connection: Connection, group: OfferGroup, count: int) -> bool:
 
 
 def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[str, tuple[str, QueuedRequest]]:
-    """The new requests with their fingerprints, by name."""
+    """The new requests with their fingerprints, by handle."""
     references = sorted({offer.reference for offer in offers if offer.reference is not None})
     if references:
         values = [{"sha256": sha256, "source": source} for sha256, source in references]
@@ -156,6 +158,7 @@ def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[s
             "problem": offer.problem,
             "reference_sha256": offer.reference and offer.reference[0],
             "sample_id": offer.sample_id,
+            "name": offer.name,
             "state": "queued",
             "body": offer.body,
             "due_at": now,
@@ -166,16 +169,16 @@ def _add(connection: Connection, author: str, offers: Sequence[Offer]) -> dict[s
     ]
     connection.execute(insert(_R), rows)
     return {
-        _name(offer): (
+        _handle(offer): (
             offer.fingerprint,
-            QueuedRequest(offer.public_id, author, "queued", offer.problem, offer.sample_id, now, None, 0, None, None),
+            QueuedRequest(offer.public_id, author, "queued", offer.problem, offer.sample_id, now, None, 0, None, None, offer.name),
         )
         for offer in offers
     }
 
 
 def _outcome(offer: Offer, known: Mapping[str, tuple[str, QueuedRequest]], refusal: RefusalReason | None) -> Outcome:
-    held = known.get(_name(offer))
+    held = known.get(_handle(offer))
     if held is None:
         assert refusal is not None
         return refusal

@@ -20,6 +20,11 @@ from db.store import LOOKUP, Store
 TRIES = 3
 """How often a transaction is tried that another process's came before."""
 _R: Any = RequestRow.__table__
+CLAIMED = (
+    *(_R.c.id, _R.c.public_id, _R.c.author, _R.c.problem, _R.c.reference_sha256, _R.c.sample_id, _R.c.body, _R.c.attempts),
+    _R.c.name,
+)
+"""Columns of a Claim, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Claim:
     body: str
     attempts: int
     """This one included."""
+    name: str | None
+    """What its author calls it."""
 
 
 class LostClaimsError(Exception):
@@ -83,8 +90,7 @@ class Requests:
                 return []
             values = {"state": "claimed", "owner": owner, "due_at": now + timedelta(seconds=lease_s), "attempts": _R.c.attempts + 1}
             change = update(_R).where(_R.c.id.in_(found)).values(values | {"stage": None})
-            columns = (_R.c.id, _R.c.public_id, _R.c.author, _R.c.problem, _R.c.reference_sha256, _R.c.sample_id, _R.c.body, _R.c.attempts)
-            return sorted((Claim(*row) for row in connection.execute(change.returning(*columns))), key=lambda claim: claim.id)
+            return sorted((Claim(*row) for row in connection.execute(change.returning(*CLAIMED))), key=lambda claim: claim.id)
 
     def renew(self, owner: str, lease_s: float, stages: Mapping[str, str | None]) -> None:
         """Have claims of the owner hold for another lease: those that `stages` has, by public id, with the stages that they are in.
@@ -153,6 +159,21 @@ class Requests:
                 for public_id, *view in connection.execute(query):
                     found[public_id] = QueuedRequest(public_id, *view)
         return found
+
+    def newest(self, author: str | None, most: int, before: str | None = None, **equal: str) -> list[QueuedRequest]:
+        """Up to so many requests of an author, or of everybody, the newest first.
+
+        before: a public id; only older ones are listed, and none where nobody has it. equal: values of `state` or `problem`.
+        Raises StoreError.
+        """
+        query = select(*VIEW).order_by(_R.c.id.desc()).limit(most)
+        if author is not None:
+            query = query.where(_R.c.author == author)
+        if before is not None:
+            query = query.where(_R.c.id < select(_R.c.id).where(_R.c.public_id == before).scalar_subquery())
+        query = query.where(*(_R.c[name] == value for name, value in equal.items()))
+        with self._store.read() as connection:
+            return [QueuedRequest(*row) for row in connection.execute(query)]
 
     def depth(self) -> dict[str, int]:
         """How many requests are queued and claimed. Raises StoreError."""

@@ -192,8 +192,6 @@ class RunRow(Base):
     """How many submissions the run expects to come to; None where it can't tell."""
     skipped: Mapped[int] = mapped_column(BigInteger, CheckConstraint("skipped >= 0", name="skipped"), server_default=text("0"))
     """Its submissions that had been judged already."""
-    replaced: Mapped[int] = mapped_column(BigInteger, CheckConstraint("replaced >= 0", name="replaced"), server_default=text("0"))
-    """Its `not_evaluated` rows whose place a later run has taken."""
 
 
 class CategoryRow(Base):

@@ -26,6 +26,7 @@ class RequestRow(Base):
         CheckConstraint(f"({_OPEN}) = (due_at IS NOT NULL)", name="due"),
         CheckConstraint(f"({_OPEN}) = (finished_at IS NULL)", name="finished"),
         CheckConstraint("attempts >= 0", name="attempts"),
+        Index("ix_requests_author", "author", "id"),
         Index("ix_requests_open", "state", "id", sqlite_where=text(_OPEN), postgresql_where=text(_OPEN)),
         {"sqlite_autoincrement": True},
     )
@@ -41,6 +42,8 @@ class RequestRow(Base):
     reference_sha256: Mapped[str | None] = mapped_column(ForeignKey("inline_references.sha256"))
     """Where the problem came with the submission."""
     sample_id: Mapped[int | None] = mapped_column(BigInteger)
+    name: Mapped[str | None] = mapped_column(AnyText)
+    """What its author calls it."""
     state: Mapped[str] = mapped_column(String(16))
     body: Mapped[str | None] = mapped_column(Text)
     """What is to be judged, as JSON in ASCII, until it is."""

@@ -1,10 +1,11 @@
 """Which evaluations speak for a submission today, all others being history.
 
 Of the evaluations of one submission and block for one problem, case, device, precision and protocol, the latest counts; one that was
-`not_evaluated` counts only where there is no other. A rejected submission has no device and often no case, problem or block, so two
-rules join it to the rest: an evaluation without a device gives way to any later one, and an evaluation gives way to a later rejection
-of a changed source (the file that was judged is no longer there). What an evaluation leaves open matches anything; so an evaluation
-of a time before precisions were stored gives way to a later one that names it. Later means stored later.
+`not_evaluated` counts only where there is no other, and gives way to any later one that it may have been about. What it leaves open, since
+it failed before its problem, case or device was known, matches anything. A rejected submission has no device and often no case, problem or
+block, so two rules join it to the rest: an evaluation without a device gives way to any later one, and an evaluation gives way to a later
+rejection of a changed source (the file that was judged is no longer there). An evaluation of a time before precisions were stored gives
+way to a later one that names it. Later means stored later.
 
 This is the definition; what is stored as `is_current` follows it (`db.storage.standing`).
 """
@@ -32,7 +33,7 @@ def current_evaluations(*given: Any) -> CTE:
         )
         .label("place")
     )
-    columns = [row.id, row.source_id, submission.name, submission.block, *of_board]
+    columns = [row.id, row.status, row.source_id, submission.name, submission.block, *of_board]
     placed = (
         select(*columns, place)
         .join(submission, submission.id == row.submission_id)
@@ -53,6 +54,17 @@ def current_evaluations(*given: Any) -> CTE:
         later_board.id == later.board_id,
         later.id > placed.c.id,
         or_(
+            and_(
+                placed.c.status == _NOT_EVALUATED,
+                placed.c.block.is_not_distinct_from(handed_in.block),
+                same_problem,
+                or_(placed.c.case.is_(None), placed.c.case == later_board.case),
+                or_(placed.c.precision.is_(None), placed.c.precision == later_board.precision),
+                or_(
+                    placed.c.device_name == "",
+                    and_(placed.c.device_name == later_board.device_name, placed.c.protocol.is_not_distinct_from(later_board.protocol)),
+                ),
+            ),
             and_(placed.c.device_name == "", later.status != _NOT_EVALUATED, same_block, same_problem),
             and_(
                 placed.c.precision.is_(None),

@@ -1,20 +1,20 @@
 """How evaluations are written: everything of a batch in one transaction, and as little as possible of the work within it."""
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, exists, insert, select, update
 
-from db.schema.models import BoardRow, EvaluationRow, RunRow, SourceRow, SubmissionRow
+from db.schema.models import EvaluationRow, RunRow, SourceRow, SubmissionRow
 from db.storage import evidence_rows, rows
 from db.storage.dimensions import Dimensions, describe
 from db.storage.evidence_rows import Parts
 from db.storage.record import Entry, RunCommand
 from db.storage.standing import TallyKey, count, demote, refresh, stand
-from evaluator.results.category import Category, Status
+from evaluator.results.category import Category
 from evaluator.results.result import Result
 
 BATCH = 200
@@ -49,7 +49,7 @@ class PreparedEntry:
 
 
 def write(connection: Connection, items: Sequence[PreparedEntry], run_id: int | None, dimensions: Dimensions) -> list[int]:
-    """Stores evaluations in the order given and returns their ids. A later one may take the place of an earlier one of the same call."""
+    """Stores evaluations in the order given and returns their ids. A later one may bear on an earlier one of the same call."""
     return [number for batch in _batches(items) for number in _write_batch(connection, batch, run_id, dimensions)]
 
 
@@ -73,9 +73,8 @@ def _write_batch(connection: Connection, items: Sequence[PreparedEntry], run_id:
     authors = dimensions.authors(connection, [result.author for result in results])
     boards = dimensions.boards(connection, results, [item.item.problem_source for item in items])
     environments = dimensions.environments(connection, [item.environment for item in items])
-    submissions, earlier = _save_submissions(connection, results, authors)
+    submissions, judged_before = _save_submissions(connection, results, authors)
     tallies: dict[TallyKey, int] = defaultdict(int)
-    judged_before = _remove_replaced(connection, results, sources, earlier, tallies, run_id)
     values = [
         {
             **item.evaluation,
@@ -150,18 +149,12 @@ def _save_sources(connection: Connection, items: Sequence[PreparedEntry]) -> tup
     return ids, known
 
 
-def _save_submissions(connection: Connection, results: Sequence[Result], authors: Sequence[int]) -> tuple[list[int], list[Any]]:
-    """Ids of the submissions, and the evaluations that they have already."""
-    row, old, board = _SUBMISSIONS.c, _EVALUATIONS.c, BoardRow.__table__.c
-    query = (
-        select(row.id, row.name, row.block, row.author_id, row.sample_id)
-        .add_columns(old.id.label("evaluation_id"), old.status, old.is_current, old.board_id, old.category, old.source_id, old.run_id)
-        .add_columns(board.problem, board.case, board.device_name, board.precision, board.protocol)
-        .join_from(_SUBMISSIONS, _EVALUATIONS, old.submission_id == row.id, isouter=True)
-        .outerjoin(BoardRow.__table__, board.id == old.board_id)
-        .where(row.name.in_({result.submission for result in results}))
-    )
-    found = connection.execute(query).all()
+def _save_submissions(connection: Connection, results: Sequence[Result], authors: Sequence[int]) -> tuple[list[int], set[str]]:
+    """Ids of the submissions, and the names of those that have evaluations already."""
+    row = _SUBMISSIONS.c
+    judged = exists().where(_EVALUATIONS.c.submission_id == row.id).label("judged")
+    query = select(row.id, row.name, row.block, row.author_id, row.sample_id, judged)
+    found = connection.execute(query.where(row.name.in_({result.submission for result in results}))).all()
     known = {(item.name, item.block, item.author_id, item.sample_id): item.id for item in found}
     wanted = [(result.submission, result.block, author, result.sample_id) for result, author in zip(results, authors, strict=True)]
     missing = [key for key in dict.fromkeys(wanted) if key not in known]
@@ -169,43 +162,4 @@ def _save_submissions(connection: Connection, results: Sequence[Result], authors
         insertion = insert(_SUBMISSIONS).returning(row.id, sort_by_parameter_order=True)
         values = [dict(zip(("name", "block", "author_id", "sample_id"), key, strict=True)) for key in missing]
         known |= dict(zip(missing, connection.execute(insertion, values).scalars(), strict=True))
-    return [known[key] for key in wanted], [item for item in found if item.evaluation_id is not None]
-
-
-def _remove_replaced(
-    connection: Connection,
-    results: Sequence[Result],
-    sources: dict[str, int],
-    earlier: Sequence[Any],
-    tallies: dict[TallyKey, int],
-    run_id: int | None,
-) -> set[str]:
-    """Deletes the `not_evaluated` rows whose place the results take; what such a row leaves open matches anything. Runs that they were of
-    count them, so that no run comes to less than it did.
-
-    Returns the names of submissions that have other evaluations.
-    """
-    by_name = {result.submission: result for result in results}
-
-    def is_replaced(old: Any) -> bool:
-        new = by_name[old.name]
-        return (
-            old.status == Status.NOT_EVALUATED.value
-            and old.block == new.block
-            and old.source_id == sources[new.source_sha256]
-            and old.problem in (None, new.problem)
-            and old.case in (None, new.case)
-            and old.precision in (None, new.precision)
-            and old.device_name in ("", rows.device_name(new))
-            and (old.device_name == "" or old.protocol == new.protocol)
-        )
-
-    replaced = [old for old in earlier if is_replaced(old)]
-    if replaced:
-        connection.execute(delete(_EVALUATIONS).where(_EVALUATIONS.c.id.in_([old.evaluation_id for old in replaced])))
-    for old in replaced:
-        tallies[old.board_id, old.author_id, old.category] -= int(old.is_current)
-    of_runs = Counter(old.run_id for old in replaced if old.run_id not in (None, run_id))
-    for number, lost in sorted(of_runs.items()):
-        connection.execute(update(RunRow).where(RunRow.id == number).values(replaced=RunRow.replaced + lost))
-    return {old.name for old in earlier if not is_replaced(old)}
+    return [known[key] for key in wanted], {item.name for item in found if item.judged}

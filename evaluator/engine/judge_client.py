@@ -1,11 +1,11 @@
 """The engine's end of one judge process."""
 
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
 from typing import Any
 
 from evaluator.build.builder import Elsewhere
 from evaluator.engine.engine import Progress
+from evaluator.engine.fork_server import CONTEXT
 from evaluator.engine.options import EngineOptions
 from evaluator.job import Job
 from evaluator.results.result import Result
@@ -21,10 +21,10 @@ class JudgeLostError(Exception):
 class JudgeClient:
     """One judge process and the pipe to it."""
 
-    def __init__(self, context: ForkServerContext, options: EngineOptions, zygote: Zygote) -> None:
+    def __init__(self, options: EngineOptions, zygote: Zygote) -> None:
         self.zygote, self.device = zygote, options.device
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, options, zygote), daemon=True)
+        self._pipe, theirs = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=_serve, args=(theirs, options, zygote), daemon=True)
         self._process.start()
         theirs.close()
 

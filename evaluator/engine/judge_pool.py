@@ -1,7 +1,6 @@
 """The judge processes of this machine: started when they are needed, kept while they are idle, replaced when they are lost."""
 
 import logging
-import multiprocessing
 import threading
 import time
 
@@ -27,7 +26,6 @@ class JudgePool:
     def __init__(self, options: EngineOptions, early: EarlyStart | None, elsewhere: Elsewhere | None) -> None:
         """`early`: the warm parents, where they have been started before. `elsewhere` is asked for builds that the cache lacks."""
         self._options, self._early, self._elsewhere = options, early, elsewhere
-        self._context = multiprocessing.get_context("forkserver")
         self.judges: list[JudgeClient] = []
         self.idle: list[JudgeClient] = []
         """Those of the judges that have no job."""
@@ -122,7 +120,7 @@ class JudgePool:
         with self._lock:
             self.require_open()
             # Listed before it is ready, so that `close` ends it too.
-            fresh = JudgeClient(self._context, options, zygote)
+            fresh = JudgeClient(options, zygote)
             self.judges.append(fresh)
         try:
             fresh.await_ready()

@@ -5,16 +5,17 @@ takes longer than all else at a run's start.
 """
 
 import contextlib
-import multiprocessing
 import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from evaluator.engine.fork_server import CONTEXT
 from evaluator.engine.warm_parents import start_judges_parent
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.execute import ProblemError
@@ -40,8 +41,7 @@ class ProblemReader:
         """`precision` is what they are judged in; None for their own. A file that takes longer than `answer_within_s` is not sound."""
         self._paths, self._precision, self._answer_within_s = paths, precision, answer_within_s
         self._loaded: dict[str, ProblemFacts] = {}
-        self._context = multiprocessing.get_context("forkserver")
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
 
     def __enter__(self) -> Self:
@@ -84,8 +84,8 @@ class ProblemReader:
 
     def _start(self) -> Connection:
         start_judges_parent()
-        self._pipe, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
+        self._pipe, theirs = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
         self._process.start()
         theirs.close()
         return self._pipe

@@ -6,19 +6,19 @@ from here for that.
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import Self
 
+from evaluator.engine.fork_server import SERVER
 from evaluator.machine.devices import DeviceError, choose_all
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
 
 WORKER_MODULE = "evaluator.worker.server"
 JUDGE_MODULE = "evaluator.engine.judge_process"
+WARM_UP_MODULE = "evaluator.worker.vector_math"
 PROJECT_ROOT = Path(__file__).parents[2]
 RECORDER = Path(__file__).parents[1] / "worker" / "launch_recorder.c"
 WARM_ENVIRONMENT = {
@@ -38,10 +38,10 @@ _STARTING = threading.Lock()
 
 
 def start_judges_parent() -> None:
-    """Start multiprocessing's fork server, unless it runs; returns at once, and it imports meanwhile."""
+    """Start the fork server, unless it runs; returns at once, and it imports meanwhile."""
     with _STARTING, _environment(WARM_ENVIRONMENT | _own_modules_first()):
-        multiprocessing.get_context("forkserver").set_forkserver_preload([JUDGE_MODULE])
-        forkserver.ensure_running()
+        SERVER.set_forkserver_preload([WARM_UP_MODULE, JUDGE_MODULE])
+        SERVER.ensure_running()
 
 
 def _own_modules_first() -> dict[str, str]:
@@ -61,7 +61,9 @@ def recorder_for(device_kind: str, cache_root: Path) -> str | None:
 
 def launch_zygote(level: Level | None, recorder: str | None) -> Zygote:
     """Start the parent of the workers, which imports meanwhile; `level` None is the best. Raises SandboxUnavailable."""
-    return Zygote.launch((WORKER_MODULE,), level or best_level(), WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {}))
+    return Zygote.launch(
+        (WARM_UP_MODULE, WORKER_MODULE), level or best_level(), WARM_ENVIRONMENT | ({"LD_PRELOAD": recorder} if recorder else {})
+    )
 
 
 class EarlyStart:

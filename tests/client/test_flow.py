@@ -98,3 +98,8 @@ def test_details_are_told() -> None:
 
 def test_clients_that_wait_for_the_same_do_not_come_back_together() -> None:
     assert len({Patience().pause_s(5.0, 3) for _ in range(20)}) > 1
+
+
+def test_a_connection_that_was_refused_for_good_is_not_tried_again() -> None:
+    error = failing(Lost("refused", final=True))
+    assert isinstance(error, UnreachableError) and not error.passing

@@ -5,6 +5,7 @@ import inspect
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ WRONG = f"Here it is:\n\n```python\n{submission('x + 3')}```\n"
 RAISES = f"```python\n{submission('x', before='raise ValueError(3)')}```\n"
 NOTHING = "I can't do that."
 HASTY = Settings(Patience(total_s=0.0))
+BRIEF = Settings(Patience(total_s=1.0, first_s=0.2))
 
 
 @pytest.fixture
@@ -95,7 +97,9 @@ def test_what_is_cancelled_meanwhile_has_no_reward_but_the_others_have(process: 
         with pytest.raises(NotEvaluatedError, match=f"{public_id}: cancelled") as caught:
             opened.score([slow, NOTHING], "double", keys=["slow", "nothing"])
         cancelling.join()
-    assert [None if each is None else each.value for each in caught.value.rewards] == [None, 0.0]
+        assert [None if each is None else each.value for each in caught.value.rewards] == [None, 0.0]
+        again = opened.score([slow, NOTHING], "double", keys=["slow", "nothing"], missing=0.25)
+        assert [(each.value, each.evaluation.judged) for each in again][1:] == [(0.0, True)]
 
 
 def test_waiting_has_an_end(process: Process) -> None:
@@ -111,9 +115,30 @@ def test_errors_say_what_is_wrong(process: Process) -> None:
         opened.problems()
     with Client(process.address, process.token, HASTY) as opened, pytest.raises(UnknownProblemError, match="sofmax"):
         opened.score([WRONG], "sofmax")
-    nobody = r"no answer from http://127\.0\.0\.1:1 \(ConnectError"
-    with Client("http://127.0.0.1:1", "assay_any", HASTY) as opened, pytest.raises(UnreachableError, match=nobody):
+    nobody = r"nobody listens at http://127\.0\.0\.1:1 "
+    start = time.monotonic()
+    with Client("http://127.0.0.1:1", "assay_any") as opened, pytest.raises(UnreachableError, match=nobody):
         opened.problems()
+    assert time.monotonic() - start < 5
+
+
+def test_who_has_answered_once_is_waited_for() -> None:
+    class Once(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"problems": []}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with HTTPServer(("127.0.0.1", 0), Once) as server, Client(f"http://127.0.0.1:{server.server_port}", "assay_any", BRIEF) as opened:
+        answering = threading.Thread(target=server.handle_request)
+        answering.start()
+        assert opened.problems() == []
+        answering.join()
+        server.server_close()
+        with pytest.raises(UnreachableError, match="no answer from"):
+            opened.problems()
 
 
 def test_a_client_without_token_or_address_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,3 +195,16 @@ def test_the_example_for_verifiers() -> None:
     assert wrong == pytest.approx({"kernel_reward": 0.2, "is_correct": 0.0, "speedup": 0.0})
     assert borrowed["kernel_reward"] == 0.0 and borrowed["speedup"] > 0
     assert len(verifiers_rubric.FUNCS) == len(verifiers_rubric.WEIGHTS)
+
+
+def test_the_clients_list_ones_own_evaluations(process: Process, client: Client) -> None:
+    taken = [client.submit(Submission(response=NOTHING, problem="double", name=f"n{number}")) for number in range(3)]
+    assert [each.name for each in client.evaluations(limit=2)] == ["n2", "n1"]
+    assert {each.id for each in taken} <= {each.id for each in client.evaluations(problem="double", limit=1000)}
+    assert client.evaluations(problem="nothing") == []
+
+    async def listed() -> list[str | None]:
+        async with AsyncClient(process.address, process.token) as opened:
+            return [each.name for each in await opened.evaluations(limit=2)]
+
+    assert asyncio.run(listed()) == ["n2", "n1"]

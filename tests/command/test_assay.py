@@ -45,7 +45,10 @@ class Installed:
     folder: Path
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(PROJECT), str(PROJECT / "client"), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        }
         environment |= {"COLUMNS": "80", "ASSAY_CACHE": str(self.folder / "cache")}
         return subprocess.run([self.script, *words], cwd=self.folder, env=environment, capture_output=True, encoding="utf-8", timeout=RUN_S)
 

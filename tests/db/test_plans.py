@@ -7,13 +7,17 @@ from typing import Any
 from sqlalchemy import event
 
 from db.queries.compare import compare
+from db.queries.counterparts import best_other, previous
 from db.queries.curves import best_speedups
 from db.queries.evaluations import Choice, evaluations
 from db.queries.filters import Filters
 from db.queries.history import history
 from db.queries.leaderboard import failures, leaderboard
 from db.queries.overall import overall
-from db.queries.problems import best_time_histories, problems, versions
+from db.queries.problems import problems, versions
+from db.queries.progress import author_progress, problem_progress
+from db.queries.ratio import timed
+from db.queries.run_comparison import compare_runs
 from db.queries.runs import arrivals, came_between, of_ids, runs
 from db.store import Entry, EvaluationKey, Store
 from evaluator.results.category import Category
@@ -42,7 +46,8 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "show": lambda store: store.get(7),
     "problems": problems,
     "versions": lambda store: versions(store, "p4"),
-    "best times": lambda store: best_time_histories(store, "p4"),
+    "progress of a problem": lambda store: problem_progress(store, "p4"),
+    "progress of an author": lambda store: author_progress(store, "author 1"),
     "best speedups": best_speedups,
     "latest": lambda store: arrivals(store, 20, after=7),
     "of a run": lambda store: arrivals(store, 20, run_id=3),
@@ -51,6 +56,11 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "evaluations of an author": lambda store: evaluations(store, Choice(Filters(author="author 1", problem="p4")), 20),
     "evaluations of a run": lambda store: evaluations(store, Choice(run_id=3), 20),
     "runs": lambda store: runs(store, 20),
+    "two evaluations": lambda store: timed(store, 7, 8),
+    "the best other": lambda store: best_other(store, timed(store, 8)[8]),
+    "the one before": lambda store: previous(store, timed(store, 990)[990]),
+    "two runs": lambda store: compare_runs(store, 1, 2),
+    "two runs of an author": lambda store: compare_runs(store, 1, 2, Filters(problem="p4", author="author 1")),
     "news": lambda store: came_between(store, 990, 1000),
     "judged": lambda store: store.judged_among([EvaluationKey("s7", None, sha256("7"), sha256(PROBLEM_SOURCE), "full", "NVIDIA H200")]),
     "save": lambda store: store.save(result(submission="new", source="new"), "new", PROBLEM_SOURCE),
@@ -66,7 +76,9 @@ def fill(store: Store) -> None:
         category = (Category.TIMEOUT, Category.OK, Category.REDUCED_PRECISION if number % 20 == 1 else Category.OK)[number % 3]
         saved = result(category, str(number), submission=f"s{number}", author=f"author {number % 5}", problem=f"p{number % 20}")
         items.append(Entry(saved, str(number), PROBLEM_SOURCE))
-    store.save_all(items)
+    for part in (items[:500], items[500:]):
+        store.start_run(["pipeline.py"])
+        store.save_all(part)
     store.compact()
 
 

@@ -1,6 +1,5 @@
 """The local engine: every job one result, whichever process of ours is lost on the way."""
 
-import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import signal
@@ -16,6 +15,7 @@ import pytest
 
 from evaluator.engine import admission_limit
 from evaluator.engine.admission_limit import AdmissionLimit
+from evaluator.engine.fork_server import SERVER
 from evaluator.engine.judge_client import JudgeLostError
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
@@ -141,7 +141,7 @@ def test_several_devices_share_the_work_and_one_that_is_taken_does_not_hold_the_
 
 def ours() -> set[psutil.Process]:
     """All that descends from us, but for what multiprocessing keeps until the interpreter ends."""
-    kept = {multiprocessing.forkserver._forkserver._forkserver_pid, multiprocessing.resource_tracker._resource_tracker._pid}  # type: ignore[attr-defined]
+    kept = {SERVER._forkserver_pid, multiprocessing.resource_tracker._resource_tracker._pid}  # type: ignore[attr-defined]
     return {process for process in psutil.Process().children(recursive=True) if process.pid not in kept}
 
 

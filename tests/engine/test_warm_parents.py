@@ -6,9 +6,18 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evaluator.engine.fork_server import CONTEXT
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.options import EngineOptions
-from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE, EarlyStart, recorder_for, start_judges_parent
+from evaluator.engine.warm_parents import (
+    WARM_ENVIRONMENT,
+    WARM_UP_MODULE,
+    WORKER_MODULE,
+    EarlyStart,
+    launch_zygote,
+    recorder_for,
+    start_judges_parent,
+)
 from evaluator.sandbox import Level
 from tests.judge.conftest import own_cpu
 
@@ -65,3 +74,12 @@ def test_launches_are_recorded_on_a_gpu_only(tmp_path: Path) -> None:
     assert recorder_for("cpu", tmp_path) is None
     recorder = recorder_for("cuda", tmp_path)
     assert recorder is not None and Path(recorder).is_relative_to(tmp_path)
+
+
+def test_vector_functions_are_chosen_before_a_worker_or_a_judge_is_forked() -> None:
+    with launch_zygote(Level.NONE, None) as zygote:
+        zygote.await_ready()  # it has imported what its command line names
+        assert WARM_UP_MODULE in psutil.Process(zygote.pid).cmdline()
+    start_judges_parent()
+    with CONTEXT.Pool(1) as pool:
+        assert pool.apply(eval, (f"{WARM_UP_MODULE!r} in __import__('sys').modules",))

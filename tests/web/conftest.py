@@ -1,5 +1,6 @@
 """A database with something of everything, and the pages of it."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from playwright.sync_api import Browser
 
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import Result, now
 from tests.db.samples import environment, full_evidence, result
+from tests.web import chromium
 from web.app import create_app
 
 ADDRESS = "http://127.0.0.1:8300"
@@ -92,3 +95,13 @@ def ids(filled: tuple[Path, dict[str, int]]) -> dict[str, int]:
 def client(store: Store) -> Iterator[TestClient]:
     with TestClient(create_app(store, ["127.0.0.1"]), base_url=ADDRESS) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if chromium.program() is None:
+        if chromium.REQUIRED in os.environ:
+            pytest.fail(f"{chromium.REQUIRED} is set, and there is no Chromium on this machine")
+        pytest.skip("no Chromium on this machine")
+    with chromium.running() as started:
+        yield started

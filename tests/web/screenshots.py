@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from db import DEFAULT_URL
+from db.queries.evaluations import Choice
 from db.queries.leaderboard import leaderboard
+from db.queries.runs import runs
 from db.queries.timeline import Timeline
 from db.store import Store
 from evaluator.results.category import Category
@@ -43,13 +45,16 @@ def shots(store: Store) -> Iterator[Shot]:
     rows = leaderboard(store)
     if rows:
         yield Shot("problem", f"/problem?name={rows[0].problem}")
+        yield Shot("compare", f"/compare?left=previous&right={rows[0].evaluation_id}", at="#source")
+    if len(runs(store, 2, counted=False)) == 2:
+        yield Shot("runs", "/runs/compare?show=all", theme="dark")
     timeline = Timeline(store)
     for name, category, at in (
         ("evaluation", Category.CPP_COMPILE_ERROR, "h1"),
         ("source", Category.CPP_COMPILE_ERROR, ".marked"),
         ("error", Category.WRONG_VALUES, "img[src*=error]"),
     ):
-        for number in timeline.latest(1, category=category)[1]:
+        for number in timeline.page(Choice(category=category), 1)[1]:
             yield Shot(name, f"/evaluation/{number}", at=at)
 
 

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "input", "img", "source", "br"}
+VOID = {"meta", "link", "input", "img", "source", "br", "wbr"}
 
 
 class Seen(HTMLParser):

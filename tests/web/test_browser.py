@@ -1,75 +1,32 @@
 """The pages in a real browser: at two widths, by mouse and by keyboard, with hostile names, and while a pipeline runs."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from db.store import Store
 from evaluator.results.category import Category
 from tests.command_line import RUN_S, Bench, submission
 from tests.db.samples import environment, full_evidence, result
-from tests.web import chromium
 from tests.web.conftest import put
 from tests.web.serving import served
+from tests.web.windows import WIDTHS, Windows, follow
 from web.charts import Theme
 
 # A busy machine takes many seconds to draw a picture.
 expect.set_options(timeout=60_000)
 
-WIDTHS = (1280, 390)
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>\"' onfocus='window.hacked=1' \u202e{{7*7}}"
-_WATCH = "document.addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective))"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if chromium.program() is None:
-        if chromium.REQUIRED in os.environ:
-            pytest.fail(f"{chromium.REQUIRED} is set, and there is no Chromium on this machine")
-        pytest.skip("no Chromium on this machine")
-    with chromium.running() as started:
-        yield started
 
 
 @pytest.fixture
 def address(store: Store) -> Iterator[str]:
     with served(store) as found:
         yield found
-
-
-class Windows:
-    """Windows of a browser in which nothing may go wrong: no error, no violation of the policy, nothing asked of anybody else."""
-
-    def __init__(self, browser: Browser, address: str) -> None:
-        self._browser, self._address = browser, address
-        self._opened: list[tuple[Page, list[str]]] = []
-
-    def open(self, width: int = WIDTHS[0], theme: Theme = "light", scripts: bool = True) -> Page:
-        context = self._browser.new_context(
-            viewport={"width": width, "height": 900}, base_url=self._address, color_scheme=theme, java_script_enabled=scripts
-        )
-        context.set_default_timeout(60_000)
-        context.add_init_script(_WATCH)
-        page, faults = context.new_page(), []
-        page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda request: None if request.url.startswith((self._address, "data:")) else faults.append(request.url))
-        page.on("response", lambda answer: faults.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
-        self._opened.append((page, faults))
-        return page
-
-    def close(self) -> None:
-        """Fails where something has gone wrong, or a text of a stranger has run."""
-        for page, faults in self._opened:
-            assert faults == []
-            assert page.evaluate("window.hacked") is None
-            page.context.close()
 
 
 @pytest.fixture
@@ -83,6 +40,7 @@ def paths(ids: dict[str, int]) -> list[str]:
     return [
         *("/", "/leaderboard", "/problems", "/problem?name=softmax", "/author?name=ada", "/submission?name=wrong.py", "/failures"),
         *("/evaluations", f"/evaluation/{ids['failed']}", f"/evaluation/{ids['timed']}", "/live", "/run/1"),
+        *("/runs", f"/compare?left={ids['failed']}&right={ids['timed']}", "/compare?left=best&right=1", "/glossary"),
     ]
 
 
@@ -93,7 +51,7 @@ def test_every_page_fits_and_works(windows: Windows, ids: dict[str, int], width:
     for path in paths(ids):
         page.goto(path)
         assert page.locator("h1").count() == 1 and page.title().endswith("· Assay"), path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         for picture in page.locator("img").all():
             picture.scroll_into_view_if_needed()
             expect(picture).to_have_js_property("complete", True)
@@ -121,40 +79,48 @@ def test_text_can_be_read_on_its_paper(windows: Windows, ids: dict[str, int]) ->
     }"""
     for theme in ("light", "dark"):
         page = windows.open(theme=theme)
-        for path in ("/", "/failures", f"/evaluation/{ids['failed']}"):
+        for path in ("/", "/leaderboard", "/evaluations", "/failures", "/search?q=wrong", "/run/1", f"/evaluation/{ids['failed']}"):
             page.goto(path)
-            assert page.locator("a, p, td, th, dt, dd, h1, h2, label, span.verdict, button, .remark").evaluate_all(contrast) == [], (
-                theme,
-                path,
-            )
+            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            found = page.locator("a, p, td, th, dt, dd, h1, h2, label, summary, small, .verdict, .folder, .dim, button, .remark")
+            assert found.evaluate_all(contrast) == [], (theme, path)
 
 
 def test_a_click_sorts_and_another_turns_it_around(windows: Windows, ids: dict[str, int]) -> None:
     page = windows.open()
     page.goto("/leaderboard")
-    page.get_by_role("link", name="speedup").click()
-    column = page.locator("tbody td:nth-child(2)")
+    follow(page.get_by_role("link", name="speedup", exact=True))
+    column = page.locator("tbody td.k-speedup b")
     falling = [float(text) for text in column.all_inner_texts()]
     assert falling == sorted(falling, reverse=True) and len(falling) == 7
     expect(page.locator("th[aria-sort=descending]")).to_contain_text("speedup")
-    page.locator("th[aria-sort=descending] a").click()
+    follow(page.locator("th[aria-sort=descending] a.sort"))
     assert [float(text) for text in column.all_inner_texts()] == falling[::-1]
 
 
 def test_a_filter_is_chosen_and_stays_in_the_address(windows: Windows, ids: dict[str, int]) -> None:
     page = windows.open(WIDTHS[1])
     page.goto("/leaderboard")
+    page.get_by_text("Filters").click()
     page.locator("select[name=problem]").select_option("gelu")
-    page.get_by_role("button", name="Show").click()
+    follow(page.get_by_role("button", name="Show"))
     expect(page.locator("tbody tr")).to_have_count(2)
-    headings = [heading.strip().lower() for heading in page.locator("thead th").all_inner_texts()]
-    problems = page.locator(f"tbody td:nth-child({headings.index('problem') + 1})").all_inner_texts()
-    assert set(problems) == {"gelu"} and "problem=gelu" in page.url
+    assert set(page.locator("tbody td.k-problem").all_inner_texts()) == {"gelu"} and "problem=gelu" in page.url
     page.reload()
     expect(page.locator("select[name=problem]")).to_have_value("gelu")
-    page.get_by_role("link", name="rank").click()
+    follow(page.get_by_role("link", name="rank", exact=True))
     assert "problem=gelu" in page.url
     expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_what_a_row_is_of_stays_in_sight_in_a_table_that_is_moved_aside(windows: Windows, ids: dict[str, int]) -> None:
+    page = windows.open(WIDTHS[1])
+    page.goto(f"/evaluation/{ids['failed']}")
+    frame = page.get_by_role("region", name="Correctness rounds")
+    assert frame.evaluate("frame => { frame.scrollLeft = 10000; return frame.scrollLeft; }") > 100
+    first = frame.locator("tbody td").first.bounding_box()
+    place = frame.bounding_box()
+    assert first is not None and place is not None and first["x"] >= place["x"] - 1
 
 
 def test_a_hostile_name_is_a_name(windows: Windows, store: Store, url: str) -> None:
@@ -165,6 +131,7 @@ def test_a_hostile_name_is_a_name(windows: Windows, store: Store, url: str) -> N
     for path in ("/", "/leaderboard", "/problems", "/failures", "/evaluations", f"/evaluation/{number}"):
         page.goto(path)
         expect(page.get_by_text(shown).first).to_be_attached()
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[0], path
     for path in ("/problem", "/author", "/submission"):
         page.goto("/leaderboard")
         page.locator(f'tbody a[href^="{path}"]').first.click()
@@ -207,8 +174,8 @@ def test_the_keyboard_is_enough(windows: Windows, ids: dict[str, int]) -> None:
 def test_all_but_what_is_live_works_without_scripts(windows: Windows, ids: dict[str, int]) -> None:
     page = windows.open(scripts=False)
     page.goto("/leaderboard")
-    page.get_by_role("link", name="speedup").click()
-    expect(page.locator("tbody td:nth-child(2)").first).to_have_text("3.250")
+    follow(page.get_by_role("link", name="speedup", exact=True))
+    expect(page.locator("tbody td.k-speedup").first).to_contain_text("3.250")
     page.goto(f"/evaluation/{ids['failed']}")
     page.get_by_text("Compiler output").click()
     expect(page.get_by_text("more of it")).to_be_visible()

@@ -7,7 +7,7 @@ from functools import partial
 from xml.etree import ElementTree
 
 from db.queries.curves import Speedups
-from db.queries.problems import BestTime, BestTimeHistory
+from db.queries.progress import AuthorProgress, BestSoFar, BoardProgress, Point
 from evaluator.results.category import Category
 from evaluator.results.evidence import DeviceState
 from tests.db.samples import full_evidence, result
@@ -21,9 +21,10 @@ def texts(picture: bytes) -> set[str]:
     return found - {""}
 
 
-def record(*times_ms: float) -> BestTimeHistory:
-    times = tuple(BestTime(START + timedelta(hours=n), n, ms, 1.0, "ada", "a.py") for n, ms in enumerate(times_ms))
-    return BestTimeHistory("full", "NVIDIA H200", "own", times)
+def board(*speedups: float) -> BoardProgress:
+    best = tuple(BestSoFar(START + timedelta(hours=n), n, speedup, 1.0, "ada", "a.py") for n, speedup in enumerate(speedups))
+    points = tuple(Point(one.started_at, one.speedup / 2) for one in best)
+    return BoardProgress("full", "NVIDIA H200", "own", len(best), best, points)
 
 
 def test_text_is_text_and_the_same_figure_gives_the_same_bytes() -> None:
@@ -36,14 +37,33 @@ def test_text_is_text_and_the_same_figure_gives_the_same_bytes() -> None:
 
 
 def test_each_theme_has_ink_that_its_paper_shows() -> None:
-    light, dark = (charts.svg(theme, lambda: charts.best_times([record(4.0, 2.0)])).decode() for theme in ("light", "dark"))
+    light, dark = (charts.svg(theme, lambda: charts.problem_progress([board(2.0, 4.0)])).decode() for theme in ("light", "dark"))
     assert "#1f2328" in light and "#d7dde3" not in light
     assert "#d7dde3" in dark and "#1f2328" not in dark
 
 
-def test_times_far_apart_have_a_logarithmic_scale_with_plain_numbers() -> None:
-    assert {"1", "2", "5", "10"} <= texts(charts.svg("light", lambda: charts.best_times([record(12.0, 0.9)])))
-    assert "full · NVIDIA H200" in texts(charts.svg("light", lambda: charts.best_times([record(3.0), record(2.0)])))
+def test_speedups_far_apart_have_a_logarithmic_scale_with_plain_numbers() -> None:
+    assert {"1", "2", "5", "10"} <= texts(charts.svg("light", lambda: charts.problem_progress([board(0.9, 12.0)])))
+    assert "full · NVIDIA H200" in texts(charts.svg("light", lambda: charts.problem_progress([board(2.0, 3.0)])))
+
+
+def test_an_author_s_chart_has_a_line_for_each_case_and_device() -> None:
+    points = tuple(Point(START + timedelta(hours=n), 1.0 + n) for n in range(3))
+    found = [
+        AuthorProgress(case, "CPU", 4, 3, tuple((point.started_at, point.speedup / 3) for point in points), points)
+        for case in ("full", "small")
+    ]
+    assert {"full · CPU", "small · CPU"} <= texts(charts.svg("dark", lambda: charts.author_progress(found)))
+    alone = AuthorProgress(None, "", 1, 1, ((START, 1.0),), points[:1])
+    assert "unknown device" in texts(charts.svg("dark", lambda: charts.author_progress([alone])))
+
+
+def test_a_chart_says_what_it_shows_to_programs_that_read_it() -> None:
+    picture = charts.svg("light", lambda: charts.problem_progress([board(2.0)]), "Speedups of </title><b>\u202e & more", "Up to 2.")
+    root = ElementTree.fromstring(picture)
+    assert root.get("role") == "img"
+    told = {child.tag.rsplit("}")[-1]: child.text for child in list(root)[:2]}
+    assert told == {"title": "Speedups of </title><b>\\u202e & more", "desc": "Up to 2."}
 
 
 def test_a_distribution_of_one_and_of_none() -> None:

@@ -23,14 +23,17 @@ from web.app import HEADERS, POLICY, create_app
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"' onload='z' &amp; \u202e\u2066 {{7*7}} ${8*8} $\\frac{a$"
 HOSTILE += " ../.. %2e\n\x00\x1b[31m\r javascript:x"
 TAGS = {
+    *("small",),
     *("html", "head", "meta", "title", "link", "body", "header", "main", "footer", "nav", "section", "a", "p", "h1", "h2", "h3", "div"),
     *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "form", "label", "select", "option", "input", "button", "datalist"),
     *("picture", "source", "img", "details", "summary", "pre", "code", "span", "small", "b", "script", "progress"),
+    *("ul", "li", "wbr", "br"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "name", "content", "rel", "href", "type", "class", "id", "tabindex", "aria-label", "aria-current", "aria-sort"),
     *("aria-hidden", "scope", "role", "method", "value", "selected", "checked", "list", "autocomplete", "media", "srcset", "src", "alt"),
     *("loading", "width", "height", "title", "colspan", "data-after", "data-run", "defer", "max"),
+    *("action", "data-label", "data-tip", "download", "maxlength", "open", "placeholder"),
 }
 NAME = urlencode({"name": HOSTILE})
 
@@ -50,7 +53,10 @@ def hostile(store: Store) -> dict[str, int]:
     with store.change() as connection:
         connection.execute(insert(ForeignRow).values(**said, imported_at=now()))
     wrong = store.save(result(Category.WRONG_VALUES, **common | problem | {"submission": "wrong" + HOSTILE}), HOSTILE, HOSTILE)
-    return {"right": right, "wrong": wrong, "graph": graph}
+    store.start_run(["pipeline.py", HOSTILE])
+    changed = common | problem | {"source_sha256": sha256("not" + HOSTILE), "submission": "wrong" + HOSTILE}
+    again = store.save(result(**changed), "not" + HOSTILE, HOSTILE)
+    return {"right": right, "wrong": wrong, "graph": graph, "again": again}
 
 
 def pages(ids: dict[str, int]) -> list[str]:
@@ -58,12 +64,21 @@ def pages(ids: dict[str, int]) -> list[str]:
     protocol = urlencode({"protocol": HOSTILE})
     unknown = urlencode({"problem": "no" + HOSTILE, "author": "no" + HOSTILE})
     return [
-        *("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/run/1"),
+        *("/", "/leaderboard", "/problems", "/failures", "/evaluations", "/live", "/run/1", f"/search?{urlencode({'q': HOSTILE[:40]})}"),
         *(f"{path}?{query}" for path in ("/leaderboard", "/failures", "/evaluations") for query in (given, unknown)),
         *(f"{path}?{protocol}" for path in ("/", "/leaderboard")),
         *(f"{path}?{NAME}" for path in ("/problem", "/author", "/submission")),
         *(f"/evaluation/{number}" for number in ids.values()),
         f"/problem?{urlencode({'name': 'no' + HOSTILE})}",
+        *(
+            "/runs",
+            "/runs/compare?left=1&right=2",
+            "/runs/compare?left=1&right=2&show=all",
+            f"/runs/compare?left=1&right=2&{given}",
+            "/glossary",
+        ),
+        *(f"/compare?left={left}&right={ids['right']}" for left in ("best", "previous", ids["wrong"])),
+        f"/compare?{urlencode({'left': HOSTILE, 'right': HOSTILE})}",
         f"/leaderboard?{urlencode({'sort': HOSTILE, 'order': HOSTILE})}",
     ]
 

@@ -6,23 +6,26 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from db.foreign import ForeignHistoryRow, foreign_history
+from db.queries.evaluations import Choice
 from db.queries.filters import Filters
-from db.queries.generality import Generality, generality
 from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
+from db.queries.progress import AuthorProgress, author_progress
 from db.queries.ranking import EVERYTHING, author_id
 from db.queries.runs import EvaluationSummary, of_ids
-from db.queries.statistics import FAST_P
+from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
-from web.pages.boards import COLUMNS, places
+from web.pages.boards import places, places_table
 from web.site import NotFoundError, PageContent, SiteOf, page
-from web.tables import Table, table
+from web.tables import Column, Table, table
 
 router = APIRouter()
 LATEST = 20
 """Evaluations that an author's page lists."""
+SHOWN_MEANS = 100
+"""Of the moments at which the mean rose, the last ones that the page lists for each case and device; the JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +35,16 @@ class AuthorPage(PageContent):
     name: str
     overall: tuple[tuple[OverallBoard, OverallRow], ...]
     table: Table[LeaderboardRow]
-    generality: dict[int, Generality]
-    """Of the places that are shown, by the evaluation's id."""
+    solved: int
+    """Problems on whose boards the author has a place."""
+    best: LeaderboardRow | None
+    """The place with the highest speedup."""
+    progress: tuple[AuthorProgress, ...]
     failures: Failures
     latest: tuple[EvaluationSummary, ...]
     fast_p: tuple[float, ...] = FAST_P
+    failure_speedup: float = FAILURE_SPEEDUP
+    shown_means: int = SHOWN_MEANS
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,7 @@ class SubmissionPage(PageContent):
 
     name: str
     rows: tuple[HistoryRow, ...]
+    table: Table[HistoryRow]
     foreign: tuple[ForeignHistoryRow, ...]
     """What other harnesses said of it."""
 
@@ -60,8 +69,9 @@ def author_page(
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))
     counts = failures(site.store, Filters(author=name))
-    shown = table(COLUMNS, rows, sort, order, number)
-    latest = of_ids(site.store, site.timeline.latest(LATEST, filters=Filters(author=name))[1])
+    progress = site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
+    shown = places_table(site, rows, sort, order, number)
+    latest = of_ids(site.store, site.timeline.page(Choice(Filters(author=name)), LATEST)[1])
     return AuthorPage(
         value={
             "name": name,
@@ -69,21 +79,45 @@ def author_page(
                 {"case": board.case, "device_name": board.device_name, "tasks": board.tasks, "row": row} for board, row in standing
             ],
             "places": rows,
+            "progress": progress,
             "evaluations": counts.evaluations,
             "failures": counts.counts,
             "latest": latest,
         },
+        sheet=rows,
         name=name,
         overall=standing,
         table=shown,
-        generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
+        solved=len({row.problem for row in rows}),
+        best=max(rows, key=lambda row: row.speedup, default=None),
+        progress=progress,
         failures=counts,
         latest=latest,
     )
 
 
+HISTORY_COLUMNS: tuple[Column[HistoryRow], ...] = (
+    Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, kind="evaluation"),
+    Column("status", "status", lambda row: row.status, kind="status"),
+    Column("category", "category", lambda row: row.category, kind="word"),
+    Column("problem", "problem", lambda row: row.problem, kind="problem"),
+    Column("block", "block", lambda row: row.block, numeric=True),
+    Column("sample", "sample", lambda row: row.sample_id, numeric=True),
+    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True, kind="speedup"),
+    Column("case", "case", lambda row: row.case),
+    Column("device", "device", lambda row: row.device_name, kind="device"),
+    Column("precision", "precision", lambda row: None if row.precision == "own" else row.precision, text=lambda row: row.precision),
+    Column("standing", "standing", lambda row: "ranked" if row.is_ranked else "current" if row.is_current else None),
+    Column("source", "source", lambda row: row.source_sha256, text=lambda row: row.source_sha256[:12], kind="code", minor=True),
+    Column("evaluator", "evaluator", lambda row: row.evaluator_version, minor=True),
+    Column("started", "started, UTC", lambda row: row.started_at, best_first=True, kind="moment"),
+)
+
+
 @page(router, "/submission", "submission.html")
-def submission_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> SubmissionPage:
+def submission_page(
+    site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], sort: Name = None, order: Name = None, number: PageNumber = 1
+) -> SubmissionPage:
     foreign = foreign_history(site.store, name)
     try:
         rows = history(site.store, name)
@@ -91,4 +125,5 @@ def submission_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME
         if not foreign:
             raise NotFoundError(f"There is no submission {name!r} in this database.") from error
         rows = ()
-    return SubmissionPage(value=[*rows, *foreign], name=name, rows=rows, foreign=foreign)
+    shown = table(HISTORY_COLUMNS, rows, sort, order, number)
+    return SubmissionPage(value=[*rows, *foreign], sheet=shown.every, name=name, rows=rows, table=shown, foreign=foreign)

@@ -1,7 +1,8 @@
 """Authors over all problems, and the leaderboards."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
@@ -10,9 +11,10 @@ from db.queries.generality import Generality, generality, only
 from db.queries.leaderboard import LeaderboardRow, leaderboard
 from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
+from evaluator.results.figures import best_text, light_text, rank_text, solved_text
 from web.filters import Answer, FiltersOf, Name, PageNumber, ReducedPrecision
-from web.forms import Field, answer_fields, fields_of
-from web.site import PageContent, Site, SiteOf, page
+from web.forms import Field, answer_fields, fields_of, unknown_name
+from web.site import PageContent, Site, SiteOf, page, share
 from web.tables import Column, Table, table
 
 router = APIRouter()
@@ -23,8 +25,6 @@ class ShownBoard:
     """An overall board as a table."""
 
     board: OverallBoard
-    pass_at: tuple[int, ...]
-    """The k for which anybody has pass@k."""
     table: Table[OverallRow]
 
 
@@ -48,29 +48,62 @@ class LeaderboardPage(PageContent):
     every: bool
     reduced_precision: bool
     table: Table[LeaderboardRow]
-    generality: dict[int, Generality]
-    """Of the rows that are shown, by the evaluation's id."""
+    unknown: str | None
+    """What is wrong with a filter that nothing fits."""
 
 
 COLUMNS: tuple[Column[LeaderboardRow], ...] = (
-    Column("rank", "rank", lambda row: row.rank, numeric=True),
-    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True),
-    Column("interval", "95 % interval", lambda row: row.speedup_low, numeric=True, best_first=True),
-    Column("runtime", "runtime ms", lambda row: row.runtime_ms, numeric=True),
-    Column("baseline", "baseline ms", lambda row: row.baseline_ms, numeric=True),
-    Column("best_baseline", "best baseline ms", lambda row: row.best_baseline_ms, numeric=True),
-    Column("light", "of light (baseline)", lambda row: row.speed_of_light, numeric=True, best_first=True),
-    Column("author", "author", lambda row: row.author),
-    Column("submission", "submission", lambda row: (row.submission, row.block or 0)),
-    Column("problem", "problem", lambda row: row.problem),
+    Column("rank", "rank", lambda row: row.rank, numeric=True, kind="rank", text=lambda row: rank_text(row.rank, row.shared)),
+    Column("problem", "problem", lambda row: row.problem, kind="problem"),
+    Column("submission", "submission", lambda row: (row.submission, row.block or 0), kind="submission"),
+    Column("author", "author", lambda row: row.author, kind="author"),
+    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True, kind="speedup"),
+    Column("runtime", "runtime ms", lambda row: row.runtime_ms, numeric=True, kind="number"),
+    Column("baseline", "baseline ms", lambda row: row.baseline_ms, numeric=True, kind="number"),
+    Column(
+        *("best_baseline", "best baseline ms", lambda row: row.best_baseline_ms),
+        numeric=True,
+        text=lambda row: best_text(row.best_baseline, row.best_baseline_ms),
+        minor=True,
+    ),
+    Column(
+        *("light", "of light (baseline)", lambda row: row.speed_of_light),
+        numeric=True,
+        best_first=True,
+        text=lambda row: light_text(row.speed_of_light, row.baseline_speed_of_light),
+        minor=True,
+    ),
     Column("case", "case", lambda row: row.case),
-    Column("device", "device", lambda row: row.device_name),
-    Column("precision", "precision", lambda row: row.precision),
-    Column("protocol", "protocol", lambda row: row.protocol),
-    Column("generalises", "generalises", None),
-    Column("robust", "robust", None),
-    Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, best_first=True),
+    Column("device", "device", lambda row: row.device_name, kind="device"),
+    # What stands for itself on most boards takes no room there.
+    Column("precision", "precision", lambda row: None if row.precision == "own" else row.precision, text=lambda row: row.precision),
+    Column("protocol", "protocol", lambda row: row.protocol, text=lambda row: row.protocol or "default"),
 )
+"""What a place shows, but for what is found of the rows alone that are shown (`places_table`), and its evaluation."""
+
+
+def places_table(site: Site, rows: Iterable[LeaderboardRow], sort: str | None, order: str | None, number: int) -> Table[LeaderboardRow]:
+    """A page of places. Whether they are right beyond their own inputs is read for these alone, so that nothing is sorted by it."""
+    found: dict[int, Generality] = {}
+
+    def told(name: str) -> Column[LeaderboardRow]:
+        def answer(row: LeaderboardRow) -> str:
+            return str(getattr(found[row.evaluation_id], name))
+
+        def tested(row: LeaderboardRow) -> str | None:
+            return None if answer(row) == "untested" else answer(row)
+
+        return Column(name, name, tested, text=answer, sortable=False, minor=True)
+
+    evaluation: Column[LeaderboardRow] = Column(
+        "evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, best_first=True, kind="evaluation"
+    )
+    columns = (*COLUMNS, told("generalises"), told("robust"), evaluation)
+
+    def prepare(shown: tuple[LeaderboardRow, ...]) -> None:
+        found.update(generality(site.store, [row.evaluation_id for row in shown]))
+
+    return table(columns, rows, sort, order, number, prepare=prepare)
 
 
 @page(router, "/", "overall.html", json_path="/index.json")
@@ -82,6 +115,7 @@ def overall_page(
     evaluations = site.memory.recall("count", site.store.count)
     return OverallPage(
         value={"evaluations": evaluations, "boards": boards},
+        sheet=(_record(board, row) for board in boards for row in board.rows),
         evaluations=evaluations,
         fields=fields_of(site, filters, "device", "case", "precision", "protocol"),
         boards=tuple(_shown(board, sort, order) for board in boards),
@@ -105,15 +139,16 @@ def leaderboard_page(
     every = every and filters.problem is not None
     rows = places(site, filters, every, reduced_precision)
     rows = only(site.store, rows, generalises or None, robust or None)
-    shown = table(COLUMNS, rows, sort, order, number)
+    shown = places_table(site, rows, sort, order, number)
     return LeaderboardPage(
-        value=rows,
+        value=shown.every,
+        sheet=shown.every,
         fields=fields_of(site, filters, "problem", "author", "device", "case", "precision", "protocol")
         + answer_fields(generalises=generalises, robust=robust),
         every=every,
         reduced_precision=reduced_precision,
         table=shown,
-        generality=generality(site.store, [row.evaluation_id for row in shown.rows]),
+        unknown=None if shown.total else unknown_name(site, filters),
     )
 
 
@@ -132,22 +167,47 @@ def places(site: Site, filters: Filters, every: bool = False, reduced_precision:
 def _shown(board: OverallBoard, sort: str | None, order: str | None) -> ShownBoard:
     ks = tuple(k for k in PASS_AT if any(k in row.pass_at for row in board.rows))
     columns: list[Column[OverallRow]] = [
-        Column("rank", "rank", lambda row: row.rank, numeric=True),
-        Column("author", "author", lambda row: row.author),
-        Column("solved", "solved", lambda row: row.solved, numeric=True, best_first=True),
+        Column("rank", "rank", lambda row: row.rank, numeric=True, kind="rank", text=lambda row: rank_text(row.rank, row.shared)),
+        Column("author", "author", lambda row: row.author, kind="author"),
+        Column(
+            *("solved", "solved", lambda row: row.solved),
+            numeric=True,
+            best_first=True,
+            text=lambda row: solved_text(row.solved, row.reduced),
+        ),
         *(_fast(p) for p in FAST_P),
-        Column("mean", "mean speedup", lambda row: row.geometric_mean, numeric=True, best_first=True),
+        Column(
+            *("mean", "mean speedup", lambda row: row.geometric_mean),
+            numeric=True,
+            best_first=True,
+            text=lambda row: f"{row.geometric_mean:.3f}",
+        ),
         *(_pass_at(k) for k in ks),
-        Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True),
+        Column("medals", "medals", lambda row: row.medals, numeric=True, best_first=True, text=lambda row: " ".join(map(str, row.medals))),
         Column("tried", "tried", lambda row: row.attempted, numeric=True, best_first=True),
         Column("samples", "samples", lambda row: row.samples, numeric=True, best_first=True),
     ]
-    return ShownBoard(board, ks, table(columns, board.rows, sort, order, size=len(board.rows) or 1))
+    return ShownBoard(board, table(columns, board.rows, sort, order, size=len(board.rows) or 1))
 
 
 def _fast(p: float) -> Column[OverallRow]:
-    return Column(f"fast_{p:g}", f"fast_{p:g}", lambda row: row.fast[p], numeric=True, best_first=True)
+    return _share(f"fast_{p:g}", f"fast_{p:g}", lambda row: row.fast[p])
 
 
 def _pass_at(k: int) -> Column[OverallRow]:
-    return Column(f"pass_{k}", f"pass@{k}", lambda row: row.pass_at.get(k), numeric=True, best_first=True)
+    return _share(f"pass_{k}", f"pass@{k}", lambda row: row.pass_at.get(k))
+
+
+def _share(key: str, title: str, value: Callable[[OverallRow], float | None]) -> Column[OverallRow]:
+    return Column(key, title, value, numeric=True, best_first=True, text=lambda row: share(value(row)))
+
+
+def _record(board: OverallBoard, row: OverallRow) -> dict[str, Any]:
+    """A row of the CSV."""
+    told: dict[str, Any] = {"case": board.case, "device_name": board.device_name, "tasks": board.tasks}
+    told |= {"rank": row.rank, "author": row.author}
+    told |= {"attempted": row.attempted, "samples": row.samples, "solved": row.solved, "reduced": row.reduced}
+    told |= {f"fast_{p:g}": part for p, part in row.fast.items()} | {"geometric_mean": row.geometric_mean}
+    told |= {f"pass@{k}": row.pass_at.get(k) for k in PASS_AT}
+    told |= dict(zip(("gold", "silver", "bronze"), row.medals, strict=True))
+    return told | {"failures": sum(item.count for item in row.failures.counts)}

@@ -13,22 +13,29 @@ from markupsafe import Markup
 
 from db.foreign import foreign_history
 from db.output.show import evaluation_json
+from db.queries.runs import of_ids
 from db.store import StoredEvaluation
-from evaluator.diagnosis.feedback import Feedback, feedback
+from evaluator.diagnosis.feedback import Feedback, Section, feedback
 from evaluator.problem.declaration import PRECISIONS
 from evaluator.results.category import CATEGORIES, CategoryInfo
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Result
 from evaluator.results.text import plain_block
 from web.charts import traces
+from web.filters import MAX_ID
 from web.site import NotFoundError, PageContent, Site, SiteOf, page
 
 router = APIRouter()
 MAX_LINES = 5000
 """Lines of source that are shown; all of it is in the JSON."""
+LINES_BEFORE = 8
+"""Lines above the one that matters, in sight at first."""
 MAX_REMARKS = 500
-MAX_ID = 2**63 - 1
 _IN_BUNDLE = re.compile(r"(.+\.jsonl):\d+")
+_CLASS = re.compile(r"^class ModelNew\b", re.MULTILINE)
+_TO_DO = "what to do"
+_IN_HEAD = ("verdict", "cause", "meaning", _TO_DO)
+"""Parts of the feedback that the head of the page says."""
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 
@@ -66,12 +73,28 @@ class EvaluationPage(PageContent):
     has_error_map: bool
     has_gross_error: bool
     has_clock_trace: bool
+    to_do: tuple[str, ...]
+    """What the feedback advises."""
+    advice: tuple[Section, ...]
+    """The feedback, but for what the head of the page says."""
+    verdict_line: int | None
+    """The line that caused the verdict."""
+    class_line: int | None
+    """Where `ModelNew` begins."""
+    run: int | None
+    """The run that stored it."""
     rerun: str
     """A command that judges it again."""
     command: str | None
     """The command that this came from."""
     foreign: int
     """How many verdicts of other harnesses there are on the submission."""
+
+    @property
+    def first_shown(self) -> int | None:
+        """The line that the source begins with at first: a little before the one that caused the verdict, or before `ModelNew`."""
+        line = self.verdict_line or self.class_line
+        return line and max(line - LINES_BEFORE, self.evidence.first_line)
 
 
 @page(router, "/evaluation/{number:int}", "evaluation.html", json_path="/evaluation/{number:int}.json")
@@ -93,6 +116,11 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
         has_gross_error=any(output.gross_error is not None for item in evidence.rounds for output in item.outputs),
         has_clock_trace=bool(traces(evidence.device_states)),
+        to_do=next((section.lines for section in told.sections if section.title == _TO_DO), (result.hint,) if result.hint else ()),
+        advice=tuple(section for section in told.sections if section.title not in _IN_HEAD),
+        verdict_line=told.line,
+        class_line=_class_line(stored.source, evidence.first_line),
+        run=next((row.run_id for row in of_ids(site.store, [number])), None),
         rerun=rerun_command(result),
         command=shlex.join(stored.command.words) if stored.command else None,
         foreign=len(foreign_history(site.store, result.submission)),
@@ -121,6 +149,11 @@ def rerun_command(result: Result) -> str:
     if result.block is not None:
         words.append("--every-block")
     return shlex.join(words)
+
+
+def _class_line(source: str, first_line: int) -> int | None:
+    found = _CLASS.search(source)
+    return found and source.count("\n", 0, found.start()) + first_line
 
 
 def _lines(site: Site, stored: StoredEvaluation, told: Feedback, code: str) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Failures by category, over time, and the evaluations behind a count."""
+"""Failures by category, and over time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,13 @@ from datetime import datetime
 
 from fastapi import APIRouter
 
-from db.queries.leaderboard import Failures, failures
-from db.queries.runs import EvaluationSummary, of_ids
-from evaluator.results.category import CATEGORIES, Category, CategoryInfo, Status
+from db.queries.leaderboard import CategoryCount, Failures, failures
+from evaluator.results.category import CATEGORIES, Category, CategoryInfo
 from web.charts import in_stretches
-from web.filters import FiltersOf, PageNumber
-from web.forms import Field, fields_of
+from web.filters import FiltersOf, Name
+from web.forms import Field, fields_of, unknown_name
 from web.site import PageContent, SiteOf, page
-from web.tables import PAGE_ROWS
+from web.tables import Column, Table, table
 
 router = APIRouter()
 
@@ -24,6 +23,9 @@ class FailuresPage(PageContent):
 
     fields: tuple[Field, ...]
     failures: Failures
+    table: Table[CategoryCount]
+    unknown: str | None
+    """What is wrong with a filter that nothing fits."""
     stretches: Mapping[datetime, Mapping[Category, int]]
     """Evaluations that began from that moment on, history included."""
     categories: tuple[Category, ...]
@@ -31,51 +33,35 @@ class FailuresPage(PageContent):
     infos: Mapping[Category, CategoryInfo]
 
 
-@dataclass(frozen=True)
-class EvaluationsPage(PageContent):
-    """Evaluations that fit, newest first."""
-
-    fields: tuple[Field, ...]
-    category: Category | None
-    rows: tuple[EvaluationSummary, ...]
-    total: int
-    number: int
-    pages: int
-    categories: tuple[Category, ...] = tuple(category for category, info in CATEGORIES.items() if info.status is not Status.NOT_EVALUATED)
+COLUMNS: tuple[Column[CategoryCount], ...] = (
+    Column("status", "status", lambda row: row.status.value),
+    Column("category", "category", lambda row: row.category.value),
+    Column("meaning", "meaning", None, text=lambda row: CATEGORIES[row.category].meaning),
+    Column("count", "count", lambda row: row.count, numeric=True, best_first=True),
+    Column("share", "share", None, numeric=True, text=lambda row: row.count),
+)
 
 
 @page(router, "/failures", "failures.html")
-def failures_page(site: SiteOf, filters: FiltersOf) -> FailuresPage:
+def failures_page(site: SiteOf, filters: FiltersOf, sort: Name = None, order: Name = None) -> FailuresPage:
     counts = failures(site.store, filters)
     hours = site.memory.recall(("hours", filters), lambda: site.timeline.counts(filters))
     stretches, length = in_stretches(hours)
     occurring = {category: sum(found[category] for found in stretches.values()) for category in Category}
+    shown = table(COLUMNS, counts.counts, sort, order)
     return FailuresPage(
         value={
             "evaluations": counts.evaluations,
-            "counts": counts.counts,
+            "counts": shown.every,
             "stretch_s": length.total_seconds(),
             "over_time": [{"from": moment, "categories": dict(found)} for moment, found in stretches.items()],
         },
         fields=fields_of(site, filters, "problem", "author", "device", "case", "precision"),
+        sheet=shown.every,
         failures=counts,
+        table=shown,
+        unknown=None if counts.evaluations else unknown_name(site, filters),
         stretches=stretches,
         categories=tuple(sorted((category for category in Category if occurring[category]), key=lambda category: -occurring[category])),
         infos=CATEGORIES,
-    )
-
-
-@page(router, "/evaluations", "evaluations.html")
-def evaluations_page(site: SiteOf, filters: FiltersOf, category: str = "", number: PageNumber = 1) -> EvaluationsPage:
-    wanted = Category(category) if category in set(Category) else None
-    total, ids = site.timeline.latest(PAGE_ROWS, (number - 1) * PAGE_ROWS, wanted, filters)
-    rows = of_ids(site.store, ids)
-    return EvaluationsPage(
-        value={"total": total, "evaluations": rows},
-        fields=fields_of(site, filters, "problem", "author", "device", "case", "precision"),
-        category=wanted,
-        rows=rows,
-        total=total,
-        number=number,
-        pages=max(1, -(-total // PAGE_ROWS)),
     )

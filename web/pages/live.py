@@ -17,12 +17,15 @@ from fastapi.responses import StreamingResponse
 
 from db.error import StoreError
 from db.output.report import dump
+from db.queries.evaluations import Choice
 from db.queries.runs import EvaluationSummary, Run, arrivals, came_between, newest, run, runs
 from db.store import Store
 from evaluator.results.text import plain_line
-from web.pages.evaluations import MAX_ID, Number
+from web.filters import MAX_ID, Name, PageNumber
+from web.pages.evaluations import Number
+from web.pages.listing import every, listed
 from web.site import NotFoundError, PageContent, SiteOf, of_request, page
-from web.tables import PAGE_ROWS
+from web.tables import Table
 
 router = APIRouter()
 SHOWN_RUNS = 15
@@ -48,9 +51,7 @@ class RunPage(PageContent):
     """One run."""
 
     run: Run
-    rows: tuple[EvaluationSummary, ...]
-    older: int | None
-    """The next page has evaluations before this one; None where there are none."""
+    table: Table[EvaluationSummary]
 
 
 @page(router, "/live", "live.html")
@@ -61,13 +62,13 @@ def live_page(site: SiteOf) -> LivePage:
 
 
 @page(router, "/run/{number:int}", "run.html", json_path="/run/{number:int}.json")
-def run_page(site: SiteOf, number: Number, before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None) -> RunPage:
+def run_page(site: SiteOf, number: Number, sort: Name = None, order: Name = None, part: PageNumber = 1) -> RunPage:
     found = run(site.store, number)
     if found is None:
         raise NotFoundError(f"There is no run {number} in this database.")
-    rows = arrivals(site.store, PAGE_ROWS + 1, before=before, run_id=number)
-    shown = rows[:PAGE_ROWS]
-    return RunPage({"run": found, "evaluations": shown}, found, shown, shown[-1].evaluation_id if len(rows) > PAGE_ROWS else None)
+    choice = Choice(run_id=number)
+    shown = listed(site, choice, sort, order, part)
+    return RunPage({"run": found, "evaluations": shown.rows}, found, shown, sheet=every(site, choice, sort, order))
 
 
 @router.get("/live/events")
@@ -117,8 +118,6 @@ class Follower:
         self._counted_up_to = newest(store)
         shown = runs(store, SHOWN_RUNS)
         self._counts: dict[int, Counter[str]] = {found.id: Counter(found.statuses) for found in shown}
-        # What is replaced from now on has been counted by its status, and stays counted so.
-        self._replaced = {found.id: found.replaced for found in shown}
         self._known: tuple[Any, ...] | None = None
 
     def news(self) -> str | None:
@@ -136,7 +135,7 @@ class Follower:
         self._known, self.last = known, max(last, self.last)
         told = [
             {"id": head.id, "command": " ".join(head.words), "started_at": head.started_at, "finished_at": head.finished_at}
-            | {"expected": head.expected, "skipped": head.skipped, "replaced": self._replaced.get(head.id, 0)}
+            | {"expected": head.expected, "skipped": head.skipped}
             | {"statuses": dict(self._counts.get(head.id, Counter()))}
             for head in heads
         ]

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from matplotlib.figure import Figure
 
 from db.queries.curves import Speedups, best_speedups
-from db.queries.problems import best_time_histories
+from db.queries.progress import author_progress, problem_progress
 from web import charts
 from web.charts import Theme
 from web.filters import MAX_NAME, FiltersOf, ReducedPrecision
@@ -17,30 +17,46 @@ from web.site import NotFoundError, Site, SiteOf
 router = APIRouter()
 
 
-@router.get("/problem/best.svg")
-def best(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
-    found = site.memory.recall(("records", name), lambda: best_time_histories(site.store, name))
+@router.get("/problem/progress.svg")
+def progress_of_problem(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
+    found = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
     if not found:
         raise NotFoundError(f"Nothing is ok for {name!r}.")
-    return _picture(site, ("best", name), theme, lambda: charts.best_times(found))
+    told = "; ".join(f"{board.case or 'no case'} on {board.device_name}: up to {board.best[-1].speedup:.3g}" for board in found)
+    title = f"Speedups of {name} over time"
+    return _picture(site, ("problem", name), theme, lambda: charts.problem_progress(found), title, f"The best so far, by board. {told}.")
+
+
+@router.get("/author/progress.svg")
+def progress_of_author(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)], theme: Theme = "light") -> Response:
+    found = site.memory.recall(("progress of an author", name), lambda: author_progress(site.store, name))
+    if not found:
+        raise NotFoundError(f"Nothing of {name!r} is ok.")
+    told = "; ".join(f"{setting.case or 'no case'} on {setting.device_name}: up to {setting.means[-1][1]:.3g}" for setting in found)
+    title = f"Speedups of {name} over time"
+    return _picture(site, ("author", name), theme, lambda: charts.author_progress(found), title, f"The mean of the best so far. {told}.")
 
 
 @router.get("/fast_p.svg")
 def fast_p(site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecision = False, theme: Theme = "light") -> Response:
     found = _speedups(site, filters, reduced_precision)
-    return _picture(site, ("fast_p", filters, reduced_precision), theme, lambda: charts.fast_p(found))
+    return _picture(
+        site, ("fast_p", filters, reduced_precision), theme, lambda: charts.fast_p(found), "fast_p by p, a curve for each author"
+    )
 
 
 @router.get("/speedups.svg")
 def speedups(site: SiteOf, filters: FiltersOf, reduced_precision: ReducedPrecision = False, theme: Theme = "light") -> Response:
     found = _speedups(site, filters, reduced_precision)
-    return _picture(site, ("speedups", filters, reduced_precision), theme, lambda: charts.distribution(found))
+    return _picture(
+        site, ("speedups", filters, reduced_precision), theme, lambda: charts.distribution(found), "Distribution of the best speedups"
+    )
 
 
 @router.get("/failures/over_time.svg")
 def over_time(site: SiteOf, filters: FiltersOf, theme: Theme = "light") -> Response:
     found = site.memory.recall(("hours", filters), lambda: site.timeline.counts(filters))
-    return _picture(site, ("over_time", filters), theme, lambda: charts.over_time(found))
+    return _picture(site, ("over_time", filters), theme, lambda: charts.over_time(found), "Failures by category over time")
 
 
 @router.get("/evaluation/{number:int}/samples.svg")
@@ -48,7 +64,7 @@ def samples(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     timing = find(site, number).result.evidence.timing
     if timing is None:
         raise NotFoundError(f"Nothing was timed in evaluation {number}.")
-    return _picture(site, ("samples", number), theme, lambda: charts.samples(timing))
+    return _picture(site, ("samples", number), theme, lambda: charts.samples(timing), f"Timed calls of evaluation {number}")
 
 
 @router.get("/evaluation/{number:int}/clock.svg")
@@ -56,13 +72,15 @@ def clock(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     states = find(site, number).result.evidence.device_states
     if not charts.traces(states):
         raise NotFoundError(f"The device's clock was not followed in evaluation {number}.")
-    return _picture(site, ("clock", number), theme, lambda: charts.clock(states))
+    return _picture(
+        site, ("clock", number), theme, lambda: charts.clock(states), f"Clock and power of the device during evaluation {number}"
+    )
 
 
 @router.get("/evaluation/{number:int}/error.svg")
 def error(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     result = find(site, number).result
-    return _picture(site, ("error", number), theme, lambda: charts.errors(result))
+    return _picture(site, ("error", number), theme, lambda: charts.errors(result), f"Where the outputs of evaluation {number} are wrong")
 
 
 def _speedups(site: Site, filters: FiltersOf, reduced_precision: bool) -> Speedups:
@@ -74,5 +92,8 @@ def _speedups(site: Site, filters: FiltersOf, reduced_precision: bool) -> Speedu
     return fitting[0]
 
 
-def _picture(site: Site, key: tuple[Hashable, ...], theme: Theme, make: Callable[[], Figure]) -> Response:
-    return Response(site.memory.recall(("svg", theme, *key), lambda: charts.svg(theme, make)), media_type=charts.MEDIA_TYPE)
+def _picture(
+    site: Site, key: tuple[Hashable, ...], theme: Theme, make: Callable[[], Figure], title: str, description: str = ""
+) -> Response:
+    picture = site.memory.recall(("svg", theme, *key), lambda: charts.svg(theme, make, title, description))
+    return Response(picture, media_type=charts.MEDIA_TYPE)

@@ -1,7 +1,7 @@
-"""The list of problems, and the page of one: its text, cases, least time, ranking and best times so far."""
+"""The list of problems, and the page of one: its text, cases, least time, ranking, and how its best speedups came up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,10 +10,12 @@ from markupsafe import Markup
 from db.queries.filters import Filters
 from db.queries.generality import generality
 from db.queries.leaderboard import Failures, LeaderboardRow, failures, leaderboard
-from db.queries.problems import BestTimeHistory, ProblemCount, Version, best_time_histories, problems, protocols, versions
+from db.queries.problems import ProblemSummary, Version, problems, protocols, versions
+from db.queries.progress import BoardProgress, problem_progress
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.results.text import plain_block
+from web import problem_text
 from web.filters import MAX_NAME, Name, PageNumber
 from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
@@ -24,10 +26,29 @@ TOP_ROWS = 10
 
 
 @dataclass(frozen=True)
+class ListedProblem:
+    """A problem in the list: what its text says, and how it was answered (`db.queries.problems.ProblemSummary`)."""
+
+    name: str
+    description: str = ""
+    level: int | None = None
+    tags: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    submissions: int = 0
+    solved: int = 0
+    not_evaluated: int = 0
+    authors: int = 0
+    best_speedup: float | None = None
+    best_author: str | None = None
+    best_device: str | None = None
+    best_evaluation_id: int | None = None
+
+
+@dataclass(frozen=True)
 class ProblemsPage(PageContent):
     """All problems."""
 
-    table: Table[ProblemCount]
+    table: Table[ListedProblem]
 
 
 @dataclass(frozen=True)
@@ -56,12 +77,12 @@ class ProblemBoard:
 class ProblemPage(PageContent):
     """One problem."""
 
-    name: str
+    listed: ListedProblem
     version: Version
     """The one that counts."""
     older: tuple[Version, ...]
     boards: tuple[ProblemBoard, ...]
-    records: tuple[BestTimeHistory, ...]
+    progress: tuple[BoardProgress, ...]
     failures: Failures
     has_reduced: bool
     """Whether something is right by reduced precision, which is ranked on request."""
@@ -69,18 +90,28 @@ class ProblemPage(PageContent):
     """Lines of the version's text as HTML; none where it is not known."""
 
 
-COLUMNS: tuple[Column[ProblemCount], ...] = (
-    Column("name", "problem", lambda row: row.name),
-    Column("evaluations", "evaluations", lambda row: row.evaluations, numeric=True, best_first=True),
-    Column("ok", "ok", lambda row: row.ok, numeric=True, best_first=True),
-    Column("not_evaluated", "not evaluated", lambda row: row.not_evaluated, numeric=True, best_first=True),
+COLUMNS: tuple[Column[ListedProblem], ...] = (
+    Column("name", "problem", lambda row: row.name, kind="problem"),
+    Column("level", "level", lambda row: row.level, numeric=True),
+    Column("submissions", "submissions", lambda row: row.submissions, numeric=True, best_first=True),
+    Column("solved", "solved", lambda row: row.solved, numeric=True, best_first=True),
+    Column("authors", "authors", lambda row: row.authors, numeric=True, best_first=True),
+    Column("best", "best speedup", lambda row: row.best_speedup, numeric=True, best_first=True),
+    Column("by", "by", lambda row: row.best_author, kind="author"),
+    Column("devices", "devices", lambda row: row.devices or None, minor=True),
 )
 
 
 @page(router, "/problems", "problems.html")
 def problems_page(site: SiteOf, sort: Name = None, order: Name = None, number: PageNumber = 1) -> ProblemsPage:
-    found = problems(site.store)
-    return ProblemsPage(found, table(COLUMNS, found, sort, order, number))
+    found = listed(site)
+    shown = table(COLUMNS, found, sort, order, number)
+    return ProblemsPage(found, shown, sheet=shown.every)
+
+
+def listed(site: Site) -> tuple[ListedProblem, ...]:
+    """All problems by name."""
+    return site.memory.recall("problems", lambda: tuple(map(_listed, problems(site.store))))
 
 
 @page(router, "/problem", "problem.html")
@@ -88,28 +119,37 @@ def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)])
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
         raise NotFoundError(f"There is no problem {name!r} in this database.")
-    ranked = (leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name))
+    ranked = [leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name)]
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
-    history = site.memory.recall(("records", name), lambda: best_time_histories(site.store, name))
+    progress = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))
+    # Of a large database the list may be some moments old, and the problem new.
+    summary = next((problem for problem in listed(site) if problem.name == name), ListedProblem(name))
     counts = failures(site.store, Filters(problem=name))
     return ProblemPage(
         value={
-            "name": name,
+            **asdict(summary),
             "versions": [counting, *older],
             "boards": boards,
-            "best_times": history,
+            "progress": progress,
             "evaluations": counts.evaluations,
             "failures": counts.counts,
         },
-        name=name,
+        sheet=[row for rows in ranked for row in rows],
+        listed=summary,
         version=counting,
         older=tuple(version for version in older if version is not None),
         boards=boards,
-        records=history,
+        progress=progress,
         failures=counts,
         has_reduced=any(item.category is Category.REDUCED_PRECISION for item in counts.counts),
         source=tuple(map(Markup, site.highlighter.lines(plain_block(counting.source).rstrip("\n")))) if counting.source else (),
     )
+
+
+def _listed(summary: ProblemSummary) -> ListedProblem:
+    text = problem_text.read(summary.source)
+    counts = {field.name: getattr(summary, field.name) for field in fields(summary) if field.name != "source"}
+    return ListedProblem(description=text.description, level=text.level, tags=text.tags, **counts)
 
 
 def _boards(site: Site, rows: tuple[LeaderboardRow, ...]) -> list[ProblemBoard]:

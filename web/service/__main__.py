@@ -6,15 +6,23 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from db import DEFAULT_URL
+
 if TYPE_CHECKING:
     from db.store import Store
 
 EXIT_USAGE = 2
+NO_DATABASE = (
+    f"{DEFAULT_URL}: there is no such database in this folder. Tokens belong to the database of a service: run this in its folder, or name "
+    "its database by --db. The service makes the database when it starts."
+)
 MISSING = "The service needs {name}: pip install -c constraints.txt -e '.[service]'."
 
 
 def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Serves until it is stopped, or looks after tokens. Returns the exit code: 0, or 2 where it can't be done."""
+    from configuration.options import use_file
+    from db.address import Address
     from db.error import StoreError
     from db.store import Store
     from evaluator.build.native import NativeBuildError
@@ -23,10 +31,14 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     from evaluator.sandbox import SandboxUnavailable
     from web.service.options import PROGRAM, parser
 
-    options = parser(program or PROGRAM).parse_args(arguments)
+    this = parser(program or PROGRAM)
+    use_file(this, arguments, "service")
+    options = this.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
-        with Store.open(options.db) as store:
+        if options.command and options.db is None and not Address.parse(DEFAULT_URL).exists:
+            return _refuse(NO_DATABASE)
+        with Store.open(options.db or DEFAULT_URL) as store:
             return _token(store, options) if options.command else _serve(store, options)
     except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError) as error:
         return _refuse(str(error))

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from db.error import StoreError
-from web.service.models import ErrorBody
+from web.service.answers import ErrorBody
 
 MAX_DETAILS = 20
 MAX_ERRORS = 1000

@@ -67,10 +67,12 @@ class Intake:
             raise invalid(error) from error
         timeout_s = self._timeout_s(submit.options)
         inline = await self._check(grant, submit)
-        content = submit.model_dump(mode="json", exclude={"idempotency_key", "reference", "problem", "sample_id"}, exclude_defaults=True)
+        content = submit.model_dump(
+            mode="json", exclude={"idempotency_key", "reference", "problem", "sample_id", "name"}, exclude_defaults=True
+        )
         options = content.get("options", {}) | ({} if timeout_s == submit.options.timeout_s else {"timeout_s": timeout_s})
-        name = inline.name if inline else self._problems.named(submit.problem or "")
-        identity = [name, inline.sha256 if inline else None, submit.sample_id, content]
+        name = inline.name if inline else self._problems.answered(submit)
+        identity = [name, inline.sha256 if inline else None, submit.sample_id, content, *([submit.name] if submit.name else ())]
         return Offer(
             public_id=uuid.uuid4().hex,
             idempotency_key=submit.idempotency_key,
@@ -78,6 +80,7 @@ class Intake:
             problem=name,
             reference=(inline.sha256, inline.source) if inline else None,
             sample_id=submit.sample_id,
+            name=submit.name,
             body=json.dumps(content | {"options": options} if options else content),
         )
 
@@ -99,7 +102,7 @@ class Intake:
             inline = Inline.of(submit.reference.source)
             await to_thread.run_sync(self._problems.check_inline, inline, submit.options, limiter=self._loading)
             return inline
-        name = self._problems.named(submit.problem or "")
+        name = self._problems.answered(submit)
         check = partial(self._problems.check, name, submit.options)
         if self._problems.is_ready(name, submit.options):
             check()

@@ -1,6 +1,5 @@
-"""What goes over the wire: requests, answers and errors, as pydantic models from which the OpenAPI document follows."""
+"""What clients send, as pydantic models from which the OpenAPI document follows."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +12,8 @@ from evaluator.submission.source import MAX_CODE_BYTES
 MAX_BATCH = 1000
 """Most submissions of one batch, and most ids of one poll."""
 MAX_WAIT_S = 60.0
+MAX_LISTED = 100
+"""Most evaluations of one answer that lists them."""
 DEFAULT_TIMEOUT_S = 60.0
 """For one call of forward(), as on the command line."""
 DEFAULT_MAX_TIMEOUT_S = DEFAULT_TIMEOUT_S
@@ -95,17 +96,24 @@ class Reference(Model):
     )
 
 
-def _either(*names: tuple[str, str]) -> dict[str, Any]:
-    """Exactly one of these fields, of these types, in the words of JSON Schema."""
-    return {"oneOf": [{"required": [name], "properties": {name: {"type": kind}}} for name, kind in names]}
+_OF_TYPE = {"source": "string", "response": "string", "problem": "string", "reference": "object", "name": "string"}
+
+
+def _given(*names: str) -> dict[str, Any]:
+    """That these fields are given, in the words of JSON Schema."""
+    return {"required": list(names), "properties": {name: {"type": _OF_TYPE[name]} for name in names}}
 
 
 class Submit(Model):
-    """One submission: either `source` or `response`, and either `problem` or `reference`."""
+    """One submission: either `source` or `response`; and `problem`, `reference`, or a `name` that tells the problem."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "allOf": [_either(("source", "string"), ("response", "string")), _either(("problem", "string"), ("reference", "object"))],
+            "allOf": [
+                {"oneOf": [_given("source"), _given("response")]},
+                {"anyOf": [_given("problem"), _given("reference"), _given("name")]},
+                {"not": _given("problem", "reference")},
+            ],
             "examples": [
                 {"problem": "softmax", "source": _SOURCE},
                 {
@@ -126,6 +134,11 @@ class Submit(Model):
     reference: Reference | None = Field(None, description="The problem itself; needs the scope `reference`.")
     options: Options = Field(default_factory=Options)  # type: ignore[arg-type]
     sample_id: int | None = Field(None, ge=0, lt=1 << 63, description="Which sample of the author's it is; kept with the result.")
+    name: Name | None = Field(
+        None,
+        description="What to call it, such as `softmax/fused.py`: kept with the request, and with the result as `service/AUTHOR/NAME`. "
+        "Without `problem`, the name or a header comment of the text says which problem it answers, as on the command line.",
+    )
     idempotency_key: Key | None = Field(
         None, description="As the header `Idempotency-Key`, which a batch can't have for each item: the same key is never judged twice."
     )
@@ -134,8 +147,10 @@ class Submit(Model):
     def _one_of_each(self) -> Self:
         if (self.source is None) == (self.response is None):
             raise ValueError("give either source or response")
-        if (self.problem is None) == (self.reference is None):
+        if self.problem is not None and self.reference is not None:
             raise ValueError("give either problem or reference")
+        if self.problem is None and self.reference is None and self.name is None:
+            raise ValueError("give problem, reference, or a name that says which problem it answers")
         return self
 
 
@@ -159,133 +174,3 @@ class Poll(Model):
 
     ids: list[Id] = Field(min_length=1, max_length=MAX_BATCH)
     wait: float = Field(0.0, ge=0, le=MAX_WAIT_S, description="Seconds to wait for the first of them to end.")
-
-
-class Verdict(BaseModel):
-    """The record of one evaluation, with the fields that `pipeline.py --json` writes; those that are not listed here come too."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: int = Field(description="Number of the evaluation in the database (`python -m db show`).")
-    submission: str
-    block: int | None
-    author: str | None
-    problem: str | None
-    case: str | None
-    device: str | None
-    status: str = Field(description="correct, incorrect, build_failed, run_failed, rejected, disqualified or not_evaluated.")
-    category: str
-    message: str
-    hint: str
-    feedback: str = Field(description="What is to be said to the submission's author.")
-    line: int | None = Field(description="Line of the source or response that it is about.")
-    runtime_ms: float | None
-    baseline_ms: float | None
-    speedup: float | None
-    speedup_interval: tuple[float, float] | None
-    speed_of_light: float | None = Field(description="Share of what the device could reach at most; null where it is not known.")
-    generalises: Answer = Field(description="Whether it is right in other shapes too.")
-    robust: Answer = Field(description="Whether it is right on inputs of other distributions too.")
-    source_sha256: str
-    started_at: datetime
-    duration_s: float
-
-
-class Evaluation(BaseModel):
-    """A request and what has become of it."""
-
-    id: Id
-    state: State
-    problem: str
-    sample_id: int | None
-    accepted_at: datetime
-    finished_at: datetime | None = Field(None, description="When it was done or cancelled.")
-    attempts: int = Field(description="How often judging it has begun; more than once where a process or the machine failed.")
-    stage: str | None = Field(
-        None, description="Where its evaluation is, while it is claimed: start, load, queue, build, construct, rounds, …"
-    )
-    result: Verdict | None = Field(None, description="There when the state is `done`.")
-
-
-class ErrorBody(BaseModel):
-    """What went wrong."""
-
-    code: str = Field(description="One word to decide by.")
-    message: str = Field(description="One sentence to read.")
-    details: list[str] = Field(default_factory=list, description="One line for each field at fault.")
-
-
-class Error(BaseModel):
-    """Every answer of 400 and above."""
-
-    error: ErrorBody
-
-
-class BatchItem(BaseModel):
-    """What became of one item; either `evaluation` or `error`."""
-
-    status: int = Field(description="What it would have been answered with alone: 202, 200 (known key), 403, 409 or 422.")
-    evaluation: Evaluation | None = None
-    error: ErrorBody | None = None
-
-
-class BatchAnswer(BaseModel):
-    """In the order of the items."""
-
-    items: list[BatchItem]
-
-
-class PollAnswer(BaseModel):
-    """Those that have ended, with their results, and how many have not."""
-
-    ended: list[Evaluation]
-    pending: int
-    unknown: list[Id] = Field(description="Ids that are not the author's, or nobody's.")
-
-
-class Problem(BaseModel):
-    """A problem that submissions can answer."""
-
-    name: str
-    sha256: str | None = Field(description="Of its file; null until it has been loaded.")
-    cases: list[str]
-    precision: str | None
-    default_case: str | None
-
-
-class Problems(BaseModel):
-    problems: list[Problem]
-
-
-class Ranked(BaseModel):
-    """One row of a leaderboard; fields that are not listed here come too."""
-
-    model_config = ConfigDict(extra="allow")
-
-    problem: str
-    rank: int
-    author: str | None
-    speedup: float
-    evaluation_id: int
-    category: str = Field(description="`ok`, or `reduced_precision` where that was asked for.")
-
-
-class Leaderboard(BaseModel):
-    rows: list[Ranked]
-
-
-class Drain(BaseModel):
-    """Whether this process takes submissions, and what is left of those that it has taken."""
-
-    state: Literal["serving", "draining", "drained"] = Field(
-        description="`draining` takes no submissions; `drained` has nothing left to do besides, and can be stopped."
-    )
-    queue: Backlog | None = Field(None, description="What becomes of the queue meanwhile; null while it serves.")
-    under_way: int = Field(description="Evaluations that this process has begun.")
-    queued: int = Field(description="Requests that wait, for all processes.")
-
-
-class Health(BaseModel):
-    """`ok`, or what keeps it from being that."""
-
-    status: str

@@ -17,10 +17,10 @@ from evaluator.machine.devices import Device
 from evaluator.problem.declaration import PrecisionName
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import ProblemFacts
-from evaluator.submission.attribution import Catalogue
+from evaluator.submission.attribution import Catalogue, Claims
 from evaluator.submission.source import clean
 from web.service.errors import RefusedError
-from web.service.models import Options
+from web.service.models import Options, Submit
 
 MAX_INLINE = 256
 """Problems that came with submissions whose facts are kept in memory."""
@@ -88,6 +88,20 @@ class ServedProblems:
             return name
         near = self._catalogue.nearest(text) or tuple(self.known)[:SHOWN]
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "unknown_problem", f"There is no problem {text!r}; nearest: {', '.join(near)}.")
+
+    def answered(self, submit: Submit) -> str:
+        """The name of the problem that a submission answers: given, or told by a header comment or the submission's name.
+
+        Raises RefusedError.
+        """
+        if submit.problem is not None:
+            return self.named(submit.problem)
+        texts = (submit.source or submit.response or "",)
+        told = self._catalogue.attribute(Claims((), (), Path("/", submit.name or ""), texts))
+        if told.problem is None:
+            why = told.rejection.message if told.rejection else "nothing says which problem it answers"
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "unknown_problem", f"{why}. Give its name as `problem`.")
+        return told.problem
 
     def loaded(self, name: str) -> ProblemFacts | None:
         """What is known of a problem in its own precision without loading it."""

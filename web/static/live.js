@@ -16,9 +16,10 @@ function plain(value) {
   return value === null || value === undefined ? "" : String(value).replace(UNSAFE, code);
 }
 
-function cell(row, content, kind) {
+function cell(row, content, kind, label) {
   const made = row.insertCell();
   if (kind) made.className = kind;
+  if (label) made.dataset.label = label;
   made.append(content instanceof Node ? content : plain(content));
 }
 
@@ -26,6 +27,22 @@ function anchor(path, text, parameters) {
   const made = document.createElement("a");
   made.href = parameters ? path + "?" + new URLSearchParams(parameters) : path;
   made.textContent = plain(text);
+  return made;
+}
+
+// A name, which may be broken after / and _ alone; its folders are apart from the rest of it.
+function named(path, name) {
+  const made = anchor(path, "", { name: name });
+  const end = name.endsWith("/") ? 0 : name.lastIndexOf("/") + 1;
+  for (const [text, kind] of [[name.slice(0, end), "folder"], [name.slice(end), ""]]) {
+    const part = document.createElement("span");
+    part.className = kind;
+    const pieces = plain(text).split(/(?<=[/_])(?=[^/_])/);
+    part.append(...pieces.flatMap((piece) => [document.createElement("wbr"), piece]).slice(1));
+    if (text) made.append(part);
+  }
+  made.className = "name";
+  made.title = plain(name);
   return made;
 }
 
@@ -47,24 +64,23 @@ function addArrival(item) {
   status.textContent = item.status;
   verdict.append(status, "/" + plain(item.category));
   const submission = document.createElement("span");
-  submission.append(anchor("/submission", item.submission, { name: item.submission }));
+  submission.append(named("/submission", item.submission));
   if (item.block !== null) submission.append(" [" + item.block + "]");
-  cell(row, anchor("/evaluation/" + item.evaluation_id, item.evaluation_id), "n");
-  cell(row, verdict);
-  cell(row, figure(item.speedup), "n");
-  cell(row, submission, "long");
-  cell(row, item.author === null ? "(no author)" : anchor("/author", item.author, { name: item.author }));
-  cell(row, item.problem === null ? "" : anchor("/problem", item.problem, { name: item.problem }));
-  cell(row, item.case);
-  cell(row, item.device_name);
-  cell(row, moment(item.started_at));
+  cell(row, anchor("/evaluation/" + item.evaluation_id, item.evaluation_id), "n k-evaluation", "evaluation");
+  cell(row, verdict, "k-verdict");
+  cell(row, item.problem === null ? "" : named("/problem", item.problem), "k-problem");
+  cell(row, submission, "k-submission");
+  cell(row, item.author === null ? "(no author)" : named("/author", item.author), "k-author");
+  cell(row, figure(item.speedup), "n", "speedup");
+  cell(row, item.case, "k-text", "case");
+  cell(row, item.device_name, "k-device", "device");
+  cell(row, moment(item.started_at), "minor k-moment", "started");
   while (arrivals.rows.length > SHOWN) arrivals.deleteRow(-1);
 }
 
 function progress(run, evaluated) {
-  const done = evaluated + run.skipped + run.replaced;
-  const past =
-    (run.skipped ? ", " + run.skipped + " already judged" : "") + (run.replaced ? ", " + run.replaced + " evaluated again since" : "");
+  const done = evaluated + run.skipped;
+  const past = run.skipped ? ", " + run.skipped + " already judged" : "";
   if (run.expected === null) return done + past;
   const made = document.createElement("span");
   if (run.finished_at === null) {
@@ -83,12 +99,12 @@ function showRuns(found) {
     const row = document.createElement("tr");
     row.dataset.run = run.id;
     const statuses = Object.entries(run.statuses).sort();
-    cell(row, anchor("/run/" + run.id, run.id), "n");
-    cell(row, progress(run, statuses.reduce((sum, [, count]) => sum + count, 0)), "n");
-    cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "long");
-    cell(row, moment(run.started_at));
-    cell(row, moment(run.finished_at));
-    cell(row, run.command, "long");
+    cell(row, anchor("/run/" + run.id, run.id), "n k-run", "run");
+    cell(row, progress(run, statuses.reduce((sum, [, count]) => sum + count, 0)), "n", "submissions");
+    cell(row, statuses.map(([status, count]) => count + " " + status).join(", "), "k-tallies");
+    cell(row, moment(run.started_at), "k-moment", "started");
+    cell(row, moment(run.finished_at), "k-moment", "finished");
+    cell(row, run.command, "k-long");
     return row;
   });
   runs.replaceChildren(...rows);

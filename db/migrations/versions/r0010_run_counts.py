@@ -10,6 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    for name in ("skipped", "replaced"):
-        check = sa.CheckConstraint(f"{name} >= 0", name=op.f(f"ck_runs_{name}"))
-        op.add_column("runs", sa.Column(name, sa.BigInteger, check, nullable=False, server_default=sa.text("0")))
+    check = sa.CheckConstraint("skipped >= 0", name=op.f("ck_runs_skipped"))
+    op.add_column("runs", sa.Column("skipped", sa.BigInteger, check, nullable=False, server_default=sa.text("0")))

@@ -22,7 +22,7 @@ NO_LIMIT = 1_000_000
 
 
 def offer(key: str | None = None, fingerprint: str = "f", reference: tuple[str, str] | None = None) -> Offer:
-    return Offer(uuid.uuid4().hex, key, fingerprint, "softmax", reference, None, '{"source": "x"}')
+    return Offer(uuid.uuid4().hex, key, fingerprint, "softmax", reference, None, None, '{"source": "x"}')
 
 
 def accept(requests: Requests, *offers: Offer, author: str = "ada", per_day: int | None = None, limit: int = NO_LIMIT) -> list[Outcome]:

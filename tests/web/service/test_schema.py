@@ -14,7 +14,13 @@ from web.service.tokens import Scope, make
 
 EXAMPLES = 10
 CALLS = (
-    *("POST /v1/evaluations", "POST /v1/evaluations:batch", "POST /v1/evaluations:poll", "GET /v1/evaluations/{public_id}"),
+    *(
+        "POST /v1/evaluations",
+        "POST /v1/evaluations:batch",
+        "POST /v1/evaluations:poll",
+        "GET /v1/evaluations",
+        "GET /v1/evaluations/{public_id}",
+    ),
     *("DELETE /v1/evaluations/{public_id}", "GET /v1/evaluations/{public_id}/events", "GET /v1/problems", "GET /v1/leaderboard"),
     *("GET /healthz", "GET /readyz", "GET /metrics", "GET /drain", "POST /drain", "DELETE /drain"),
 )

@@ -127,3 +127,13 @@ def test_tokens_are_made_listed_and_revoked_by_commands(tmp_path: Path, capsys: 
 def test_tokens_that_make_no_sense_are_not_made(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--db", f"sqlite:///{tmp_path / 'x.db'}", "token", "new", "--author", "ada", *words])
+
+
+@pytest.mark.parametrize("words", [["new", "--author", "ada"], ["list"], ["revoke", "x"]])
+def test_where_there_is_no_database_none_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["token", *words]) == 2
+    assert "--db" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -12,13 +12,14 @@ from pydantic import BaseModel, ValidationError
 
 from db.error import StoreError
 from db.queue.acceptance import Accepted, Offer, Outcome, RefusalReason
+from web.service.answers import BatchAnswer, BatchItem, Error, Evaluation, EvaluationList, PollAnswer
 from web.service.errors import RefusedError, invalid, retry_after
 from web.service.http.limits import read_body
 from web.service.http.state import Reader, Service, ServiceOf, Submitter
 from web.service.http.views import evaluation, found, shown, visible, wait_for_any
 from web.service.intake import accepted
-from web.service.models import MAX_WAIT_S, Batch, BatchAnswer, BatchItem, Error, Evaluation, Id, Poll, PollAnswer, State, Submit
-from web.service.tokens import Grant
+from web.service.models import MAX_LISTED, MAX_WAIT_S, Batch, Id, Name, Poll, State, Submit
+from web.service.tokens import Grant, Scope
 
 router = APIRouter()
 BEAT_S = 15.0
@@ -146,6 +147,29 @@ async def poll(request: Request, service: ServiceOf, grant: Reader) -> Response:
         return PollAnswer(ended=ended, pending=len(requests) - len(ended), unknown=unknown).model_dump_json()
 
     return Response(await to_thread.run_sync(told), media_type="application/json")
+
+
+@router.get("/v1/evaluations", response_model=EvaluationList, summary="List one's own evaluations", responses=answers(404, 422))
+async def own(
+    service: ServiceOf,
+    grant: Reader,
+    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+    problem: Annotated[Name | None, Query(description="Only those of this problem.")] = None,
+    before: Annotated[Id | None, Query(description="Only those that were accepted before this one.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20,
+) -> EvaluationList:
+    """The newest first; everybody's where the token has the scope `admin`."""
+    if before is not None:
+        await found(service, grant, before)
+    equal = {name: value for name, value in (("state", state), ("problem", problem)) if value is not None}
+
+    def listed() -> EvaluationList:
+        author = None if Scope.ADMIN in grant.scopes else grant.author
+        requests = service.requests.newest(author, limit + 1, before, **equal)
+        shown = [evaluation(service, each) for each in requests[:limit]]
+        return EvaluationList(evaluations=shown, next=shown[-1].id if len(requests) > limit else None)
+
+    return await to_thread.run_sync(listed)
 
 
 @router.get("/v1/evaluations/{public_id}", response_model=Evaluation, summary="Ask after one evaluation", responses=answers(404, 422))

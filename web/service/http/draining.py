@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from anyio import to_thread
 from fastapi import APIRouter, Query
 
+from web.service.answers import Drain
 from web.service.http.calls import answers
 from web.service.http.state import AnyGrant, Service, ServiceOf, needs
-from web.service.models import Backlog, Drain
+from web.service.models import Backlog
 from web.service.tokens import Scope
 
 router = APIRouter()

@@ -12,10 +12,11 @@ from db.queries.filters import Filters
 from db.queries.generality import only
 from db.queries.leaderboard import leaderboard
 from web.filters import filters_of
+from web.service.answers import Health, Leaderboard, Problem, Problems, Ranked
 from web.service.errors import RefusedError, retry_after
 from web.service.http.calls import answers
 from web.service.http.state import STOPPING_PAUSE_S, AnyGrant, Reader, ServiceOf, needs
-from web.service.models import Answer, Health, Leaderboard, Name, Problem, Problems, Ranked
+from web.service.models import Answer, Name
 from web.service.tokens import Scope
 
 router = APIRouter()

@@ -10,9 +10,10 @@ from anyio import to_thread
 from db.queue.acceptance import QueuedRequest
 from db.store import Store
 from evaluator.diagnosis.feedback import feedback, record
+from web.service.answers import Evaluation, Verdict
 from web.service.errors import RefusedError
 from web.service.http.state import Service
-from web.service.models import Evaluation, State, Verdict
+from web.service.models import State
 from web.service.tokens import Grant, Scope
 
 
@@ -33,6 +34,7 @@ def evaluation(service: Service, request: QueuedRequest) -> Evaluation:
         state=State(request.state),
         problem=request.problem,
         sample_id=request.sample_id,
+        name=request.name,
         accepted_at=request.accepted_at,
         finished_at=request.finished_at,
         attempts=request.attempts,

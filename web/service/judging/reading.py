@@ -2,13 +2,13 @@
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import signal
 from dataclasses import astuple, dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
+from evaluator.engine.fork_server import CONTEXT
 from evaluator.engine.warm_parents import start_judges_parent
 from evaluator.submission.extract import of_text
 from evaluator.submission.model import Submission
@@ -71,9 +71,8 @@ class Reading:
 
     def _start(self) -> Connection:
         start_judges_parent()
-        context = multiprocessing.get_context("forkserver")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs,), daemon=True, name="reading")
+        self._pipe, theirs = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True, name="reading")
         self._process.start()
         theirs.close()
         return self._pipe

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -16,7 +16,7 @@ from evaluator.job import Job
 from evaluator.problem.problem import ProblemFacts
 from evaluator.results.category import Category
 from evaluator.results.result import Result
-from web.service.judging.work import failed
+from web.service.judging.work import failed, stored_name
 from web.service.metrics import Metrics
 from web.service.progress import Progress
 
@@ -70,6 +70,7 @@ class ResultWriter:
 
     def store(self, entries: Sequence[tuple[Claim, Entry]]) -> None:
         """Store results with the ends of their requests; what is no longer ours, because it was cancelled, is dropped."""
+        entries = [(claim, _named(entry, stored_name(claim))) for claim, entry in entries]
         while entries:
             try:
                 numbers = self._store.save_all(
@@ -120,3 +121,7 @@ class ResultWriter:
     def fail(self, claim: Claim, source: str, why: str) -> None:
         """Have a claim end without a verdict, on our account."""
         self.store([(claim, Entry.of(failed(claim, source, why), source, 1, None))])
+
+
+def _named(entry: Entry, name: str) -> Entry:
+    return replace(entry, result=entry.result.model_copy(update={"submission": name}))

@@ -12,8 +12,13 @@ PREFIX = "service/"
 
 
 def name_of(claim: Claim) -> str:
-    """What the submission of a request is called in the database."""
+    """What the submission of a request is called while it is judged."""
     return f"{PREFIX}{claim.public_id}"
+
+
+def stored_name(claim: Claim) -> str:
+    """What the submission of a request is called in the database."""
+    return name_of(claim) if claim.name is None else f"{PREFIX}{claim.author}/{claim.name}"
 
 
 def job_options(options: Options) -> JobOptions:

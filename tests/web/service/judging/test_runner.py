@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from db.queue.requests import Claim, Requests
 from db.schema.queue_models import RequestRow
 from evaluator.engine.local import LocalEngine
 from evaluator.sandbox import SandboxUnavailable
-from tests.web.service.conftest import Desk
+from tests.web.service.conftest import GOOD, Desk
 from web.service.judging.reading import Reading, ReadingError, Text
 from web.service.judging.result_writer import ATTEMPTS
 from web.service.judging.runner import Runner
@@ -62,7 +63,7 @@ def test_what_ended_its_service_too_often_is_given_up_with_the_reason(desk: Desk
 @pytest.mark.parametrize(("attempts", "state"), [(1, "queued"), (ATTEMPTS, "done")])
 def test_a_problem_that_is_no_longer_there_is_tried_again_and_then_given_up(desk: Desk, runner: Runner, attempts: int, state: str) -> None:
     claim = claimed(desk, attempts)
-    gone = Claim(claim.id, claim.public_id, claim.author, "gone", None, None, claim.body, claim.attempts)
+    gone = replace(claim, problem="gone")
     assert runner._job(gone) is None
     found = end_of(desk, claim)
     assert (found["state"], found["attempts"]) == (state, attempts)
@@ -73,9 +74,7 @@ def test_a_problem_that_is_no_longer_there_is_tried_again_and_then_given_up(desk
 
 def test_options_of_another_version_cost_no_more_than_their_request(desk: Desk, runner: Runner) -> None:
     claim = claimed(desk, ATTEMPTS)
-    odd = Claim(
-        claim.id, claim.public_id, claim.author, claim.problem, None, None, '{"source": "x", "options": {"old": 1}}', claim.attempts
-    )
+    odd = replace(claim, body='{"source": "x", "options": {"old": 1}}')
     assert runner._job(odd) is None
     assert end_of(desk, claim)["result"]["category"] == "infrastructure_error"
 
@@ -164,3 +163,11 @@ def test_the_process_that_reads_is_replaced_when_it_dies_and_given_up_when_it_is
         reading.read(text)
     assert reading._process is None
     reading.close()
+
+
+def test_a_named_submission_is_stored_by_its_name_below_its_author(desk: Desk, runner: Runner) -> None:
+    public_id = desk.submit(name="softmax/fused.py", problem=None).json()["id"]
+    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+    runner._writer.fail(claim, GOOD, "nothing came of it")
+    told = desk.get(f"/v1/evaluations/{public_id}").json()
+    assert (told["name"], told["problem"], told["result"]["submission"]) == ("softmax/fused.py", "softmax", "service/ada/softmax/fused.py")

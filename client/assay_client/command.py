@@ -1,0 +1,196 @@
+"""The command line: hand files in to a judging service, follow them, and list one's own evaluations."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from assay_client.client import Client
+from assay_client.errors import AssayError, ServiceError
+from assay_client.flows import Settings
+from assay_client.models import Evaluation, Options, Submission
+
+EXIT_JUDGED, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+PROGRAM = "assay-client"
+RESPONSES, SOURCES = (".md", ".txt"), (".py",)
+LOOK_S = 2.0
+"""How often the stage of an evaluation is asked for."""
+WIDTH = 78
+MAX_NAME = 200
+"""Characters; the service's own limit."""
+Answerer = Callable[[Client, argparse.Namespace], int]
+"""Carries out a command; returns the exit code."""
+
+
+class UsageError(Exception):
+    """What was asked for can't be done; the message is for the person who asked."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code: 0 when all was judged, 1 when the service or a verdict is missing, 2 for bad usage."""
+    this = argparse.ArgumentParser(prog=PROGRAM, description="Hands submissions in to a judging service.")
+    commands = this.add_subparsers(required=True)
+    for name, add, answer in (("submit", add_submit, submit), ("submitted", add_submitted, submitted)):
+        command = commands.add_parser(name, help=str(add.__doc__).splitlines()[0].lower(), description=add.__doc__)
+        add(command)
+        command.set_defaults(answer=answer)
+    options = this.parse_args(arguments)
+    return run(options.answer, options, PROGRAM)
+
+
+def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
+    """Carry out a command, and tell what went wrong; returns the exit code."""
+    try:
+        with Client(options.url, options.token, Settings(namespace=getattr(options, "namespace", ""))) as client:
+            return answer(client, options)
+    except (UsageError, ValueError) as error:
+        code = EXIT_USAGE
+        told = str(error)
+    except AssayError as error:
+        code = EXIT_FAILED if isinstance(error, ServiceError) else EXIT_USAGE
+        told = str(error)
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+        told = "What was handed in is judged all the same; `submitted` lists it."
+    sys.stderr.write(f"{program}: {told}\n")
+    return code
+
+
+def add_submit(parser: argparse.ArgumentParser) -> None:
+    """Hand files in, and show the verdicts."""
+    add = parser.add_argument
+    add("files", nargs="+", type=Path, metavar="FILE", help="Python (.py), or a model's response (.md, .txt)")
+    add("--problem", metavar="NAME", help="what they answer (default: what a header comment or the folder's name says)")
+    add("--case", metavar="NAME", help="set of shapes (default: the service's)")
+    add("--dtype", metavar="TYPE", help="precision (default: the problem's own)")
+    add("--shapes", choices=("own", "others", "strict"), help="which shapes are asked (default: the service's)")
+    add("--timeout", type=float, metavar="S", help="seconds that one call of forward() may take (default: the service's)")
+    add(
+        "--again", action="store_const", dest="namespace", const=f"again {time.time_ns()}", default="", help="judge anew what has a verdict"
+    )
+    add("--no-wait", action="store_true", help="print the evaluations' ids, and don't wait")
+    _add_service(parser)
+
+
+def add_submitted(parser: argparse.ArgumentParser) -> None:
+    """List your own evaluations, the newest first."""
+    add = parser.add_argument
+    add("--state", choices=("queued", "claimed", "done", "cancelled"), help="only those in this state")
+    add("--problem", metavar="NAME", help="only those of this problem")
+    add("--top", type=int, default=20, metavar="N", help="how many at the most (default: %(default)s)")
+    _add_service(parser)
+
+
+def _add_service(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", help="address of the service (default: ASSAY_URL, else http://127.0.0.1:8400)")
+    parser.add_argument("--token", help="your token (default: ASSAY_TOKEN)")
+    parser.add_argument("--json", action="store_true", help="print one JSON record for each evaluation")
+
+
+def submit(client: Client, options: argparse.Namespace) -> int:
+    """Hand in, follow, and show. Raises UsageError, ServiceError."""
+    how = Options(case=options.case, dtype=options.dtype, shapes=options.shapes, timeout_s=options.timeout)
+    submissions = [read(path, options.problem, how) for path in options.files]
+    taken = [client.submit(each) for each in submissions]
+    if options.no_wait:
+        _say("\n".join(each.id for each in taken))
+        return EXIT_JUDGED
+    line = _StatusLine()
+    judged = 0
+    for number, first in enumerate(taken, 1):
+        evaluation = first
+        while not evaluation.ended:
+            line.show(f"{number} of {len(taken)}  {evaluation.name}  {evaluation.stage or evaluation.state}")
+            evaluation = client.get(evaluation.id, LOOK_S)
+        line.clear()
+        _say(_record(evaluation) if options.json else _verdict(evaluation))
+        judged += evaluation.judged
+    return EXIT_JUDGED if judged == len(taken) else EXIT_FAILED
+
+
+def submitted(client: Client, options: argparse.Namespace) -> int:
+    """List one's own. Raises ServiceError."""
+    found = client.evaluations(state=options.state, problem=options.problem, limit=max(1, options.top))
+    if options.json:
+        _say("\n".join(map(_record, found)))
+    else:
+        _say("\n".join(map(_row, found)) if found else "There are none.")
+    return EXIT_JUDGED
+
+
+def read(path: Path, problem: str | None, options: Options) -> Submission:
+    """The submission in a file, named by the file and its folder. Raises UsageError."""
+    if path.suffix.lower() not in (*RESPONSES, *SOURCES):
+        raise UsageError(f"{path}: is none of {', '.join((*SOURCES, *RESPONSES))}")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{path}: can't be read: {error.strerror or error}") from error
+    whole = path.resolve()
+    name = "/".join(part for part in (whole.parent.name, whole.name) if part)
+    is_source = path.suffix.lower() in SOURCES
+    return Submission(
+        source=text if is_source else None,
+        response=None if is_source else text,
+        problem=problem,
+        name=_plain(name)[-MAX_NAME:],
+        options=options,
+    )
+
+
+class _StatusLine:
+    """One line on a terminal's standard error that is written over; elsewhere a line at each change."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        text = _plain(text)
+        if text != self._shown:
+            sys.stderr.write(f"\r\x1b[K{text[:WIDTH]}" if self._terminal else text + "\n")
+            sys.stderr.flush()
+        self._shown = text
+
+    def clear(self) -> None:
+        if self._terminal and self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._shown = ""
+
+
+def _verdict(evaluation: Evaluation) -> str:
+    """What became of it, in a line or in a few."""
+    result = evaluation.result
+    if result is None or (result.status == "correct" and result.category == "ok"):
+        return _row(evaluation)
+    told = [text for text in (result.message, result.hint) if text]
+    return "\n".join((_row(evaluation), *(f"    {_plain(text)}" for text in told)))
+
+
+def _row(evaluation: Evaluation) -> str:
+    result = evaluation.result
+    what = evaluation.state if result is None else f"{result.status}/{result.category}"
+    speed = "" if result is None or result.speedup is None else f"{result.speedup:.2f}x"
+    if result is not None and result.speedup is not None and result.speedup_interval is not None:
+        speed += f" ({result.speedup_interval[0]:.2f}-{result.speedup_interval[1]:.2f})"
+    cells = (evaluation.id, evaluation.accepted_at[:16].replace("T", " "), what, speed, evaluation.problem, evaluation.name or "")
+    return _plain("  ".join(cell for cell in cells if cell))
+
+
+def _record(evaluation: Evaluation) -> str:
+    told = {name: getattr(evaluation, name) for name in ("id", "name", "problem", "state", "accepted_at")}
+    return json.dumps(told | {"result": None if evaluation.result is None else dict(evaluation.result.record)})
+
+
+def _plain(text: str) -> str:
+    """A text on one line, without what a terminal would obey."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _say(text: str) -> None:
+    if text:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()

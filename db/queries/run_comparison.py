@@ -1,0 +1,182 @@
+"""Compares two runs, submission by submission: what broke, what became slower, what was fixed, what became faster.
+
+A submission of one run is held against the same submission, block, problem and case of the other. What a submission that was rejected or
+not evaluated leaves open (its block, its problem or its case) matches anything. Of several evaluations in one run the last one counts.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import Connection, func, select
+
+from db.error import StoreError
+from db.queries.filters import Filters
+from db.queries.leaderboard import boards_that_pass
+from db.queries.ranking import EVERYTHING, author_id
+from db.queries.ratio import TimedEvaluation, ratio, timed_query
+from db.queries.runs import Run, run
+from db.schema.models import BoardRow, EvaluationRow
+from db.store import Store
+from evaluator.results.category import Status
+
+OUTCOMES = ("broke", "slower", "changed", "gone", "fixed", "faster", "new", "unchanged")
+"""How a submission did in the right run against the left one, the worst first."""
+MOST_EVALUATIONS = 25_000
+"""Evaluations of one run that are compared at once."""
+_Pair = tuple[TimedEvaluation | None, TimedEvaluation | None]
+_Open = tuple[str, int | None]
+"""Name and block."""
+_LEFT_OPEN = {Status.REJECTED.value, Status.NOT_EVALUATED.value}
+Value = TypeVar("Value")
+
+
+class TooManyEvaluationsError(StoreError):
+    """A run has more evaluations than are compared at once."""
+
+
+class UnknownRunError(StoreError):
+    """There is no run of that number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSubmission:
+    """One submission in both runs; a side is None where it is not in that run."""
+
+    outcome: str
+    """One of OUTCOMES."""
+    submission: str
+    block: int | None
+    author: str | None
+    problem: str | None
+    case: str | None
+    left: TimedEvaluation | None
+    right: TimedEvaluation | None
+    same_source: bool
+    """Whether both runs judged the same text."""
+    ratio: float | None
+    """The right speedup over the left one, where both are on one board."""
+    ratio_low: float | None
+    """Its 95 % interval."""
+    ratio_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """The right run against the left one."""
+
+    left: Run
+    right: Run
+    counts: dict[str, int]
+    """Submissions by outcome, the worst first."""
+    rows: tuple[ComparedSubmission, ...]
+    """By outcome, the worst first, then by problem and name."""
+
+
+def compare_runs(store: Store, left: int, right: int, filters: Filters = EVERYTHING) -> RunComparison:
+    """Compares two runs by their numbers; filters are as for counts of failures.
+
+    Raises UnknownRunError, TooManyEvaluationsError, and StoreError where the database can't be read.
+    """
+    with store.read() as connection:
+        sides = [_evaluations(connection, number, filters) for number in (left, right)]
+    found = [run(store, number) for number in (left, right)]
+    for number, head in zip((left, right), found, strict=True):
+        if head is None:
+            raise UnknownRunError(f"There is no run {number} in {store.name}.")
+    rows = [_row(*pair) for pair in _pairs(*sides)]
+    rows.sort(key=lambda row: (OUTCOMES.index(row.outcome), row.problem or "", row.submission, row.block or 0, row.case or ""))
+    counts = Counter(row.outcome for row in rows)
+    first, second = found
+    assert first is not None and second is not None
+    return RunComparison(first, second, {name: counts[name] for name in OUTCOMES if counts[name]}, tuple(rows))
+
+
+def _evaluations(connection: Connection, number: int, filters: Filters) -> list[TimedEvaluation]:
+    """The last evaluation of each submission, block, problem and case of a run."""
+    row = EvaluationRow
+    query = timed_query().where(row.run_id == number)
+    given = boards_that_pass(filters)
+    if given:
+        query = query.where(row.board_id.in_(select(BoardRow.id).where(*given)))
+    if filters.author is not None:
+        # An unknown author has no evaluations, and no row has the id 0.
+        query = query.where(row.author_id == (author_id(connection, filters.author) or 0))
+    fitting = query.with_only_columns(row.id, maintain_column_froms=True).limit(MOST_EVALUATIONS + 1).subquery()
+    if connection.execute(select(func.count()).select_from(fitting)).scalar_one() > MOST_EVALUATIONS:
+        raise TooManyEvaluationsError(f"Run {number} has more than {MOST_EVALUATIONS} evaluations that fit. Name a problem or an author.")
+    found = [TimedEvaluation(*item) for item in connection.execute(query.order_by(row.id))]
+    return list({(item.submission, item.block, item.problem, item.case): item for item in found}.values())
+
+
+def _pairs(left: Sequence[TimedEvaluation], right: Sequence[TimedEvaluation]) -> Iterator[_Pair]:
+    """Each evaluation with its counterpart. One that leaves something open may stand for several."""
+    exact = {_key(item): item for item in right}
+    rest: list[TimedEvaluation] = []
+    for item in left:
+        if (same := exact.pop(_key(item), None)) is not None:
+            yield item, same
+        else:
+            rest.append(item)
+    by_block: dict[_Open, list[TimedEvaluation]] = defaultdict(list)
+    by_name: dict[str, list[TimedEvaluation]] = defaultdict(list)
+    for item in exact.values():
+        by_block[item.submission, item.block].append(item)
+        by_name[item.submission].append(item)
+    met: set[int] = set()
+    for item in rest:
+        near = (
+            by_block[item.submission, item.block] + by_block[item.submission, None] if item.block is not None else by_name[item.submission]
+        )
+        fitting = [other for other in near if _fits(item, other)]
+        met |= {other.evaluation_id for other in fitting}
+        yield from ((item, other) for other in fitting or (None,))
+    yield from ((None, item) for item in exact.values() if item.evaluation_id not in met)
+
+
+def _key(item: TimedEvaluation) -> tuple[str, int | None, str | None, str | None]:
+    return item.submission, item.block, item.problem, item.case
+
+
+def _fits(left: TimedEvaluation, right: TimedEvaluation) -> bool:
+    """Whether what one of them leaves open is all that tells them apart."""
+    if not _LEFT_OPEN & {left.status, right.status}:
+        return False
+    return all(None in pair or pair[0] == pair[1] for pair in zip(_key(left)[1:], _key(right)[1:], strict=True))
+
+
+def _row(left: TimedEvaluation | None, right: TimedEvaluation | None) -> ComparedSubmission:
+    known = [side for side in (right, left) if side is not None]
+    found = ratio(left, right) if left and right else None
+    low, high = (found.low, found.high) if found else (None, None)
+    return ComparedSubmission(
+        outcome=_outcome(left, right, low, high),
+        submission=known[0].submission,
+        block=_first(side.block for side in known),
+        author=known[0].author,
+        problem=_first(side.problem for side in known),
+        case=_first(side.case for side in known),
+        left=left,
+        right=right,
+        same_source=left is not None and right is not None and left.source_id == right.source_id,
+        ratio=found.ratio if found else None,
+        ratio_low=low,
+        ratio_high=high,
+    )
+
+
+def _outcome(left: TimedEvaluation | None, right: TimedEvaluation | None, low: float | None, high: float | None) -> str:
+    if left is None or right is None:
+        return "new" if left is None else "gone"
+    if left.is_solved and right.is_solved:
+        return "faster" if low is not None and low > 1 else "slower" if high is not None and high < 1 else "unchanged"
+    if left.category == right.category:
+        return "unchanged"
+    if Status.NOT_EVALUATED.value in (left.status, right.status) or not (left.is_solved or right.is_solved):
+        return "changed"
+    return "broke" if left.is_solved else "fixed"
+
+
+def _first(values: Iterable[Value | None]) -> Value | None:
+    return next((value for value in values if value is not None), None)

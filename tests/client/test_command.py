@@ -1,0 +1,91 @@
+"""`assay submit` and `assay submitted`, as commands, against a real service that judges on the CPU."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from assay_client.command import main
+
+from tests.command_line import PROJECT, submission
+from tests.web.service.process import Process
+
+COMMAND_S = 240
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Submissions to the problem double, which their folder names."""
+    (tmp_path / "double").mkdir()
+    (tmp_path / "double" / "wrong.py").write_text(submission("x + 3"), encoding="utf-8")
+    (tmp_path / "double" / "answer.md").write_text(f"Here it is:\n\n```python\n{submission('x + x')}```\n", encoding="utf-8")
+    return tmp_path
+
+
+def assay(process: Process, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    variables = {"ASSAY_URL": process.address, "ASSAY_TOKEN": process.token, "PYTHONPATH": f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"}
+    command = [sys.executable, "-m", "assay", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, timeout=COMMAND_S)
+
+
+def test_files_are_handed_in_followed_and_listed(process: Process, folder: Path) -> None:
+    told = assay(process, "submit", "double/wrong.py", "double/answer.md", cwd=folder)
+    assert told.returncode == 0, told.stderr
+    rows = told.stdout.splitlines()
+    assert "incorrect/wrong_values  double  double/wrong.py" in rows[0] and rows[1].startswith("    ")
+    assert any("correct/no_custom_kernel" in row and row.endswith("double/answer.md") for row in rows)
+    assert "1 of 2  double/wrong.py  " in told.stderr
+    listed = assay(process, "submitted", "--top", 2, cwd=folder).stdout.splitlines()
+    assert [row.rsplit("  ", 1)[1] for row in listed] == ["double/answer.md", "double/wrong.py"]
+    records = [json.loads(line) for line in assay(process, "submitted", "--json", "--state", "done", cwd=folder).stdout.splitlines()]
+    assert {"service/ada/double/wrong.py", "service/ada/double/answer.md"} <= {each["result"]["submission"] for each in records}
+
+
+def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: Process, folder: Path) -> None:
+    ids = [assay(process, "submit", "double/wrong.py", "--no-wait", *words, cwd=folder).stdout.strip() for words in ((), (), ("--again",))]
+    assert ids[0] == ids[1] != ids[2] and len(ids[2]) == 32
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("submit", "none.py"), 2, "none.py: can't be read"),
+        (("submit", "double"), 2, "is none of .py, .md, .txt"),
+        (("submit", "double/wrong.py", "--problem", "duoble"), 1, "nearest: double"),
+        (("submit", "double/wrong.py", "--token", "assay_nonsense"), 1, "401 unauthorized"),
+        (("submit", "double/wrong.py", "--timeout", "0"), 1, "timeout_s"),
+    ],
+)
+def test_what_can_not_be_handed_in_is_told(process: Process, folder: Path, words: tuple[str, ...], code: int, said: str) -> None:
+    told = assay(process, *words, cwd=folder)
+    assert (told.returncode, told.stdout) == (code, "") and said in told.stderr, told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
+def test_where_nobody_listens_that_is_told_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start = time.monotonic()
+    assert main(["submit", str(folder / "double" / "wrong.py"), "--url", nobody(), "--token", "x"]) == 1
+    assert main(["submitted", "--url", nobody(), "--token", "x"]) == 1
+    assert time.monotonic() - start < 5
+    said = capsys.readouterr().err
+    assert said.count("nobody listens at http://127.0.0.1:") == 2 and "assay service" in said
+
+
+def test_a_file_of_options_holds_here_too(folder: Path) -> None:
+    (folder / "assay.toml").write_text(f'[submitted]\nurl = "{nobody()}"\ntoken = "x"\n', encoding="utf-8")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    variables["PYTHONPATH"] = f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"
+    command = [sys.executable, "-m", "assay", "submitted"]
+    told = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=COMMAND_S)
+    assert told.returncode == 1 and "nobody listens at http://127.0.0.1:" in told.stderr, told.stderr

@@ -1,0 +1,185 @@
+"""`judge` and `Judge`: the verdicts of the command line, as results in Python."""
+
+import asyncio
+import inspect
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, assert_type, cast
+
+import pytest
+
+import assay
+import pipeline
+from command.from_python import Judge, JudgeError, feedback, judge
+from command.given import Given
+from command.options import parser
+from command.python_options import Options, namespace
+from configuration.values import name_of, options_of
+from db.store import Store
+from evaluator.results.result import Result
+from tests.command_line import Bench, submission
+
+NOT_FROM_PYTHON = {"json", "feedback", "fail-on", "junit"}
+"""Options that are about files and exit codes of the command line."""
+CHANGING = {"id", "line", "feedback", "started_at", "duration_s"}
+CHANGING |= {"runtime_ms", "baseline_ms", "speedup", "speedup_interval", "baselines", "best_baseline", "disturbed"}
+CHANGING |= {"speed_of_light", "baseline_speed_of_light"}
+"""Fields of a record that differ from one evaluation to the next, and those that a result does not have."""
+RESPONSE = f"Mine:\n\n```python\n{submission('x * 2')}```\n\nBetter:\n\n```python\n{submission('x - x')}```\n"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    made = Bench(tmp_path_factory.mktemp("bench"))
+    made.write("double/right.py", submission())
+    made.write("double/wrong.py", submission("x + 1"))
+    made.write("double/broken.py", "def forward(:\n")
+    made.write("double/answer.md", RESPONSE)
+    made.write("elsewhere/unknown.py", submission())
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bench.root)
+    monkeypatch.setenv("ASSAY_CACHE", str(bench.root / "cache"))
+
+
+@pytest.fixture(scope="module")
+def judging(bench: Bench) -> Iterator[Judge]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_CACHE", str(bench.root / "cache"))
+        with Judge(reference=bench.root / "problems", device="cpu", jobs=2) as made:
+            yield made
+
+
+def comparable(record: dict[str, Any]) -> dict[str, Any]:
+    """Inputs are drawn anew each time, so that figures in messages differ."""
+    kept = {name: value for name, value in record.items() if name not in CHANGING}
+    return kept | {"message": without_figures(record["message"])}
+
+
+def without_figures(text: str) -> str:
+    return re.sub(r"\d+(\.\d+)?(e-\d+)?", "N", text)
+
+
+def test_results_are_those_of_the_command_line(bench: Bench) -> None:
+    paths = ["double", "elsewhere/unknown.py"]
+    printed = bench.run(*paths, "--every-block", "--author", "ada", "--json", "-").records
+    found = judge(paths, every_block=True, author="ada", reference=["problems"], device="cpu")
+    assert len(found) == len(printed) == 6
+
+    def ordered(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return sorted(map(comparable, records), key=lambda record: (record["submission"], record["block"] or 0))
+
+    assert ordered([result.summary() for result in found]) == ordered(printed)
+    for name, given in (("double/answer.md", Path("double/answer.md")), ("double/broken.py", "double/broken.py")):
+        records = {record["block"]: record["feedback"] for record in printed if record["submission"] == name}
+        told = {result.block: feedback(given, result) for result in found if result.submission == name}
+        assert {block: without_figures(text) for block, text in told.items()} == {
+            block: without_figures(text) for block, text in records.items()
+        }
+    with pytest.raises(JudgeError, match="is not of this submission"):
+        feedback({"code": "x = 1"}, found[0])
+    assert {result.category for result in found} >= {"no_custom_kernel", "wrong_values", "syntax_error", "unknown_problem"}
+
+
+def test_one_submission_has_one_result_and_many_have_theirs_in_order(judging: Judge) -> None:
+    one = judging("double/right.py")
+    assert_type(one, Result)
+    assert isinstance(one, Result) and (one.category, one.problem) == ("no_custom_kernel", "double") and one.speedup
+    told: list[Result] = []
+    texts: list[Given] = [{"code": submission()}, {"response": RESPONSE, "sample_id": 3}, {"code": submission(), "author": "ada"}]
+    found = judging([Path("double/wrong.py"), *texts, "double/broken.py"], problem="double", on_result=told.append)
+    assert_type(found, list[Result])
+    assert [result.category for result in found] == ["wrong_values", "no_custom_kernel", "wrong_values", "no_custom_kernel", "syntax_error"]
+    assert [result.sample_id for result in found] == [None, None, 3, None, None]
+    assert (found[1].submission, found[3].author, found[2].block) == (found[3].submission, "ada", 2)
+    assert sorted(map(id, told)) == sorted(map(id, found))
+    assert judging([]) == []
+
+
+def test_threads_and_coroutines_may_judge(judging: Judge) -> None:
+    async def several() -> list[Result]:
+        return list(await asyncio.gather(*(asyncio.to_thread(judging, "double/wrong.py") for _ in range(3))))
+
+    assert {result.category for result in asyncio.run(several())} == {"wrong_values"}
+    found: list[Result] = []
+    thread = threading.Thread(target=lambda: found.append(judging("double/wrong.py")))
+    thread.start()
+    thread.join()
+    assert found[0].category == "wrong_values"
+
+
+def test_without_a_database_nothing_is_stored_and_with_one_nothing_is_judged_twice(bench: Bench) -> None:
+    url = "sqlite:///stored.db"
+    paths = ["double/wrong.py", "double/broken.py"]
+    with Judge(reference="problems", device="cpu", db=url, jobs=1) as judging:
+        first = judging(paths)
+        assert judging(paths) == first
+    assert not list(bench.root.glob("assay.db*"))
+    with Judge(reference="problems", device="cpu", db=url, jobs=1, rerun=True) as judging:
+        assert [result.started_at > before.started_at for result, before in zip(judging(paths), first, strict=True)] == [True, True]
+    with Store.open(url, read_only=True) as store:
+        assert [stored.result for stored in store.each()][:2] == sorted(first, key=lambda result: result.category)
+        assert store.count() == 4
+
+
+def test_a_judge_can_be_closed_and_go_on(bench: Bench) -> None:
+    judging = Judge(reference="problems", device="cpu", jobs=1)
+    assert judging({"code": "x = 1"}, problem="double").category == "missing_model_new"
+    judging.close()
+    judging.close()
+    assert judging({"code": "x = 1"}, problem="double").category == "missing_model_new"
+    judging.close()
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "told"),
+    [
+        ("nowhere.py", {}, "nowhere.py: does not exist"),
+        ("double", {}, "there are 4 submissions in it; given in a list"),
+        (submission(), {}, r'this is a text; write {"code": TEXT}'),
+        ({"cod": "x"}, {}, "no key 'cod'; nearest: code"),
+        ({"problem": "double"}, {}, "a text needs the key code"),
+        ({"code": 3}, {}, "code: Input should be a valid string"),
+        ("double/right.py", {"problem": "duble"}, "there is no problem 'duble'; there is double"),
+        ("double/right.py", {"reference": "nowhere"}, "nowhere"),
+        ("double/right.py", {"device": "tpu"}, "tpu"),
+        ("double/right.py", {"timeout": "soon"}, "timeout: 'soon' is not a number"),
+        ("double/right.py", {"timeout": -1}, "timeout is a number of seconds above 0"),
+        ("double/right.py", {"rerun": 1}, "rerun: it is true or false"),
+        ("double/right.py", {"dtype": "fp17"}, "dtype: 'fp17' is not one of"),
+        ("double/right.py", {"own_shapes": True, "strict_shapes": True}, "strict_shapes and own_shapes exclude each other"),
+        ("double/right.py", {"db": "here.db"}, "is not a database URL"),
+    ],
+)
+def test_what_can_not_be_judged_is_told(what: Any, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(JudgeError) as raised:
+        judge(what, **cast("Options", {"reference": "problems", "device": "cpu", **options}))
+    assert told in str(raised.value)
+
+
+def test_an_option_that_there_is_not_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="no option 'timout'; nearest: timeout"):
+        judge("double/right.py", timout=3)  # type: ignore[call-overload]
+
+
+def test_options_and_defaults_are_those_of_the_command_line() -> None:
+    names = {name_of(action) for action in options_of(parser())} - NOT_FROM_PYTHON
+    assert {name.replace("-", "_") for name in names} == set(Options.__annotations__)
+    defaults, given = vars(namespace({})), vars(parser().parse_args(["x.py"]))
+    assert {name: defaults[name] for name in Options.__annotations__} == {name: given[name] for name in Options.__annotations__} | {
+        "db": None
+    }
+    assert vars(namespace({"dtype": "bf16", "baseline": "compile"}))["dtype"] == "bfloat16"
+
+
+def test_it_has_one_home_and_two_addresses() -> None:
+    assert assay.judge is pipeline.judge is judge and assay.Judge is pipeline.Judge and assay.JudgeError is pipeline.JudgeError
+    assert assay.feedback is pipeline.feedback
+    assert inspect.getdoc(judge)
+    with pytest.raises(AttributeError, match="no attribute 'jugde'"):
+        assay.jugde  # type: ignore[attr-defined]  # noqa: B018

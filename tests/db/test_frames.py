@@ -1,0 +1,105 @@
+"""Evaluations as a DataFrame."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import db
+import db.__main__
+from configuration.values import name_of, options_of
+from db.error import StoreError
+from db.exchange import COLUMNS
+from db.store import Store
+from evaluator.results.category import Category, Status
+from tests.command_line import PROJECT
+from tests.db.samples import result
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    url = f"sqlite:///{tmp_path}/results.db"
+    for run in range(2):
+        with Store.open(url) as store:
+            store.start_run(["a command"])
+            store.save(result(submission=f"{run}.py", started_at=NOON + timedelta(days=run), speedup=2.0 + run), "class ModelNew: ...\n")
+            store.save(result(Category.WRONG_VALUES, submission=f"w{run}.py", author=None, problem="gelu", sample_id=run), "")
+    yield url
+
+
+def test_every_evaluation_is_a_row_with_typed_columns(url: str) -> None:
+    frame = db.read(url)
+    assert list(frame.columns) == list(COLUMNS) and list(frame["id"]) == [1, 2, 3, 4]
+    kinds = frame.dtypes.astype(str)
+    assert dict(kinds[["id", "block", "speedup", "is_ranked", "status", "problem"]]) == {
+        "id": "int64",
+        "block": "Int64",
+        "speedup": "float64",
+        "is_ranked": "bool",
+        "status": "category",
+        "problem": "category",
+    }
+    assert kinds["message"].startswith("string") and kinds["started_at"] == "datetime64[us, UTC]"
+    assert frame["started_at"][0] == NOON and frame["sample_id"].tolist()[1] == 0 and frame["sample_id"].isna()[0]
+    assert frame["author"].tolist()[0] == "ada" and frame["author"].isna()[1]
+    assert frame.groupby("problem", observed=True)["speedup"].count().to_dict() == {"gelu": 0, "softmax": 2}
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        ({"problem": "softmax"}, [1, 3]),
+        ({"author": "ada", "limit": 1}, [3]),
+        ({"status": "incorrect"}, [2, 4]),
+        ({"status": Status.CORRECT, "category": Category.OK}, [1, 3]),
+        ({"run": "last"}, [3, 4]),
+        ({"run": 1, "problem": "gelu"}, [2]),
+        ({"since": "2026-05-02", "problem": "softmax"}, [3]),
+        ({"since": datetime(2026, 5, 2), "problem": "softmax"}, [3]),
+        ({"limit": 3}, [2, 3, 4]),
+        ({"category": "timeout"}, []),
+    ],
+)
+def test_filters_are_those_of_the_command_list(url: str, filters: dict[str, Any], ids: list[int]) -> None:
+    frame = db.read(url, **filters)
+    assert frame["id"].tolist() == ids
+    assert (list(frame.columns), str(frame["started_at"].dtype)) == (list(COLUMNS), "datetime64[us, UTC]")
+
+
+def test_no_filter_of_the_command_is_missing() -> None:
+    options = {name_of(action) for action in options_of(db.__main__.parsers()[1]["list"])}
+    assert set(inspect.signature(db.read).parameters) == options - {"json", "db"} | {"url"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "told"),
+    [
+        ({"problem": "sofmax"}, "no problem 'sofmax'; nearest: softmax"),
+        ({"status": "corect"}, "no status 'corect'; nearest: correct"),
+        ({"run": 9}, "no run '9'; the last one is 2"),
+        ({"since": "soon"}, "'soon' is no time"),
+    ],
+)
+def test_what_is_not_there_is_told(url: str, filters: dict[str, Any], told: str) -> None:
+    with pytest.raises(StoreError, match=told):
+        db.read(url, **filters)
+    with pytest.raises(StoreError, match="There is no database"):
+        db.read(url + "x")
+
+
+def test_without_pandas_it_says_how_to_install_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install .*\[pandas\]"):
+        db.read(url)
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import sys, db; print([name for name in ('pandas', 'sqlalchemy', 'pydantic', 'torch') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True).stdout == "[]\n"

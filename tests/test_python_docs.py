@@ -1,0 +1,28 @@
+"""The code of docs/python.md, run from top to bottom as in a notebook, on the CPU."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import PROJECT
+from tests.test_docs import code_blocks, document
+
+
+def test_every_block_runs_in_one_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "submissions").symlink_to(PROJECT / "submissions")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    blocks = code_blocks(document("python.md"), "python")
+    assert len(blocks) == 4
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)
+    assert names["result"].category == "no_custom_kernel"
+    categories = ["no_custom_kernel", "missing_model_new", "no_custom_kernel", "syntax_error"]
+    assert [result.category for result in names["results"]] == categories
+    assert {result.category for answers in names["rounds"] for result in answers} == {"wrong_values"}
+    assert sorted(names["frame"]["category"]) == sorted(categories)
+    assert set(names["best"].index) == {"leaky_relu", "softmax"}
+    assert Path("speedup.png").read_bytes().startswith(b"\x89PNG")
+    assert "verdict: incorrect/wrong_values" in capsys.readouterr().out

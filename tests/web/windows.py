@@ -1,0 +1,45 @@
+"""Windows of a browser in which nothing may go wrong."""
+
+from playwright.sync_api import Browser, Locator, Page
+
+from web.charts import Theme
+
+WIDTHS = (1400, 390)
+_WATCH = "document.addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective))"
+
+
+class Windows:
+    """Windows of a browser in which nothing may go wrong: no error, no violation of the policy, nothing asked of anybody else."""
+
+    def __init__(self, browser: Browser, address: str) -> None:
+        self._browser, self._address = browser, address
+        self._opened: list[tuple[Page, list[str]]] = []
+
+    def open(self, width: int = WIDTHS[0], theme: Theme = "light", scripts: bool = True) -> Page:
+        context = self._browser.new_context(
+            viewport={"width": width, "height": 900}, base_url=self._address, color_scheme=theme, java_script_enabled=scripts
+        )
+        context.set_default_timeout(60_000)
+        context.add_init_script(_WATCH)
+        page, faults = context.new_page(), []
+        page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: None if request.url.startswith((self._address, "data:")) else faults.append(request.url))
+        page.on("response", lambda answer: faults.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
+        self._opened.append((page, faults))
+        return page
+
+    def close(self) -> None:
+        """Fails where something has gone wrong, or a text of a stranger has run."""
+        for page, faults in self._opened:
+            assert faults == []
+            assert page.evaluate("window.hacked") is None
+            page.context.close()
+
+
+def follow(link: Locator) -> None:
+    """Clicks on a link, or a button that sends a form, and waits until the next page is there: what is read after it is of that page."""
+    page = link.page
+    with page.expect_navigation(wait_until="load"):
+        link.click()

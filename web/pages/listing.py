@@ -1,0 +1,114 @@
+"""The evaluations themselves: all of them, or those that fit, sorted by any column, a part at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fastapi import APIRouter
+
+from db.queries.evaluations import Choice
+from db.queries.runs import EvaluationSummary, of_ids
+from db.queries.timeline import MOST_NAMED
+from evaluator.results.category import CATEGORIES, Status
+from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since
+from web.forms import Field, choice_field, fields_of, text_field, unknown_name
+from web.site import PageContent, Site, SiteOf, page
+from web.tables import PAGE_ROWS, Column, Table, is_descending, ordered_table
+
+router = APIRouter()
+_BATCH = 5000
+"""Evaluations that are read at once for the CSV."""
+
+
+@dataclass(frozen=True)
+class EvaluationsPage(PageContent):
+    """Evaluations that fit."""
+
+    fields: tuple[Field, ...]
+    table: Table[EvaluationSummary]
+    filtered: bool
+    """Whether any filter is set."""
+    unknown: str | None
+    """What is wrong with a filter that nothing fits."""
+
+
+COLUMNS: tuple[Column[EvaluationSummary], ...] = (
+    Column("evaluation", "evaluation", lambda row: row.evaluation_id, numeric=True, best_first=True, kind="evaluation"),
+    Column("status", "status", lambda row: row.status, kind="status"),
+    Column("category", "category", lambda row: row.category, kind="word"),
+    Column("problem", "problem", lambda row: row.problem, kind="problem"),
+    Column("submission", "submission", lambda row: row.submission, kind="submission"),
+    Column("author", "author", lambda row: row.author, kind="author"),
+    Column("speedup", "speedup", lambda row: row.speedup, numeric=True, best_first=True, kind="number"),
+    Column("case", "case", lambda row: row.case),
+    Column("device", "device", lambda row: row.device_name, kind="device"),
+    Column("run", "run", lambda row: row.run_id, numeric=True, best_first=True, kind="run", minor=True),
+    Column("started", "started, UTC", lambda row: row.started_at, best_first=True, kind="moment", minor=True),
+)
+"""Sorted by what `db.queries.timeline` sorts by."""
+
+
+@page(router, "/evaluations", "evaluations.html")
+def evaluations_page(
+    site: SiteOf,
+    filters: FiltersOf,
+    status: ChosenStatus = None,
+    category: ChosenCategory = None,
+    run: ChosenRun = None,
+    since: Since = None,
+    sort: Name = None,
+    order: Name = None,
+    number: PageNumber = 1,
+) -> EvaluationsPage:
+    choice = Choice(filters, status, category, run, since)
+    shown = listed(site, choice, sort, order, number)
+    names = [name for name, info in CATEGORIES.items() if status in (None, info.status)]
+    return EvaluationsPage(
+        value={"total": shown.total, "evaluations": shown.rows},
+        sheet=every(site, choice, sort, order),
+        fields=(
+            choice_field("status", status, Status),
+            choice_field("category", category, names if category in (None, *names) else CATEGORIES),
+            *fields_of(site, filters, "problem", "author", "device", "case", "precision"),
+            text_field("run", None if run is None else str(run), "number"),
+            text_field("since", _text(since), "7d or 2026-05-01"),
+        ),
+        table=shown,
+        filtered=choice != Choice(),
+        unknown=None if shown.total else unknown_name(site, filters),
+    )
+
+
+def listed(site: Site, choice: Choice, sort: str | None, order: str | None, number: int) -> Table[EvaluationSummary]:
+    """A part of the evaluations that fit; the last one where `number` is beyond it. The newest come first where nothing is said."""
+    descending = is_descending(COLUMNS, sort, order) if sort else True
+    total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
+    if total and not ids:
+        number = -(-total // PAGE_ROWS)
+        total, ids = site.timeline.page(choice, PAGE_ROWS, (number - 1) * PAGE_ROWS, sort, descending=descending)
+    return ordered_table(_columns(choice, total), _in_order(site, ids), sort, order, number, total)
+
+
+def every(site: Site, choice: Choice, sort: str | None, order: str | None) -> Iterator[EvaluationSummary]:
+    """All evaluations that fit, read some at a time when they are asked for."""
+    total, _ = site.timeline.page(choice, 0)
+    descending = is_descending(COLUMNS, sort, order) if sort else True
+    _, ids = site.timeline.page(choice, total, 0, sort, descending=descending)
+    for first in range(0, len(ids), _BATCH):
+        yield from _in_order(site, ids[first : first + _BATCH])
+
+
+def _in_order(site: Site, ids: list[int]) -> list[EvaluationSummary]:
+    found = {row.evaluation_id: row for row in of_ids(site.store, ids)}
+    # One that was removed meanwhile is left out.
+    return [found[number] for number in ids if number in found]
+
+
+def _columns(choice: Choice, total: int) -> tuple[Column[EvaluationSummary], ...]:
+    """Names of submissions are sorted only where they are few enough, and the run is not told where there is one alone."""
+    shown = (column for column in COLUMNS if column.key != "run" or choice.run_id is None)
+    return tuple(replace(column, sortable=False) if column.key == "submission" and total > MOST_NAMED else column for column in shown)
+
+
+def _text(since: datetime | None) -> str | None:
+    return None if since is None else since.isoformat(timespec="minutes").removesuffix("+00:00")

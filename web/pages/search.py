@@ -1,0 +1,31 @@
+"""One box for everything: problems, submissions, authors, runs, evaluations by number, and categories."""
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+
+from db.queries.search import Found, search
+from evaluator.results.category import CATEGORIES, Category, CategoryInfo
+from web.filters import Name
+from web.site import PageContent, SiteOf, page
+
+router = APIRouter()
+SHOWN = 20
+"""Names of each kind that are shown; who looks for others types more of them."""
+
+
+@dataclass(frozen=True)
+class SearchPage(PageContent):
+    """What fits, grouped by kind."""
+
+    text: str
+    found: Found
+    limit: int
+    infos: dict[Category, CategoryInfo]
+
+
+@page(router, "/search", "search.html")
+def search_page(site: SiteOf, q: Name = None) -> SearchPage:
+    text = (q or "").strip()
+    found = site.memory.recall(("search", text), lambda: search(site.store, text, SHOWN))
+    return SearchPage(value=found, text=text, found=found, limit=SHOWN, infos=CATEGORIES)
