@@ -132,18 +132,6 @@ def _completion_parser() -> argparse.ArgumentParser:
     return parser()
 
 
-def _schema(words: Sequence[str]) -> int:
-    from db.output.record_schema import main
-
-    return main(words)
-
-
-def _schema_parser() -> argparse.ArgumentParser:
-    from db.output.record_schema import parser
-
-    return parser()
-
-
 def _of_database(name: str, summary: str) -> Command:
     """A command of `python -m db`."""
 
@@ -176,7 +164,6 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         _of_database("history", "all evaluations of one submission"),
         _of_database("export", "write all evaluations, or the leaderboards as a page"),
         _of_database("import", "store what `assay export --format json` wrote"),
-        Command("schema", "print the JSON schema of --json and of exports", _schema, _schema_parser),
         _of_database("check", "look for damage in the database"),
         _of_database("gc", "remove what no evaluation refers to"),
     ),

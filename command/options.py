@@ -37,7 +37,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         prog=program,
         description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
         epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 what --fail-on names, 130 interrupted. "
-        "Options that are left out come from assay.toml, or from [tool.assay] in pyproject.toml, in this folder or the nearest parent that has one.",
+        "Options that are left out come from assay.toml, or from [tool.assay] in pyproject.toml, in this folder or "
+        "the nearest parent that has one.",
     )
     add = this.add_argument
     add(

@@ -140,6 +140,16 @@ def _history(store: "Store", options: argparse.Namespace) -> int:
     return _say("".join([*told, *([report.foreign_text(options.submission, foreign)] if foreign else [])]))
 
 
+class _Schema(argparse.Action):
+    """Prints the schema, and ends: no database is needed for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> None:
+        from db.output.record_schema import FILE
+
+        _say(FILE.read_text(encoding="utf-8"))
+        parser.exit()
+
+
 def _keeping(name: str) -> Callable[["Store", argparse.Namespace], int]:
     """A command of `db.keeping`."""
 
@@ -225,6 +235,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
     export = command("export", _keeping("write_all"), "write all evaluations, or the leaderboards as a page")
     export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True)
+    export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of what --format json and `judge --json` write")
     export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
     bring = command("import", _keeping("read_all"), "store what `export --format json` wrote", writes=True)
     bring.add_argument("file", type=Path, metavar="FILE")

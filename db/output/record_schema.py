@@ -3,10 +3,8 @@
 python -m db.output.record_schema > db/output/record.schema.json
 """
 
-import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 FILE = Path(__file__).with_name("record.schema.json")
@@ -14,18 +12,6 @@ DESCRIPTION = (
     "A line of `--json` is a JudgedRecord, a line of `export --format json` an ExportedRecord. "
     "A number that JSON has no form for is the string NaN, Infinity or -Infinity."
 )
-
-
-def main(words: Sequence[str] | None = None, program: str = "assay schema") -> int:
-    """Prints the shipped file; returns 0."""
-    parser(program).parse_args(words)
-    sys.stdout.write(FILE.read_text(encoding="utf-8"))
-    return 0
-
-
-def parser(program: str = "assay schema") -> argparse.ArgumentParser:
-    """The command line's options: none."""
-    return argparse.ArgumentParser(prog=program, description="Prints the JSON schema of what --json and export --format json write.")
 
 
 def generated() -> str:
