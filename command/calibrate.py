@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from command import exits
 from configuration.options import use_file
 from db import DEFAULT_URL
 
@@ -22,7 +23,9 @@ PROGRAM = "python -m command.calibrate"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met."""
+    """Returns the exit code: 0; 1 where the device was disturbed, and nothing is stored; 2 where the request can't be met;
+    130 for Ctrl-C.
+    """
     this = parser(program)
     use_file(this, arguments, "calibrate")
     options = this.parse_args(arguments)
@@ -34,12 +37,14 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     from db.store import Store
     from evaluator.judge.roofline import calibration_run
     from evaluator.machine import devices
+    from evaluator.results.progress import long_work
     from evaluator.results.text import plain_line
 
     try:
         device, _ = devices.choose(options.device)
         with Store.open(options.db) as store:
-            calibration, conditions = calibration_run.calibrate(device)
+            with long_work("Measuring", calibration_run.steps(device)) as work:
+                calibration, conditions = calibration_run.calibrate(device, work.advance)
             stored = conditions is None or not conditions.disturbed
             if stored:
                 save(store, calibration)
@@ -48,23 +53,24 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     except (devices.DeviceError, StoreError, torch.OutOfMemoryError) as error:
         sys.stderr.write(plain_line(str(error)) + "\n")
         return EXIT_USAGE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; nothing is stored\n")
+        return exits.INTERRUPTED
     sys.stderr.write(plain_line(told) + "\n")
     return 0 if stored else EXIT_DISTURBED
 
 
 def _text(calibration: "Calibration") -> str:
-    from rich.table import Table
-
     from evaluator.results.calibration import COPY
     from evaluator.results.figures import percent, rate_text
-    from evaluator.results.text import cell, rendered
+    from evaluator.results.screen import rendered
+    from evaluator.results.table import Column, Table
 
-    table = Table(box=None, header_style="bold", title=cell(calibration.device_name), title_justify="left")
-    for name, justify in (("ceiling", "left"), ("reached", "right"), ("uncertainty", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    columns = (Column("ceiling"), Column("reached", right=True), Column("uncertainty", 50, right=True))
+    table = Table(columns, calibration.device_name)
     for ceiling in calibration.ceilings:
         unit = "B" if ceiling.name == COPY else "OP" if ceiling.name == "int8" else "FLOP"
-        table.add_row(*map(cell, (ceiling.name, rate_text(ceiling.per_s, unit), percent(ceiling.uncertainty))))
+        table.add(ceiling.name, rate_text(ceiling.per_s, unit), percent(ceiling.uncertainty))
     return rendered(table)
 
 

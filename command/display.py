@@ -1,23 +1,22 @@
-"""What the command line shows: a progress bar during a run, then a table and the reasons."""
+"""What the command line shows: a progress bar and each result as it comes, then a table and what to do."""
 
 import contextlib
-import os
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
-from evaluator.results.category import Status
+from evaluator.results.advice import advice
+from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence, TimingSide
 from evaluator.results.figures import light_text
+from evaluator.results.progress import Work, long_work
 from evaluator.results.result import Result
-from evaluator.results.text import PIPE_WIDTH, cell, plain_line
+from evaluator.results.screen import Screen
+from evaluator.results.table import Column, Table
+from evaluator.results.text import plain_line
 
 if TYPE_CHECKING:
     from evaluator.job import Job
@@ -25,11 +24,21 @@ if TYPE_CHECKING:
 MAX_ROWS = 200
 """Results in the summary, the first that came; the rest is in the database."""
 _QUARTILES = ("median_ms", "lower_quartile_ms", "upper_quartile_ms")
-PIPED_EVERY_S = 10.0
-"""Between two lines about the progress where there is no terminal for a bar."""
 MARK = "*"
 """Behind a speedup whose times were disturbed."""
 COLOURS = {Status.CORRECT: "green", Status.NOT_EVALUATED: "yellow", Status.DISQUALIFIED: "magenta"}
+_COLOURS = {status.value: COLOURS.get(status, "red") for status in Status}
+_COLUMNS = (
+    Column("submission", kind="path"),
+    Column("problem", 90, "name"),
+    Column("status", 50),
+    Column("category"),
+    Column("time", 70, right=True),
+    Column("baseline", 60, right=True),
+    Column("speedup", 95, right=True),
+    Column("95 % interval", 40, right=True),
+    Column("of light (baseline)", 30, right=True),
+)
 
 
 class Display:
@@ -37,122 +46,109 @@ class Display:
 
     def __init__(self, to_stderr: bool) -> None:
         """`to_stderr` leaves standard output to JSON."""
-        self._console = Console(stderr=to_stderr)
-        if not self._console.is_terminal and "COLUMNS" not in os.environ:
-            self._console = Console(stderr=to_stderr, width=PIPE_WIDTH)
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
+        self._screen = Screen(stderr=to_stderr)
+        self._work: Work | None = None
+        self._read = 0
+        self._begun: set[tuple[str, int | None]] = set()
+        """Submissions that were under way before the first result came."""
         self._rows: list[tuple[int, Result]] = []
         self._counts: Counter[Status] = Counter()
+        self._categories: Counter[Category] = Counter()
 
     def say(self, text: str) -> None:
-        self._console.print(Text(plain_line(text)))
+        self._print(Text(plain_line(text)))
 
     @contextlib.contextmanager
     def progress(self, total: int | None) -> Iterator[None]:
         """Show a progress bar meanwhile; `total` None where the number of submissions is not known yet."""
-        columns = (
-            SpinnerColumn(),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[doing]}", markup=False),
-        )
-        with Progress(*columns, console=self._console, transient=True) as self._progress:
-            self._task = self._progress.add_task("", total=total, doing="")
-            ended = threading.Event()
-            teller = threading.Thread(target=self._tell, args=(self._progress, ended), daemon=True)
-            if not self._console.is_terminal:
-                teller.start()
-            try:
-                yield
-            finally:
-                ended.set()
-                if teller.ident is not None:
-                    teller.join(1.0)
-        self._progress = None
-
-    def _tell(self, progress: Progress, ended: threading.Event) -> None:
-        """Print a line about the progress every PIPED_EVERY_S seconds, until there is no reader for it.
-
-        Not by Rich: where its reader has gone, that closes standard output for the whole process.
-        """
-        while not ended.wait(PIPED_EVERY_S):
-            task = progress.tasks[0]
-            of = "" if task.total is None else f" of {task.total:.0f}"
-            doing = f"; {task.fields['doing']}" if task.fields["doing"] else ""
-            try:
-                print(f"{task.elapsed or 0.0:.0f} s: {task.completed:.0f}{of} done{doing}", file=self._console.file, flush=True)
-            except (OSError, ValueError):
-                return
+        beside_output = self._screen.console.stderr
+        with long_work("", total, screen=self._screen, after_s=0, beside_output=beside_output, colours=_COLOURS) as self._work:
+            yield
+        self._work = None
 
     def stage(self, job: "Job", stage: str) -> None:
         """A job has entered a stage."""
-        if self._progress and self._task is not None:
-            self._progress.update(self._task, doing=plain_line(f"{PurePath(job.submission).name}: {stage}"))
+        if self._work:
+            if not self._work.pace.count and (job.submission, job.block) not in self._begun:
+                self._begun.add((job.submission, job.block))
+                self._work.pace.begun()
+            self._work.doing = plain_line(f"{PurePath(job.submission).name}: {stage}")
 
-    def read(self, count: int, *, all_of_them: bool = False) -> None:
-        """So many submissions have been read: the end of the progress bar is there, or further on."""
-        if self._progress and self._task is not None:
-            known = self._progress.tasks[0].total
-            if all_of_them or (known is not None and count > known):
-                self._progress.update(self._task, total=count)
+    def read(self, count: int, *, due: int) -> None:
+        """So many more submissions have been read, and so many of them are to be judged: the end is there, or further on."""
+        self._read += count
+        if self._work:
+            self._work.drew(due, count - due)
+            if self._work.total is not None:
+                self._work.total = max(self._work.total, self._read)
+
+    def read_all(self) -> None:
+        """All submissions have been read."""
+        if self._work:
+            self._work.total = self._read
 
     def skip(self, count: int) -> None:
         """So many submissions need no judging."""
-        self._advance(count)
+        if self._work:
+            self._work.advance(count, free=True)
 
     def result(self, number: int, result: Result) -> None:
         """A result has been stored under this number."""
         self._counts[result.status] += 1
+        self._categories[result.category] += 1
         if len(self._rows) < MAX_ROWS:
             self._rows.append((number, _slim(result)))
-        self._advance()
+        self._print(_line(number, result))
+        if self._work:
+            self._work.tallies[result.status.value] += 1
+            self._work.advance(free=result.status is Status.REJECTED)
 
-    def _advance(self, count: int = 1) -> None:
-        if self._progress and self._task is not None:
-            self._progress.advance(self._task, count)
+    def summary(self, skipped: int, database: str, chosen: str) -> None:
+        """The table, what is to be said of times, what to do about each category, and the counts of what was evaluated and what had been.
 
-    def summary(self, skipped: int, database: str) -> None:
-        """The table, a line for each failure, and the counts of what was evaluated and of what had been judged already."""
+        chosen: words of `assay list` that list what this run has evaluated.
+        """
         rows = sorted(self._rows, key=lambda row: (row[1].submission, row[1].block or 0))
         if rows:
-            self._console.print(_table([result for _, result in rows]))
+            self._print(Text(""))
+            self._screen.console.file.write(self._screen.text(_table([result for _, result in rows])))
         for number, result in rows:
-            if result.message:
-                self._console.print(_reason(number, result, result.message), soft_wrap=True)
-            if remark := _remark(result):
-                self._console.print(_reason(number, result, f"{MARK} {remark}"), soft_wrap=True)
-            timing = result.evidence.timing
-            if timing is not None and timing.fallback:
-                self._console.print(_reason(number, result, f"timed by the protocol {timing.protocol}: {timing.fallback}"), soft_wrap=True)
+            for remark in _remarks(result):
+                self._print(_reason(number, result, remark))
+        for line in advice(self._categories, chosen):
+            self._print(line)
         total = sum(self._counts.values())
+        if rows:
+            self._print(Text(""))
         if total > len(rows):
-            self.say(f"{len(rows)} of {total} are shown; all of them: assay list --limit {total}")
+            self.say(f"{len(rows)} of {total} are shown; all of them: assay list {chosen} --limit {total}")
         counted = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         self.say(f"{total} evaluated{f': {counted}' if counted else ''}; stored in {database}")
         if skipped:
             same = "same source, problem, case, device and version"
             self.say(f"{total + skipped} in all, {skipped} already judged and skipped ({same}); --rerun judges them again")
 
+    def _print(self, line: Text) -> None:
+        self._screen.print(line)
+
+
+def _line(number: int, result: Result) -> Text:
+    """A result in one line, as it comes."""
+    line = Text(f"#{number} ", style="dim")
+    line.append(f"{result.status}/{result.category} ", style=_COLOURS[result.status])
+    line.append(plain_line(_name(result)), style="bold")
+    line.append(f" {speedup}" if (speedup := _speedup(result)) else "", style="default")
+    return line.append(f": {plain_line(result.message)}" if result.message else "", style="default")
+
 
 def _table(results: list[Result]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("submission", "problem", "status", "category"):
-        table.add_column(name, overflow="fold")
-    for name in ("time", "baseline", "speedup", "of light (baseline)"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = Table(_COLUMNS)
     for result in results:
-        colour = COLOURS.get(result.status, "red")
-        table.add_row(
-            cell(_name(result)),
-            cell(result.problem),
-            Text(result.status, style=colour),
-            Text(result.category, style=colour),
-            _milliseconds(result.runtime_ms),
-            _baseline(result),
-            _speedup(result),
-            light_text(result.speed_of_light, result.baseline_speed_of_light),
+        colour = _COLOURS[result.status]
+        status, category = Text(result.status, colour), Text(result.category, colour)
+        times = (_milliseconds(result.runtime_ms), _baseline(result), _speedup(result), _interval(result))
+        table.add(
+            _name(result), result.problem, status, category, *times, light_text(result.speed_of_light, result.baseline_speed_of_light)
         )
     return table
 
@@ -191,16 +187,25 @@ def _baseline(result: Result) -> str:
 
 
 def _speedup(result: Result) -> str:
-    """With what holds it with 95 % confidence, where that is known."""
-    if result.speedup is None:
-        return ""
-    low, high = result.speedup_interval or (result.speedup, result.speedup)
-    interval = f" ({low:.2f}–{high:.2f})" if f"{low:.2f}" != f"{high:.2f}" else ""
-    return f"{result.speedup:.2f}×{MARK if _remark(result) else ''}{interval}"
+    return "" if result.speedup is None else f"{result.speedup:.2f}×{MARK if _disturbance(result) else ''}"
 
 
-def _remark(result: Result) -> str:
-    """What to know of the times of a result that has some."""
+def _interval(result: Result) -> str:
+    """What holds the speedup with 95 % confidence, where that is known and wider than a digit."""
+    low, high = result.speedup_interval or (0.0, 0.0)
+    return f"{low:.2f}–{high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else ""
+
+
+def _remarks(result: Result) -> Iterator[str]:
+    """What to know of the times of a result."""
+    if disturbance := _disturbance(result):
+        yield f"{MARK} {disturbance}"
+    timing = result.evidence.timing
+    if timing is not None and timing.fallback:
+        yield f"timed by the protocol {timing.protocol}: {timing.fallback}"
+
+
+def _disturbance(result: Result) -> str:
     conditions = result.evidence.conditions
     return conditions.remark if conditions is not None and result.speedup is not None else ""
 

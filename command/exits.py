@@ -1,6 +1,7 @@
 """Exit codes of the command line, and the error for wrong usage."""
 
-ALL_EVALUATED, SOME_NOT_EVALUATED, USAGE, INTERRUPTED = 0, 1, 2, 130
+ALL_EVALUATED, SOME_NOT_EVALUATED, USAGE, FAILED_ON, INTERRUPTED = 0, 1, 2, 3, 130
+"""`FAILED_ON` only where `--fail-on` asks for it."""
 
 
 class UsageError(Exception):

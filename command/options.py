@@ -36,8 +36,9 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     this = argparse.ArgumentParser(
         prog=program,
         description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
-        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 130 interrupted. Options that are left out come from "
-        "assay.toml, or from [tool.assay] in pyproject.toml, in this folder or the nearest parent that has one.",
+        epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 what --fail-on names, 130 interrupted. "
+        "Options that are left out come from assay.toml, or from [tool.assay] in pyproject.toml, in this folder or "
+        "the nearest parent that has one.",
     )
     add = this.add_argument
     add(
@@ -65,6 +66,12 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         nargs=2,
         metavar=("FORMAT", "FILE"),
         help="write what is to be said to the author of each submission; FORMAT: markdown",
+    )
+    add("--junit", metavar="FILE", help="write a JUnit file for CI: a test suite for each problem, a test case for each submission")
+    add(
+        "--fail-on",
+        choices=("incorrect", "any"),
+        help="exit with 3 where a submission is not correct, or, with any, could not be evaluated either",
     )
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
     add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")

@@ -1,4 +1,4 @@
-"""The files of `--json` and `--feedback`: each result is written as it comes."""
+"""The files of `--json` and `--feedback`, to which results are written as they come, and that of `--junit`, written at the end."""
 
 import argparse
 import contextlib
@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Self
 from command.exits import UsageError
 
 if TYPE_CHECKING:
+    from db.store import Store
     from evaluator.results.result import Result
 
 STANDARD_OUTPUT = "-"
@@ -49,23 +50,28 @@ def written(options: argparse.Namespace) -> list[Path]:
     """The files that a run writes: its database, where that is a file, and its output. Raises StoreError for what is no database URL."""
     from db.address import Address
 
-    names = [options.json, *(options.feedback or ())[1:]]
+    names = [options.json, options.junit, *(options.feedback or ())[1:]]
     files = [Address.parse(options.db).path, *(Path(name) for name in names if name and name != STANDARD_OUTPUT)]
     return [path for path in files if path is not None]
 
 
 class Outputs:
-    """What `--json` and `--feedback` ask for. Use as a context manager."""
+    """What `--json`, `--feedback` and `--junit` ask for. Use as a context manager."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         """Raises UsageError where a file can't be written."""
+        from command.junit import JUnitFile
+
         self._json: Output | None = None
         self._feedback: Output | None = None
+        self._junit: JUnitFile | None = None
         try:
             if options.json:
                 self._json = Output("--json", options.json)
             if options.feedback:
                 self._feedback = Output("--feedback", options.feedback[1])
+            if options.junit:
+                self._junit = JUnitFile(options.junit)
         except UsageError:
             self.close()
             raise
@@ -83,6 +89,7 @@ class Outputs:
 
     def tell(self, number: int, result: "Result", source: str, first_line: int) -> None:
         """Write the result of that evaluation. Raises UsageError where it can't be."""
+        self.known(number)
         if not (self._json or self._feedback):
             return
         from evaluator.diagnosis.feedback import feedback, record
@@ -94,8 +101,20 @@ class Outputs:
             title = f"{number}: {result.submission}" + (f", block {result.block}" if result.block else "")
             self._feedback.write(told.markdown(title))
 
+    def known(self, number: int) -> None:
+        """That evaluation is what this run comes to, whether it was judged now or before."""
+        if self._junit:
+            self._junit.add(number)
+
+    def finish(self, store: "Store") -> None:
+        """Write what is written at the end. Raises UsageError and StoreError where it can't be."""
+        if self._junit:
+            self._junit.write(store)
+
     def close(self) -> None:
         """Close what was opened here."""
+        if self._junit:
+            self._junit.close()
         for output in (self._json, self._feedback):
             if output:
                 output.close()

@@ -3,13 +3,15 @@
 import argparse
 import contextlib
 import itertools
+import shlex
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from command import exits
+from evaluator.results.category import Status
 
 if TYPE_CHECKING:
     from command.engine_choice import MachineChoice
@@ -34,6 +36,9 @@ class Session:
     problems: "ProblemReader"
     skipped: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    """Of what was judged, by status."""
+    known: Counter[str] = field(default_factory=Counter)
+    """The same of what had been judged already, where `--fail-on` asks for it."""
 
     def __post_init__(self) -> None:
         from command.display import Display
@@ -64,10 +69,16 @@ class Session:
                 interrupted = self._judge_with(engine, submissions)
             except KeyboardInterrupt:
                 interrupted = True  # before there was anything to be judged
-        self.display.summary(self.skipped, self.store.name)
+            finally:
+                with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
+                    self.outputs.finish(self.store)
+        self.display.summary(self.skipped, self.store.name, self._listed_by())
         if interrupted:
             self._note_skipped()
             return exits.INTERRUPTED
+        if failing := self._failing():
+            self.display.say(f"--fail-on {self.options.fail_on}: {failing}")
+            return exits.FAILED_ON
         return exits.SOME_NOT_EVALUATED if self.counts["not_evaluated"] else exits.ALL_EVALUATED
 
     def _judge_with(self, engine: "Engine", submissions: "Found") -> bool:
@@ -121,18 +132,41 @@ class Session:
         count = 0
         for batch in batches(submissions):
             count += len(batch)
-            self.display.read(count)
             keys = [self._maker.key(submission) for submission in batch]
-            judged = frozenset() if self.options.rerun else self.store.judged_among(keys)
+            judged = {} if self.options.rerun else self.store.judged_among(keys)
             due = [submission for submission, key in zip(batch, keys, strict=True) if key not in judged]
-            self.skipped += len(batch) - len(due)
-            self.display.skip(len(batch) - len(due))
             unfit = [submission for submission in due if submission.rejection is not None]
+            self.display.read(len(batch), due=len(due) - len(unfit))
+            self._already_judged([judged[key] for key in keys if key in judged])
             self._keep([(rejected(submission), submission.code, submission.first_line) for submission in unfit])
             yield from (self._maker.job(submission) for submission in due if submission.rejection is None)
-        self.display.read(count, all_of_them=True)
+        self.display.read_all()
         self.store.expect(count)
         self._note_skipped()
+
+    def _failing(self) -> str:
+        """What `--fail-on` finds among all submissions, whether they were judged now or before; empty where it finds nothing."""
+        allowed = {"incorrect": ("correct", "not_evaluated"), "any": ("correct",)}.get(self.options.fail_on, tuple(Status))
+        counts = self.counts + self.known
+        return ", ".join(f"{count} {status}" for status, count in counts.most_common() if status not in allowed)
+
+    def _already_judged(self, numbers: Collection[int]) -> None:
+        from db.queries.runs import of_ids
+
+        self.skipped += len(numbers)
+        self.display.skip(len(numbers))
+        for number in numbers:
+            self.outputs.known(number)
+        if numbers and self.options.fail_on:
+            self.known.update(found.status for found in of_ids(self.store, numbers))
+
+    def _listed_by(self) -> str:
+        """Words of `assay list` that list what this run has evaluated."""
+        from db import DEFAULT_URL
+        from db.address import without_password
+
+        database = [] if self.options.db == DEFAULT_URL else ["--db", without_password(self.options.db)]
+        return shlex.join(["--run", str(self.store.run_id), *database])
 
     def _note_skipped(self) -> None:
         if self.skipped:

@@ -2,10 +2,11 @@
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from configuration.options import use_file
 from db import DEFAULT_URL
@@ -15,14 +16,13 @@ from db.queries.filters import ANSWER_HELP, ANSWERS, HELP, Filters
 if TYPE_CHECKING:
     from db.store import Store
 
-EXIT_FAULT = 1
-"""`check` has found something."""
 EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
 PROGRAM = "python -m db"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
-    """Returns the exit code: 0; 1 where `check` finds a fault; 2 where what is asked for is missing or can't be done."""
+    """Returns the exit code: 0; 1 where `check` finds a fault; 2 where what is asked for is missing or can't be done; 130 for Ctrl-C."""
     whole, commands = parsers(program)
     use_file(whole, arguments)
     options, unknown = whole.parse_known_args(arguments)
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     except StoreError as error:
         sys.stderr.write(plain_line(str(error)) + "\n")
         return EXIT_USAGE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; what was stored stays\n")
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -86,7 +89,7 @@ def _failures(store: "Store", options: argparse.Namespace) -> int:
     from db.queries.leaderboard import failures
 
     counts = failures(store, _filters(store, options))
-    return _say(report.failures_json(counts) if options.json else report.failures_text(counts))
+    return _say(report.failures_json(counts) if options.json else report.failures_text(counts, _as_words(options)))
 
 
 def _show(store: "Store", options: argparse.Namespace) -> int:
@@ -137,74 +140,27 @@ def _history(store: "Store", options: argparse.Namespace) -> int:
     return _say("".join([*told, *([report.foreign_text(options.submission, foreign)] if foreign else [])]))
 
 
-def _export(store: "Store", options: argparse.Namespace) -> int:
-    from db import exchange
-    from db.error import StoreError
-    from db.output import report
-    from db.output.page import page
+class _Schema(argparse.Action):
+    """Prints the schema, and ends: no database is needed for that."""
 
-    def write_page(store: "Store", file: IO[bytes]) -> int:
-        file.write(page(store).encode())
-        return store.count()
+    def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> None:
+        from db.output.record_schema import FILE
 
-    writers = {"csv": exchange.export_csv, "json": exchange.export_json, "parquet": exchange.export_parquet, "html": write_page}
-    if options.output is None:
-        if options.json:
-            raise StoreError("--json tells what was written, so that the export itself needs a file: --output FILE.")
-        writers[options.format](store, sys.stdout.buffer)
-        sys.stdout.flush()
-        return 0
-    # A file that is there already stays whole until the new one is.
-    unfinished = options.output.with_name(options.output.name + ".part")
-    try:
-        with unfinished.open("wb") as file:
-            count = writers[options.format](store, file)
-        unfinished.replace(options.output)
-    except OSError as error:
-        raise StoreError(f"{options.output} can't be written: {error.strerror}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-    told = {"file": str(options.output), "format": options.format, "evaluations": count}
-    return _say(report.dump(told) if options.json else f"{count} evaluations written to {options.output}\n")
+        _say(FILE.read_text(encoding="utf-8"))
+        parser.exit()
 
 
-def _import(store: "Store", options: argparse.Namespace) -> int:
-    from db import exchange
-    from db.foreign import import_kernelbench
-    from db.output import report
+def _keeping(name: str) -> Callable[["Store", argparse.Namespace], int]:
+    """A command of `db.keeping`."""
 
-    if options.kernelbench:
-        read, added = import_kernelbench(store, options.file, options.level, options.author)
-    else:
-        read, added = exchange.import_lines(store, options.file)
-    told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
-    return _say(report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were there already\n")
+    def answer(store: "Store", options: argparse.Namespace) -> int:
+        from db import keeping
 
+        text, code = getattr(keeping, name)(store, options)
+        _say(text)
+        return int(code)
 
-def _collect(store: "Store", options: argparse.Namespace) -> int:
-    from db.output import report
-    from db.upkeep import collect
-
-    removed = collect(store)
-    went = ", ".join(f"{count} {table}" for table, count in removed.items() if count) or "nothing"
-    return _say(report.dump({"removed": removed}) if options.json else f"removed without use: {went}\n")
-
-
-def _check(store: "Store", options: argparse.Namespace) -> int:
-    from db.output import report
-    from db.upkeep import check, repair, waiting
-    from evaluator.results.text import plain_line
-
-    if options.repair:
-        repair(store)
-    faults, spooled = check(store, options.deep), waiting(store)
-    if options.json:
-        _say(report.dump({"ok": not faults, "faults": faults, "evaluations": store.count(), "waiting": spooled}))
-    else:
-        told = [*faults, *(f"{path} waits for the next run, or belongs to one under way" for path in spooled)]
-        _say("".join(plain_line(line) + "\n" for line in told))
-        _say(f"{store.count()} evaluations: {f'{len(faults)} faults' if faults else 'no fault'}\n")
-    return EXIT_FAULT if faults else 0
+    return answer
 
 
 def _say(text: str) -> int:
@@ -220,6 +176,19 @@ def _filters(store: "Store", options: argparse.Namespace) -> Filters:
     filters = Filters(**{name: getattr(options, name, None) for name in HELP})
     require_known(store, filters)
     return filters
+
+
+def _as_words(options: argparse.Namespace) -> str:
+    """The database and the filters, as words of a command that asks for the same."""
+    given = {name: getattr(options, name, None) for name in ("db", *HELP)}
+    from db.address import without_password
+
+    words = [
+        (f"--{name}", without_password(value))
+        for name, value in given.items()
+        if value is not None and (name, value) != ("db", DEFAULT_URL)
+    ]
+    return shlex.join(word for pair in words for word in pair)
 
 
 def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
@@ -264,16 +233,17 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     _add_filters(comparison, without="author")
     past = command("history", _history, "all evaluations of one submission")
     past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
-    export = command("export", _export, "write all evaluations, or the leaderboards as a page")
+    export = command("export", _keeping("write_all"), "write all evaluations, or the leaderboards as a page")
     export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True)
+    export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of what --format json and `judge --json` write")
     export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
-    bring = command("import", _import, "store what `export --format json` wrote", writes=True)
+    bring = command("import", _keeping("read_all"), "store what `export --format json` wrote", writes=True)
     bring.add_argument("file", type=Path, metavar="FILE")
     bring.add_argument("--kernelbench", action="store_true", help="the file is an eval_results.json, whose verdicts are kept as history")
     bring.add_argument("--level", type=int, metavar="N", help="its level (default: that of the kernels beside it)")
     bring.add_argument("--author", metavar="NAME", help="whose run it is (default: the name of its folder)")
-    command("gc", _collect, "remove what no evaluation refers to, and give the space back", writes=True)
-    checks = command("check", _check, "look for damage; exit code 1 where there is some")
+    command("gc", _keeping("collect"), "remove what no evaluation refers to, and give the space back", writes=True)
+    checks = command("check", _keeping("check"), "look for damage; exit code 1 where there is some")
     checks.add_argument("--deep", action="store_true", help="read every evaluation and hash every source too")
     checks.add_argument("--repair", action="store_true", help="derive anew what follows from the evaluations")
     return parser, commands.choices

@@ -55,6 +55,17 @@ class Address:
             _check_file(self.path, read_only)
 
 
+def without_password(word: str) -> str:
+    """A word of a command, as people may see it: the URL of a database without its password."""
+    if "://" not in word:
+        return word
+    name, separator, url = word.rpartition("=") if word.startswith("--") else ("", "", word)
+    try:
+        return name + separator + Address.parse(url).url.render_as_string(hide_password=True)
+    except StoreError:
+        return word
+
+
 def _check_file(path: Path, read_only: bool) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():

@@ -16,6 +16,7 @@ from db.error import StoreError
 from db.queries.generality import generality_of
 from db.storage.record import Entry
 from db.store import Store, StoredEvaluation
+from evaluator.results.pace import Tell, untold
 
 FORMATS = ("csv", "json", "parquet", "html")
 _BATCH = 200
@@ -60,16 +61,17 @@ _FROM_EVIDENCE = ("generalises", "robust")
 _STORED = tuple(name for name in COLUMNS if name not in _FROM_EVIDENCE)
 
 
-def export_json(store: Store, file: IO[bytes]) -> int:
+def export_json(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     """Writes all evaluations, one JSON object a line; returns how many. Raises StoreError."""
     count = 0
     for stored in store.each():
         file.write(_line(stored).encode("ascii") + b"\n")
         count += 1
+        tell(1)
     return count
 
 
-def export_csv(store: Store, file: IO[bytes]) -> int:
+def export_csv(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     """Writes a header and a row for each evaluation. Raises StoreError.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front: names come from strangers.
@@ -81,11 +83,12 @@ def export_csv(store: Store, file: IO[bytes]) -> int:
     for row in rows(store):
         writer.writerow([csv_cell(value) for value in row])
         count += 1
+        tell(1)
     text.detach()
     return count
 
 
-def export_parquet(store: Store, file: IO[bytes]) -> int:
+def export_parquet(store: Store, file: IO[bytes], tell: Tell = untold) -> int:
     """Writes a Parquet file. Raises StoreError, also where pyarrow is not installed."""
     try:
         import pyarrow
@@ -99,6 +102,7 @@ def export_parquet(store: Store, file: IO[bytes]) -> int:
         while batch := list(islice(found, 100 * _BATCH)):
             writer.write_table(pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in batch], schema))
             count += len(batch)
+            tell(len(batch))
     return count
 
 
@@ -108,14 +112,25 @@ def import_lines(store: Store, path: Path, name: str | None = None) -> tuple[int
     Returns how many the file has and how many were added. A file with a line that can't be read is refused whole. Raises StoreError,
     which calls the file by `name`, where one is given.
     """
+    return count_lines(path, name), store_lines(store, path, name)
+
+
+def count_lines(path: Path, name: str | None = None, tell: Tell = untold) -> int:
+    """How many evaluations a file has, of which `import_lines` can read each. Raises StoreError for one that it can't."""
+    count = 0
     for _ in _items(path, name):
-        pass
-    read = added = 0
-    items = _items(path, name)
+        count += 1
+        tell(1)
+    return count
+
+
+def store_lines(store: Store, path: Path, name: str | None = None, tell: Tell = untold) -> int:
+    """Stores those that are not stored already, and returns how many that were. Raises StoreError."""
+    added, items = 0, _items(path, name)
     while batch := list(islice(items, _BATCH)):
-        read += len(batch)
         added += store.add_missing(batch)
-    return read, added
+        tell(len(batch))
+    return added
 
 
 def rows(store: Store, where: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:

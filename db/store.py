@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from db import DEFAULT_URL
-from db.address import Address
+from db.address import Address, without_password
 from db.connection import cause, is_outage, make_engine, way_out
 from db.database import Database
 from db.error import StoreError
@@ -96,9 +96,14 @@ class Store(Database):
 
         expected: how many submissions the run will come to, where that is known; `expect` corrects it later.
         """
-        command = RunCommand(tuple(map(_without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
+        command = RunCommand(tuple(map(without_password, words)), EVALUATOR_VERSION, datetime.now(UTC), expected=expected)
         with self.change() as connection:
             self._run_id = save_run(connection, command)
+
+    @property
+    def run_id(self) -> int | None:
+        """The number of the run that `start_run` has begun."""
+        return self._run_id
 
     def expect(self, count: int | None) -> None:
         """Stores how many submissions the run comes to, for those who follow it. A failure is only logged."""
@@ -276,14 +281,3 @@ class Store(Database):
 def _storable(item: Entry) -> Entry:
     result = rows.storable_result(item.result)
     return item if result is item.result else Entry(result, item.source, item.problem_source, item.command)
-
-
-def _without_password(word: str) -> str:
-    """A database URL among the words of a command is stored as people may see it."""
-    if "://" not in word:
-        return word
-    name, separator, url = word.rpartition("=") if word.startswith("--") else ("", "", word)
-    try:
-        return name + separator + Address.parse(url).url.render_as_string(hide_password=True)
-    except StoreError:
-        return word

@@ -14,6 +14,8 @@ from db.connection import BUSY_TIMEOUT_S
 from db.error import StoreError
 from db.migrations import REVISIONS
 from db.storage.standing import rebuild
+from evaluator.results.pace import Tell
+from evaluator.results.progress import long_work
 
 logger = logging.getLogger(__name__)
 
@@ -57,9 +59,11 @@ def ensure_current(engine: Engine, address: Address, history: History = HISTORY)
         if revision is not None:
             kept = f"; the old database is kept as {_back_up(address.path, revision)}" if address.path is not None else ""
             logger.info("upgrading %s from revision %s to %s%s", address.name, revision, history.head, kept)
-        _run_migrations(connection, history)
-        if revision is not None:
-            rebuild(connection)
+        due = history.revisions[0 if revision is None else history.revisions.index(revision) + 1 :]
+        with long_work("Upgrading the database", len(due) + 1) as work:
+            _run_migrations(connection, history, work.advance)
+            if revision is not None:
+                rebuild(connection)
 
 
 def _revision(connection: Connection, address: Address, history: History) -> str | None:
@@ -104,7 +108,7 @@ def _back_up(path: Path, revision: str) -> Path:
     return target
 
 
-def _run_migrations(connection: Connection, history: History) -> None:
+def _run_migrations(connection: Connection, history: History, tell: Tell) -> None:
     # Importing Alembic takes longer than all else that opening does, and few openings need it.
     from alembic import command
     from alembic.config import Config
@@ -112,4 +116,5 @@ def _run_migrations(connection: Connection, history: History) -> None:
     config = Config()
     config.set_main_option("script_location", str(history.folder).replace("%", "%%"))
     config.attributes["connection"] = connection
+    config.attributes["tell"] = tell
     command.upgrade(config, history.head)

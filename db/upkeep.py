@@ -28,16 +28,19 @@ from db.storage.current import current_evaluations
 from db.storage.standing import expected_standings, expected_tallies, expected_totals, rebuild
 from db.store import Store
 from evaluator.results.category import Category
+from evaluator.results.pace import Tell, untold
 
 _SHOWN = 5
 """Examples that are told of one fault."""
+COLLECT_STEPS = 9
+"""Of `collect`: a table each, and giving the space back."""
 
 
-def check(store: Store, deep: bool = False) -> list[str]:
+def check(store: Store, deep: bool = False, tell: Tell = untold) -> list[str]:
     """What is wrong, a sentence each; nothing where all is well.
 
     Looks at the file's own structure, at references, and at whether what is kept beside the evaluations follows from them. `deep` also
-    reads every evaluation and hashes every source. Raises StoreError where the database can't be read at all.
+    reads every evaluation, of which it tells, and hashes every source. Raises StoreError where the database can't be read at all.
     """
     with store.read() as connection:
         # What a damaged file says of its content is worth nothing.
@@ -47,7 +50,7 @@ def check(store: Store, deep: bool = False) -> list[str]:
         found = [*_flags(connection), *_derived(connection)]
         if deep:
             found += _sources(connection)
-    return found + list(_unreadable(store)) if deep else found
+    return found + list(_unreadable(store, tell)) if deep else found
 
 
 def repair(store: Store) -> None:
@@ -56,14 +59,18 @@ def repair(store: Store) -> None:
         rebuild(connection)
 
 
-def collect(store: Store) -> dict[str, int]:
+def collect(store: Store, tell: Tell = untold) -> dict[str, int]:
     """Removes rows that no evaluation refers to, gives the space back, and brings the planner's figures up to date.
 
-    Returns how many rows went, by table. Raises StoreError.
+    Returns how many rows went, by table; tells of each of its COLLECT_STEPS. Raises StoreError.
     """
+    removed = {}
     with store.change() as connection:
-        removed = {model.__tablename__: connection.execute(delete(model).where(*conditions)).rowcount for model, conditions in _unused()}
+        for model, conditions in _unused():
+            removed[model.__tablename__] = connection.execute(delete(model).where(*conditions)).rowcount
+            tell(1)
     store.compact()
+    tell(1)
     return removed
 
 
@@ -148,7 +155,7 @@ def _sources(connection: Connection) -> Iterator[str]:
             yield f"source {sha256} is not what its hash says"
 
 
-def _unreadable(store: Store) -> Iterator[str]:
+def _unreadable(store: Store, tell: Tell) -> Iterator[str]:
     with store.read() as connection:
         numbers = connection.execute(select(EvaluationRow.id).order_by(EvaluationRow.id)).scalars().all()
     for number in numbers:
@@ -156,3 +163,4 @@ def _unreadable(store: Store) -> Iterator[str]:
             store.get(number)
         except StoreError as error:
             yield str(error)
+        tell(1)

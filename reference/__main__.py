@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +16,10 @@ from configuration.options import use_file
 if TYPE_CHECKING:
     from evaluator.machine.devices import Device
     from evaluator.problem.problem import Problem
+    from evaluator.results.progress import Work
     from reference._report import Broken, Checked, Listed
 
-EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE = 0, 1, 2
+EXIT_ADMITTED, EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 PROGRAM, JUDGING = "python -m reference", "python pipeline.py"
 
 
@@ -27,7 +28,7 @@ class UsageError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging: str = JUDGING) -> int:
-    """Returns the exit code: 0 where all were admitted, 1 where one was refused, 2 for bad usage.
+    """Returns the exit code: 0 where all were admitted, 1 where one was refused, 2 for bad usage, 130 for Ctrl-C.
 
     program, judging: how this command and the one that judges are called in what is printed.
     """
@@ -46,6 +47,9 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, judging
     except (UsageError, CreationError, ProblemError, DeviceError) as error:
         sys.stderr.write(f"{program}: {plain_line(str(error))}\n")
         return EXIT_USAGE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,13 +105,10 @@ def _new(options: argparse.Namespace) -> int:
     return _say(f"{path}\n\nEdit it, then\n\n    {steps['check']}\n    {steps['judge']}")
 
 
-def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Problem | Broken"]:
-    """Those with these names, or all. Raises UsageError, before the first, where there is none of a name."""
+def _meant(names: Sequence[str], folders: Sequence[Path]) -> dict[str, Path]:
+    """The files of the problems with these names, or of all. Raises UsageError where there is none of a name."""
     from evaluator.problem.catalogue import discover
-    from evaluator.problem.execute import ProblemError
-    from evaluator.problem.load import load
     from evaluator.submission.attribution import Catalogue
-    from reference._report import Broken
 
     known = discover(folders)
     catalogue = Catalogue(known)
@@ -116,11 +117,18 @@ def _problems(names: Sequence[str], folders: Sequence[Path]) -> Iterator["Proble
         if found is None:
             near = catalogue.nearest(name) or tuple(known)
             raise UsageError(f"there is no problem {name!r}; there is {', '.join(near[:20])}{' …' if len(near) > 20 else ''}")
-    for name in dict.fromkeys([name for name in meant if name] or known):
-        try:
-            yield load(known[name])
-        except ProblemError as error:
-            yield Broken(name, error)
+    return {name: known[name] for name in [name for name in meant if name] or known}
+
+
+def _problem(name: str, path: Path) -> "Problem | Broken":
+    from evaluator.problem.execute import ProblemError
+    from evaluator.problem.load import load
+    from reference._report import Broken
+
+    try:
+        return load(path)
+    except ProblemError as error:
+        return Broken(name, error)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -128,7 +136,8 @@ def _list(options: argparse.Namespace) -> int:
     from reference._report import Broken, listing, listing_record
 
     devices = {device.name for device in (cpu(), *gpus())}
-    found = [each if isinstance(each, Broken) else _listed(each, sorted(devices)) for each in _problems(options.names, options.reference)]
+    problems = [_problem(name, path) for name, path in _meant(options.names, options.reference).items()]
+    found = [each if isinstance(each, Broken) else _listed(each, sorted(devices)) for each in problems]
     if options.json:
         return _say(json.dumps([listing_record(each) for each in found], indent=2))
     return _say(listing(found).removesuffix("\n"))
@@ -157,15 +166,22 @@ def _input_bytes(problem: "Problem") -> int | None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from reference._report import Checked, check_record, report
+    from evaluator.results.progress import long_work
+    from reference._report import check_record, checked_line, is_admitted, report
 
-    checked = list(_checked(options))
+    problems = _meant(options.names, options.reference)
+    checked = []
+    with long_work("Checking", len(problems), colours={"admitted": "green", "refused": "red"}) as work:
+        for each in _checked(options, problems, work):
+            checked.append(each)
+            work.tallies["admitted" if is_admitted(each) else "refused"] += 1
+            work.note(checked_line(each))
     _say(json.dumps([check_record(each) for each in checked], indent=2) if options.json else report(checked).removesuffix("\n"))
-    admitted = all(isinstance(each, Checked) and each.admission.admitted for each in checked)
-    return EXIT_ADMITTED if admitted else EXIT_REFUSED
+    return EXIT_ADMITTED if all(map(is_admitted, checked)) else EXIT_REFUSED
 
 
-def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
+def _checked(options: argparse.Namespace, problems: Mapping[str, Path], work: "Work") -> Iterator["Checked | Broken"]:
+    """Each case of each problem, once it has been checked. Raises UsageError."""
     import torch
 
     from evaluator.judge.device.environment import apply_settings
@@ -180,9 +196,12 @@ def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
         raise UsageError(f"--dtype is one of {', '.join(PRECISIONS)}, not {options.dtype!r}")
     precision = None if options.dtype is None else PRECISIONS[options.dtype]
     apply_settings()
-    for found in _problems(options.names, options.reference):
+    for name, path in problems.items():
+        work.doing = name
+        found = _problem(name, path)
         if isinstance(found, Broken):
             yield found
+            work.advance()
             continue
         problem = found.in_precision(precision)
         cases = problem.case_names if options.all_cases else (options.case or problem.default_case(device.kind),)
@@ -195,6 +214,7 @@ def _checked(options: argparse.Namespace) -> Iterator["Checked | Broken"]:
                 raise UsageError(f"{problem.name}, case {case}: {device.name} has too little memory") from error
             keep(problem, device, admission)
             yield Checked(admission, round(time.monotonic() - start, 3))
+        work.advance()
 
 
 @contextmanager

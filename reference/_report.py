@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from evaluator.results.text import cell, plain_line, rendered
+from evaluator.results.screen import rendered
+from evaluator.results.table import Column, Table
+from evaluator.results.text import cell, plain_line
 
 if TYPE_CHECKING:
     from evaluator.judge.problem_check.check_result import ProblemCheck
@@ -18,6 +20,27 @@ if TYPE_CHECKING:
     from evaluator.problem.declaration import Floor
     from evaluator.problem.execute import ProblemError
     from evaluator.problem.problem import Problem
+
+
+_LISTED = (
+    Column("problem", kind="path"),
+    Column("level", 60),
+    Column("tags", 20, "text"),
+    Column("cases", 50, "text"),
+    Column("dtype", 40),
+    Column("inputs", 45),
+    Column("floor", 30, "text"),
+    Column("admission", 70, "text"),
+    Column("description", 80, "text"),
+)
+_CHECKED = (
+    Column("problem", kind="path"),
+    Column("case", 80),
+    Column("verdict"),
+    Column("floor", 30, right=True),
+    Column("reference", 40, right=True),
+    Column("reason", 90, "text"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,19 +72,17 @@ class Checked:
 
 def listing(found: "Sequence[Listed | Broken]") -> str:
     """A line for each problem."""
-    table = Table(
-        "problem", "level", "tags", "cases", "dtype", "inputs", "floor", "admission", "description", box=None, header_style="bold"
-    )
+    table = Table(_LISTED)
     for each in found:
         if isinstance(each, Broken):
-            table.add_row(cell(each.name), *[Text("–")] * 6, Text("broken", style="red"), cell(each.error))
+            table.add(each.name, *["–"] * 6, Text("broken", style="red"), each.error)
             continue
         declared = each.problem.declaration
         told = (
             *(each.problem.name, declared.level or "–", ", ".join(declared.tags), ", ".join(each.problem.case_names)),
             *(declared.dtype or "own", _size(each.input_bytes), _floor(declared.floor)),
         )
-        table.add_row(*map(cell, told), _state(each.admissions), cell(declared.description))
+        table.add(*told, _state(each.admissions), declared.description)
     return rendered(table)
 
 
@@ -87,21 +108,32 @@ def listing_record(listed: "Listed | Broken") -> dict[str, Any]:
 
 def report(checked: "Sequence[Checked | Broken]") -> str:
     """A table of what was checked; then, of what was refused, or of all where it is but one, what was seen and what to do."""
-    timed = any(isinstance(each, Checked) and each.admission.floor_ms is not None for each in checked)
-    table = Table("problem", "case", "verdict", *(["floor", "reference"] if timed else []), "reason", box=None, header_style="bold")
+    table = Table(_CHECKED)
     for each in checked:
         if isinstance(each, Broken):
-            table.add_row(cell(each.name), Text("–"), _verdict(False), *[Text("–")] * (2 * timed), cell(each.error))
+            table.add(each.name, "–", _verdict(False), None, None, each.error)
             continue
         admission = each.admission
         reasons = "; ".join(finding.message for finding in admission.findings)
-        times = [Text("–" if took is None else f"{took:.4g} ms") for took in (admission.floor_ms, admission.reference_ms)]
-        table.add_row(
-            *(cell(admission.problem), cell(admission.case), _verdict(admission.admitted), *(times if timed else []), cell(reasons))
-        )
+        times = [None if took is None else f"{took:.4g} ms" for took in (admission.floor_ms, admission.reference_ms)]
+        table.add(admission.problem, admission.case, _verdict(admission.admitted), *times, reasons)
     details = [_details(each) for each in checked if len(checked) == 1 or isinstance(each, Broken) or not each.admission.admitted]
-    refused = sum(isinstance(each, Broken) or not each.admission.admitted for each in checked)
+    refused = sum(not is_admitted(each) for each in checked)
     return rendered(table, *details, f"{len(checked)} checked, {refused} refused as degenerate or unsound")
+
+
+def is_admitted(checked: "Checked | Broken") -> bool:
+    """Whether submissions may be judged by it."""
+    return isinstance(checked, Checked) and checked.admission.admitted
+
+
+def checked_line(checked: "Checked | Broken") -> Text:
+    """One case in a line, as it comes."""
+    line = _verdict(is_admitted(checked)).append(" ", style="default")
+    if isinstance(checked, Broken):
+        return line.append(plain_line(f"{checked.name}: {checked.error}"), style="default")
+    admission = checked.admission
+    return line.append(plain_line(f"{admission.problem}, case {admission.case}, {checked.duration_s:.1f} s"), style="default")
 
 
 def check_record(checked: "Checked | Broken") -> dict[str, Any]:
@@ -117,13 +149,13 @@ def _details(checked: "Checked | Broken") -> RenderableType:
     from evaluator.judge.problem_check.check_result import CHECKS
     from evaluator.judge.problem_check.trivial_answers import ANSWERS
 
-    rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    rows = RichTable(box=None, show_header=False, padding=(0, 2, 0, 0))
     if isinstance(checked, Broken):
         title = checked.name
         for line, text in excerpt(checked.error):
             rows.add_row(Text(str(line), style="bold" if line == checked.error.line else ""), cell(text))
         rows.add_row(Text("→"), Text(CHECKS["file"]))
-        return Group(Text(""), Text(title, style="bold"), Padding(rows, (0, 0, 1, 2)))
+        return Group(Text(""), Text(title, style="bold"), Padding(rows, (0, 0, 1, 2), expand=False))
     admission = checked.admission
     title = f"{admission.problem}, case {admission.case}, on {admission.device}: {checked.duration_s:.1f} s"
     for position, described in enumerate(admission.inputs):
@@ -140,7 +172,7 @@ def _details(checked: "Checked | Broken") -> RenderableType:
         rows.add_row(Text(finding.check, style="red"), cell(finding.message))
     for check in dict.fromkeys(finding.check for finding in admission.findings):
         rows.add_row(Text("→"), Text(CHECKS[check]))
-    return Group(Text(""), Text(plain_line(title), style="bold"), Padding(rows, (0, 0, 1, 2)))
+    return Group(Text(""), Text(plain_line(title), style="bold"), Padding(rows, (0, 0, 1, 2), expand=False))
 
 
 def excerpt(error: "ProblemError", around: int = 2) -> list[tuple[int, str]]:

@@ -37,6 +37,9 @@ SLOW = {
     "command/test_from_python_process.py": 20,
     "test_python_docs.py": 20,
     "web/test_browser.py": 20,
+    "results/test_progress.py": 20,
+    "command/test_junit.py": 60,
+    "command/test_terminal.py": 80,
     "web/test_choosing.py": 20,
     "db/test_benchmark.py": 10,
 }

@@ -104,7 +104,7 @@ def test_every_page_is_documented_and_no_other() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     text = document("command-line.md").split("## Exit codes")[1].split("## ")[0]
-    codes = {exits.ALL_EVALUATED, exits.SOME_NOT_EVALUATED, exits.USAGE, exits.INTERRUPTED}
+    codes = {exits.ALL_EVALUATED, exits.SOME_NOT_EVALUATED, exits.USAGE, exits.FAILED_ON, exits.INTERRUPTED}
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == codes
 
 

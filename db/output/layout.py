@@ -1,9 +1,16 @@
 """Headings and tables of the text that the command line prints."""
 
-from rich.table import Table
+from rich.console import RenderableType
+from rich.table import Table as RichTable
 from rich.text import Text
 
+from evaluator.results.table import ALWAYS, Column, Table
 from evaluator.results.text import cell
+
+Item = RenderableType | Table
+"""What `evaluator.results.screen.rendered` takes."""
+_TEXTS = ("message", "cause", "remark", "more", "kernel", "where", "first wrong", "shapes", "inputs")
+"""Columns whose values may be wrapped."""
 
 
 def heading(title: str) -> Text:
@@ -11,15 +18,15 @@ def heading(title: str) -> Text:
 
 
 def table_of(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+    """A table whose first column is the most important one, and its last the least; only what is a text stands above all but the first."""
+    last = len(columns)
+    importance = {name: ALWAYS if place == 0 else 2 * last if name in _TEXTS else last - place for place, name in enumerate(columns)}
+    return Table([Column(name, importance[name], "text" if name in _TEXTS else "whole") for name in columns])
 
 
-def facts_table(facts: dict[str, object]) -> Table:
+def facts_table(facts: dict[str, object]) -> RichTable:
     """A line for everything that is known."""
-    table = Table(box=None, show_header=False, padding=(0, 2))
+    table = RichTable(box=None, show_header=False, padding=(0, 2))
     for name, value in facts.items():
         if value is not None:
             table.add_row(cell(name), cell(value))

@@ -8,8 +8,6 @@ from enum import Enum
 from itertools import groupby
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from db.foreign import ForeignHistoryRow
@@ -18,9 +16,58 @@ from db.queries.history import HistoryRow
 from db.queries.leaderboard import CategoryCount, Failures, LeaderboardRow
 from db.queries.overall import OverallBoard
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
+from evaluator.results.advice import advice
 from evaluator.results.category import CATEGORIES, Category
 from evaluator.results.figures import best_text, light_text, rank_text, solved_text
-from evaluator.results.text import cell, rendered
+from evaluator.results.screen import rendered
+from evaluator.results.table import Column, Table
+from evaluator.results.text import cell
+
+_LONGEST_LABEL = 16
+"""Characters of an author's name that may head a column; headers are never cut."""
+_BOARD = (
+    Column("rank", right=True),
+    Column("speedup", right=True),
+    Column("95 % interval", 60, right=True),
+    Column("runtime ms", 50, right=True),
+    Column("baseline ms", 40, right=True),
+    Column("best baseline ms", 30, right=True),
+    Column("of light (baseline)", 20, right=True),
+    Column("author", 90, "name"),
+    Column("submission", kind="path"),
+    Column("block", 75, right=True),
+    Column("evaluation", 80, right=True),
+    Column("category", 70),
+)
+_FAILURES = (
+    Column("status", 50),
+    Column("category"),
+    Column("meaning", 40, "text"),
+    Column("count", right=True),
+    Column("share", 60, right=True),
+)
+_HISTORY = (
+    Column("evaluation", right=True),
+    Column("started", 60),
+    Column("block", 50, right=True),
+    Column("problem", 70, "name"),
+    Column("case", 40),
+    Column("device", 35, "name"),
+    Column("verdict"),
+    Column("speedup", 90, right=True),
+    Column("source", 20),
+    Column("evaluator", 10),
+    Column("state", 80),
+)
+_FOREIGN = (
+    Column("harness", 50),
+    Column("imported", 40),
+    Column("problem", 80, "name"),
+    Column("sample", 60, right=True),
+    Column("verdict"),
+    Column("time ms", 70, right=True),
+    Column("source", 30),
+)
 
 
 def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
@@ -45,19 +92,16 @@ def overall_text(boards: Sequence[OverallBoard]) -> str:
     return rendered(*map(_overall, boards), note)
 
 
-def failures_text(failures: Failures) -> str:
-    """A table of causes; one line where there is none."""
+def failures_text(failures: Failures, chosen: str = "") -> str:
+    """A table of causes and what to do about each; one line where there is none. `chosen`: the filters, as words of `assay list`."""
     if not failures.evaluations:
         return "The database holds no evaluation that fits.\n"
     if not failures.counts:
         return f"All {failures.evaluations} evaluations are correct/ok.\n"
-    table = Table("status", "category", "meaning", title=f"Not correct/ok, of {failures.evaluations} evaluations", title_justify="left")
-    table.add_column("count", justify="right")
-    table.add_column("share", justify="right")
+    table = Table(_FAILURES, f"Not correct/ok, of {failures.evaluations} evaluations")
     for item in failures.counts:
-        share = f"{_share(item, failures):.1%}"
-        table.add_row(item.status.value, item.category.value, CATEGORIES[item.category].meaning, str(item.count), share)
-    return rendered(table, Text("Which ones: assay list --category CATEGORY", style="dim"))
+        table.add(item.status.value, item.category.value, CATEGORIES[item.category].meaning, item.count, f"{_share(item, failures):.1%}")
+    return rendered(table, *advice({item.category: item.count for item in failures.counts}, chosen))
 
 
 def failures_json(failures: Failures) -> str:
@@ -74,17 +118,13 @@ def comparison_text(comparison: AuthorComparison) -> str:
     first, second = comparison.first, comparison.second
     if not comparison.boards:
         return rendered(cell(f"{first} and {second} have been judged on no board together."))
-    table = Table(title=cell(f"{first} against {second}"), title_justify="left")
-    for name in ("problem", "case", "device", "precision"):
-        table.add_column(name, overflow="fold")
-    for heading in (cell(first), cell(second), "ratio"):
-        table.add_column(heading, justify="right")
-    table.add_column("faster", overflow="fold")
-    winner = {"first": first, "second": second, "tie": "=", "neither": ""}
+    short = first != second and max(len(first), len(second)) <= _LONGEST_LABEL
+    labels = (first, second) if short else ("first", "second")
+    table = Table(_comparison_columns(*labels), f"{first} against {second}")
+    winner = {"first": labels[0], "second": labels[1], "tie": "=", "neither": ""}
     for board in comparison.boards:
         figures = (_figure(board.first), _figure(board.second), _figure(board.ratio))
-        place = (board.problem, board.case, board.device_name, board.precision)
-        table.add_row(*map(cell, (*place, *figures, winner[board.outcome])))
+        table.add(board.problem, board.case, board.device_name, board.precision, *figures, winner[board.outcome])
     mean = "no board that both have solved"
     if comparison.ratio is not None:
         mean = f"ratio {comparison.ratio:.4g}, 95 % interval {comparison.ratio_low:.4g} to {comparison.ratio_high:.4g}"
@@ -94,30 +134,25 @@ def comparison_text(comparison: AuthorComparison) -> str:
 
 def history_text(submission: str, rows: Sequence[HistoryRow]) -> str:
     """A row for each evaluation; the one that counts today is marked."""
-    table = Table(title=cell(submission), title_justify="left")
-    columns = ("evaluation", "started", "block", "problem", "case", "device", "verdict", "speedup", "source", "evaluator", "")
-    for name in columns:
-        table.add_column(name, overflow="fold")
+    table = Table(_HISTORY, submission)
     for row in rows:
         started = row.started_at.isoformat(sep=" ", timespec="seconds")
         place = (row.block, row.problem, row.case, row.device_name)
         mark = "current" if row.is_current else ""
         verdict = f"{row.status}/{row.category}"
         values = (row.evaluation_id, started, *place, verdict, _figure(row.speedup), row.source_sha256[:12], row.evaluator_version, mark)
-        table.add_row(*map(cell, values))
+        table.add(*values)
     return rendered(table)
 
 
 def foreign_text(submission: str, rows: Sequence[ForeignHistoryRow]) -> str:
     """A row for each verdict of another harness."""
-    table = Table(title=cell(f"{submission}, by others"), title_justify="left")
-    for name in ("harness", "imported", "problem", "sample", "verdict", "time ms", "source"):
-        table.add_column(name, overflow="fold")
+    table = Table(_FOREIGN, f"{submission}, by others")
     for row in rows:
         verdict = "correct" if row.correct else "incorrect" if row.compiled else "did not compile"
         imported = row.imported_at.isoformat(sep=" ", timespec="seconds")
         place = (f"level {row.level}, {row.problem_number}", row.sample_id)
-        table.add_row(*map(cell, (row.harness, imported, *place, verdict, _figure(row.runtime_ms), (row.source_sha256 or "")[:12])))
+        table.add(row.harness, imported, *place, verdict, _figure(row.runtime_ms), (row.source_sha256 or "")[:12])
     return rendered(table)
 
 
@@ -136,54 +171,56 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not for JSON")
 
 
-def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Sequence[LeaderboardRow]) -> RenderableType:
+def _board(board: tuple[str, str | None, str, str | None, str | None], rows: Sequence[LeaderboardRow]) -> Table:
     problem, case, device_name, precision, protocol = board
     title = [problem, case or "no case", device_name or "unknown device"]
     title += [name for name in (precision, protocol) if name not in (None, "own")]
-    table = Table(title=cell(" · ".join(title)), title_justify="left")
-    has_others = any(row.best_baseline for row in rows)
-    best = ("best baseline ms",) if has_others else ()
-    for name in ("rank", "speedup", "95 % interval", "runtime ms", "baseline ms", *best, "of light (baseline)"):
-        table.add_column(name, justify="right")
+    table = Table(_BOARD, " · ".join(title))
     # Where reduced precision is ranked too, it is marked.
     mixed = any(row.category != Category.OK.value for row in rows)
-    for name in ("author", "submission", "block", "evaluation", *(("category",) if mixed else ())):
-        table.add_column(name)
     for row in rows:
         interval = "" if row.speedup_low == row.speedup_high else f"{row.speedup_low:.3f}–{row.speedup_high:.3f}"
+        times = (f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", best_text(row.best_baseline, row.best_baseline_ms))
         light = light_text(row.speed_of_light, row.baseline_speed_of_light)
-        others = (best_text(row.best_baseline, row.best_baseline_ms),) if has_others else ()
-        rank = rank_text(row.rank, row.shared)
-        figures = (rank, f"{row.speedup:.3f}", interval, f"{row.runtime_ms:.4g}", f"{row.baseline_ms:.4g}", *others, light)
-        place = (row.author, row.submission, row.block, row.evaluation_id, *((row.category,) if mixed else ()))
-        table.add_row(*map(cell, (*figures, *place)))
+        place = (row.author, row.submission, row.block, row.evaluation_id, row.category if mixed else None)
+        table.add(rank_text(row.rank, row.shared), f"{row.speedup:.3f}", interval, *times, light, *place)
     return table
 
 
-def _overall(board: OverallBoard) -> RenderableType:
-    title = f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks} tasks"
-    table = Table(title=cell(title), title_justify="left")
-    shown = [k for k in PASS_AT if any(k in row.pass_at for row in board.rows)]
-    table.add_column("rank", justify="right")
-    table.add_column("author", overflow="fold")
-    for name in ("solved", *(f"fast_{p:g}" for p in FAST_P), "mean", *(f"pass@{k}" for k in shown), "medals", "tried", "samples"):
-        table.add_column(name, justify="right")
-    table.add_column("most frequent failures", overflow="fold")
+def _overall(board: OverallBoard) -> Table:
+    columns = (
+        Column("rank", right=True),
+        Column("author", kind="name"),
+        Column("solved", 90, right=True),
+        *(Column(f"fast_{p:g}", 85 if p == 1 else 65, right=True) for p in FAST_P),
+        Column("mean", 95, right=True),
+        *(Column(f"pass@{k}", 70, right=True) for k in PASS_AT),
+        Column("medals", 40, right=True),
+        Column("tried", 60, right=True),
+        Column("samples", 50, right=True),
+        Column("most frequent failures", 30, "text"),
+    )
+    table = Table(columns, f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks} tasks")
     for row in board.rows:
         shares = [f"{row.fast[p]:.1%}" for p in FAST_P]
-        passes = [f"{row.pass_at[k]:.1%}" if k in row.pass_at else "" for k in shown]
+        passes = [f"{row.pass_at[k]:.1%}" if k in row.pass_at else "" for k in PASS_AT]
         causes = ", ".join(f"{item.category.value} {item.count}" for item in row.failures.counts[:3])
-        figures = (
-            solved_text(row.solved, row.reduced),
-            *shares,
-            f"{row.geometric_mean:.3f}",
-            *passes,
-            " ".join(map(str, row.medals)),
-            row.attempted,
-            row.samples,
-        )
-        table.add_row(*map(cell, (rank_text(row.rank, row.shared), row.author or "(no author)", *figures, causes)))
+        figures = (solved_text(row.solved, row.reduced), *shares, f"{row.geometric_mean:.3f}", *passes, " ".join(map(str, row.medals)))
+        table.add(rank_text(row.rank, row.shared), row.author or "(no author)", *figures, row.attempted, row.samples, causes)
     return table
+
+
+def _comparison_columns(first: str, second: str) -> tuple[Column, ...]:
+    return (
+        Column("problem", kind="path"),
+        Column("case", 30),
+        Column("device", 40, "name"),
+        Column("precision", 20),
+        Column(first, right=True),
+        Column(second, right=True),
+        Column("ratio", 60, right=True),
+        Column("faster", 50),
+    )
 
 
 def _figure(value: float | None) -> str:

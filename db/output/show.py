@@ -4,18 +4,18 @@ import json
 import shlex
 from collections.abc import Iterator
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from db.output.facts import ablation_text, floor_text, light_facts, parameters_facts
-from db.output.layout import facts_table, heading, table_of
+from db.output.layout import Item, facts_table, heading, table_of
 from db.output.show_correctness import inputs_section, rounds_section, sanitizer_section, shapes_section
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section
 from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section
 from db.store import StoredEvaluation
 from evaluator.results.evidence import Evidence
 from evaluator.results.result import Environment, Result
-from evaluator.results.text import block, cell, rendered
+from evaluator.results.screen import rendered
+from evaluator.results.text import block
 
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
@@ -39,7 +39,7 @@ def evaluation_text(stored: StoredEvaluation, with_source: bool) -> str:
     return rendered(*items)
 
 
-def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
+def _verdict(stored: StoredEvaluation) -> Iterator[Item]:
     result = stored.result
     yield Text(f"Evaluation {stored.id}: {result.status.value}/{result.category.value}", style="bold")
     yield block(result.message)
@@ -75,7 +75,7 @@ def _verdict(stored: StoredEvaluation) -> Iterator[RenderableType]:
     )
 
 
-def _evidence(evidence: Evidence) -> Iterator[RenderableType]:
+def _evidence(evidence: Evidence) -> Iterator[Item]:
     if evidence.timing is not None:
         yield from timing_section(evidence.timing)
     if evidence.device_states or evidence.conditions is not None:
@@ -126,7 +126,7 @@ def _environment_facts(environment: Environment) -> dict[str, object]:
     return facts | {f"setting {name}": value for name, value in environment.settings.items()}
 
 
-def _stages(result: Result) -> Iterator[RenderableType]:
+def _stages(result: Result) -> Iterator[Item]:
     """Where the time went, in the order of the stages."""
     stages_s = result.evidence.stages_s
     if not stages_s:
@@ -136,5 +136,5 @@ def _stages(result: Result) -> Iterator[RenderableType]:
     yield heading("Stages")
     table = table_of("stage", "time", "share")
     for stage, seconds in (*stages_s.items(), ("between them", total_s - named_s), ("all", total_s)):
-        table.add_row(*map(cell, (stage, f"{seconds:.3f} s", f"{seconds / total_s:.1%}" if total_s else "")))
+        table.add(stage, f"{seconds:.3f} s", f"{seconds / total_s:.1%}" if total_s else "")
     yield table

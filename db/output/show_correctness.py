@@ -2,23 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 
-from rich.console import RenderableType
-from rich.table import Table
-
 from db.output.facts import inputs_word, shape_words
-from db.output.layout import facts_table, heading, table_of
+from db.output.layout import Item, facts_table, heading, table_of
 from evaluator.results.evidence import ErrorFigures, Evidence, RoundEvidence, SanitizerEvidence
-from evaluator.results.text import block, cell
+from evaluator.results.text import block
 
 
-def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
+def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[Item]:
     yield heading("Correctness rounds")
     rounds = tuple(rounds)
     caused = any(item.cause for item in rounds)
     table = table_of("round", "seed", "verdict", "message", *(("cause",) if caused else ()))
     for item in rounds:
         verdict = "passed" if item.passed else item.category or "failed"
-        table.add_row(*map(cell, (item.number, item.seed, verdict, item.message, *((item.cause,) if caused else ()))))
+        table.add(item.number, item.seed, verdict, item.message, *((item.cause,) if caused else ()))
     yield table
     gross = any(output.gross_error is not None for item in rounds for output in item.outputs)
     columns = (
@@ -43,8 +40,8 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
             errors = (f"{value:.3g}" for value in (output.max_error, output.tolerance, output.reference_error, output.rms_error))
             counts = (item.number, output.output or "(tensor)", output.elements, output.wrong)
             more = ("" if output.gross_error is None else f"{output.gross_error:.3g}",) if gross else ()
-            figures.add_row(*map(cell, (*counts, *errors, *more, output.nonfinite_mismatch, first)))
-    if figures.row_count:
+            figures.add(*counts, *errors, *more, output.nonfinite_mismatch, first)
+    if figures.rows:
         yield figures
     for item in rounds:
         for output in item.outputs:
@@ -53,7 +50,7 @@ def rounds_section(rounds: Iterable[RoundEvidence]) -> Iterator[RenderableType]:
                 yield from _wrong_output(output)
 
 
-def _wrong_output(output: ErrorFigures) -> Iterator[RenderableType]:
+def _wrong_output(output: ErrorFigures) -> Iterator[Item]:
     shown = (f"{list(element.index)}: {element.value:.7g} instead of {element.expected:.7g}" for element in output.examples)
     yield facts_table(
         {"where": output.pattern or None, "like": output.likeness or None, "the first, and the worst": "; ".join(shown) or None}
@@ -64,29 +61,29 @@ def _wrong_output(output: ErrorFigures) -> Iterator[RenderableType]:
         yield block("\n".join(output.error_map.rows), indent="    ")
 
 
-def shapes_section(evidence: Evidence) -> Iterator[RenderableType]:
+def shapes_section(evidence: Evidence) -> Iterator[Item]:
     yield heading(f"In other shapes (generalises: {evidence.generalises})")
-    table = Table("shapes", "inputs", "verdict", "")
+    table = table_of("shapes", "inputs", "verdict", "message")
     for shape in evidence.shapes:
         name, verdict = shape_words(shape)
-        table.add_row(cell(name), cell("; ".join(shape.inputs)), cell(verdict), cell(shape.message))
+        table.add(name, "; ".join(shape.inputs), verdict, shape.message)
     yield table
 
 
-def inputs_section(evidence: Evidence) -> Iterator[RenderableType]:
+def inputs_section(evidence: Evidence) -> Iterator[Item]:
     yield heading(f"On inputs of other distributions (robust: {evidence.robust})")
     table = table_of("distribution", "answer", "category", "max error", "message")
     for changed in evidence.changed_inputs:
         error = "" if changed.max_error is None else f"{changed.max_error:.3g}"
-        table.add_row(*map(cell, (changed.distribution, inputs_word(changed), changed.category, error, changed.message)))
+        table.add(changed.distribution, inputs_word(changed), changed.category, error, changed.message)
     yield table
 
 
-def sanitizer_section(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:
+def sanitizer_section(sanitizer: SanitizerEvidence) -> Iterator[Item]:
     yield heading(f"compute-sanitizer {sanitizer.version}, on the case {sanitizer.case}")
     runs = table_of("tool", "outcome", "reports", "time", "remark")
     for run in sanitizer.runs:
-        runs.add_row(*map(cell, (run.tool, run.outcome, run.reports, f"{run.duration_s:.1f} s", run.remark)))
+        runs.add(run.tool, run.outcome, run.reports, f"{run.duration_s:.1f} s", run.remark)
     yield runs
     if not sanitizer.findings:
         return
@@ -96,5 +93,5 @@ def sanitizer_section(sanitizer: SanitizerEvidence) -> Iterator[RenderableType]:
         others = (f"{other.role}, line {other.source_line or f'{other.file}:{other.line}'}" for other in item.others)
         more = "; ".join([*others, *([item.detail] if item.detail else [])])
         origin = "own" if item.own else "library"
-        found.add_row(*map(cell, (item.tool, item.source_line, where, item.kernel, origin, item.severity, item.count, item.message, more)))
+        found.add(item.tool, item.source_line, where, item.kernel, origin, item.severity, item.count, item.message, more)
     yield found

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from rich.console import RenderableType
-
-from db.output.layout import facts_table, heading, table_of
+from db.output.layout import Item, facts_table, heading, table_of
 from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
 from evaluator.results.figures import percent
-from evaluator.results.text import block, cell
+from evaluator.results.text import block
 
 
-def build_section(build: BuildEvidence) -> Iterator[RenderableType]:
+def build_section(build: BuildEvidence) -> Iterator[Item]:
     outcome = "succeeded" if build.ok else f"failed: {build.category.value if build.category else 'unknown'}"
     yield heading(f"Build {build.name}: {outcome}")
     kind = "CUDA and C++" if build.uses_cuda else "C++"
@@ -22,14 +20,14 @@ def build_section(build: BuildEvidence) -> Iterator[RenderableType]:
         for item in build.diagnostics:
             place = ":".join(str(part) for part in (item.file, item.line, item.column) if part is not None)
             where = f"{place} (not its own)" if item.foreign else place
-            table.add_row(*map(cell, (item.source_line, where, item.severity, item.message)))
+            table.add(item.source_line, where, item.severity, item.message)
         yield table
     if build.output:
         yield "  compiler output:"
         yield block(build.output, indent="    ")
 
 
-def launches_section(evidence: Evidence) -> Iterator[RenderableType]:
+def launches_section(evidence: Evidence) -> Iterator[Item]:
     yield heading("Kernel launches")
     columns = ("kernel", "of", "object", "api", "count", "grid", "block", "shared bytes", "registers", "local bytes", "code", "first")
     times = evidence.kernel_times
@@ -39,7 +37,7 @@ def launches_section(evidence: Evidence) -> Iterator[RenderableType]:
         origin = "own" if item.own else "library"
         limits = (item.limits.registers, item.limits.local_bytes) if item.limits else (None, None)
         took = (None if item.each_ms is None else f"{item.each_ms:.4g}", _share(evidence.device_share(item))) if times else ()
-        table.add_row(*map(cell, (item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first, *took)))
+        table.add(item.kernel, origin, item.object, item.api, item.count, *sizes, *limits, item.code, item.first, *took)
     yield table
     if times:
         each_ms = times.call_ms / max(times.calls, 1)
@@ -50,7 +48,7 @@ def _share(share: float | None) -> str | None:
     return None if share is None else percent(share)
 
 
-def exception_section(exception: ExceptionEvidence) -> Iterator[RenderableType]:
+def exception_section(exception: ExceptionEvidence) -> Iterator[Item]:
     place = "" if exception.line is None else f", line {exception.line}"
     yield heading(f"Exception in stage {exception.stage}{place}")
     yield block(f"{exception.type}: {exception.message}")

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from db.error import StoreError
 from db.storage.rows import storable_result
@@ -23,6 +23,28 @@ class RunCommand:
     finished_at: datetime | None = None
     expected: int | None = None
     """How many submissions the run expects to come to, as far as it knows."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """`RunCommand` in JSON."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    command: tuple[str, ...]
+    evaluator_version: str
+    started_at: str
+    finished_at: str | None
+    expected: int | None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a line has besides the fields of the result."""
+
+    source: str
+    problem_source: str | None
+    run: Run | None
 
 
 @dataclass(frozen=True)
@@ -45,9 +67,8 @@ class Entry:
 
     def to_line(self) -> str:
         """The fields of the result, and `source`, `problem_source` and `run`; without a newline."""
-        record = json.loads(self.result.model_dump_json())
-        record |= {"source": self.source, "problem_source": self.problem_source, "run": _run(self.command)}
-        return json.dumps(record, allow_nan=False)
+        stored = Stored(source=self.source, problem_source=self.problem_source, run=_run(self.command))
+        return json.dumps(json.loads(self.result.model_dump_json()) | asdict(stored), allow_nan=False)
 
     @classmethod
     def from_line(cls, line: str, where: str) -> Self:
@@ -71,16 +92,16 @@ class Entry:
             raise StoreError(f"{where} is no exported evaluation: {cause}") from error
 
 
-def _run(command: RunCommand | None) -> dict[str, Any] | None:
+def _run(command: RunCommand | None) -> Run | None:
     if command is None:
         return None
-    return {
-        "command": list(command.words),
-        "evaluator_version": command.evaluator_version,
-        "started_at": command.started_at.isoformat(),
-        "finished_at": command.finished_at and command.finished_at.isoformat(),
-        "expected": command.expected,
-    }
+    return Run(
+        command=command.words,
+        evaluator_version=command.evaluator_version,
+        started_at=command.started_at.isoformat(),
+        finished_at=None if command.finished_at is None else command.finished_at.isoformat(),
+        expected=command.expected,
+    )
 
 
 def _command(run: Mapping[str, Any] | None) -> RunCommand | None:

@@ -47,3 +47,24 @@ def cores_text(cores: Collection[int]) -> str:
         else:
             parts.append([number])
     return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
+
+
+def about_text(duration_s: float) -> str:
+    """A duration that is not known well, to two units at the most: `40 s`, `12 min`, `3 h 20 min`, `2 d 5 h`."""
+    if duration_s < 60:
+        return f"{duration_s:.0f} s"
+    minutes = round(duration_s / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def clock_text(duration_s: float) -> str:
+    """A duration as a clock shows it: `3:07`, `1:02:09`."""
+    minutes, seconds = divmod(int(duration_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

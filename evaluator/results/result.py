@@ -4,7 +4,7 @@ Every figure carries its unit in its name. Everything here is plain data that go
 """
 
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -35,6 +35,25 @@ class Environment(Record):
     platform: str
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings that a figure depends on: TF32, cuDNN benchmark, threads."""
+
+
+class BaselineTime(Record):
+    """The time of one kind of baseline, and the speedup over it."""
+
+    runtime_ms: float
+    speedup: float
+
+
+class Derived(Record):
+    """What follows from the evidence of a result."""
+
+    speed_of_light: float | None
+    baseline_speed_of_light: float | None
+    speedup_interval: tuple[float, float] | None
+    baselines: dict[str, BaselineTime]
+    best_baseline: str | None
+    generalises: Literal["yes", "no", "untested"]
+    robust: Literal["yes", "no", "untested"]
 
 
 class Result(Record):
@@ -134,15 +153,16 @@ class Result(Record):
         return fields | self.derived() | {"disturbed": conditions.remark if conditions else ""}
 
     def derived(self) -> dict[str, Any]:
-        """What follows from the evidence, under the names that JSON has for it."""
-        baselines = {kind: {"runtime_ms": time_ms, "speedup": speedup} for kind, (time_ms, speedup) in self.baselines.items()}
-        return self.shares_of_light() | {
-            "speedup_interval": self.speedup_interval,
-            "baselines": baselines,
-            "best_baseline": self.best_baseline,
-            "generalises": self.evidence.generalises,
-            "robust": self.evidence.robust,
-        }
+        """What follows from the evidence, under the names that JSON has for it: the fields of `Derived`."""
+        derived = Derived(
+            **self.shares_of_light(),
+            speedup_interval=self.speedup_interval,
+            baselines={kind: BaselineTime(runtime_ms=time_ms, speedup=speedup) for kind, (time_ms, speedup) in self.baselines.items()},
+            best_baseline=self.best_baseline,
+            generalises=self.evidence.generalises,
+            robust=self.evidence.robust,
+        )
+        return derived.model_dump()
 
     def shares_of_light(self) -> dict[str, float | None]:
         """Both shares of the speed of light, under the names that JSON has for them."""

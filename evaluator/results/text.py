@@ -3,17 +3,12 @@
 Control, invisible and direction-changing characters are replaced by escapes; Rich gets `Text` objects, in which it looks for no markup.
 """
 
-import os
 import re
 
-from rich.console import Console, RenderableType
 from rich.text import Text
 
 MAX_CELL_CHARACTERS = 2000
 """Longest text of a table's cell; JSON has all of it."""
-
-PIPE_WIDTH = 160
-"""Columns of a table that goes to a file or a pipe, where COLUMNS doesn't say."""
 
 # C0 but for tab and newline, DEL and C1, invisible and direction-changing characters, lone surrogates, tags.
 _UNSAFE = re.compile(
@@ -41,26 +36,6 @@ def cell(value: object) -> Text:
 def block(text: str, indent: str = "  ") -> str:
     """Several lines, indented."""
     return "\n".join(indent + line for line in plain_block(text).rstrip("\n").split("\n"))
-
-
-def rendered(*items: RenderableType) -> str:
-    """The items as text for standard output, with colours where it is a terminal.
-
-    Text is left as it is, long lines included; a `str` has to be plain already, and is not given to Rich, which takes a minute for what a
-    submission can print in a second.
-    """
-    console = Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(width=PIPE_WIDTH)
-    parts = []
-    for item in items:
-        if isinstance(item, str):
-            parts.append(item + "\n")
-            continue
-        with console.capture() as capture:
-            console.print(item, soft_wrap=isinstance(item, Text))
-        parts.append(capture.get())
-    return "".join(line.rstrip(" ") + "\n" for line in "".join(parts).removesuffix("\n").split("\n"))
 
 
 def _escape(match: re.Match[str]) -> str:

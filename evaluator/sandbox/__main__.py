@@ -19,15 +19,19 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
 
 
 def _text(report: LevelReport) -> str:
-    lines = []
+    from evaluator.results.screen import rendered
+    from evaluator.results.table import Column, Table
+
+    table = Table((Column("level"), Column("there"), Column("detail", kind="text")))
     for trial in report.trials:
-        state = f"yes   memory limited by {trial.memory_limited_by}" if trial.available else f"no    {trial.reason}"
-        lines.append(f"{trial.level:<12} {state}")
-    lines.append(f"{'landlock':<12} {f'version {report.landlock_abi}' if report.landlock_abi else 'not in this kernel'}  (as a layer)")
-    lines.append(f"{'seccomp':<12} {'yes' if report.seccomp else 'no table for this architecture'}  (as a layer)")
-    lines.append(f"{'bwrap':<12} {report.bubblewrap or 'not installed'}")
-    lines.append(f"best level: {report.best or 'none'}")
-    return "\n".join(lines) + "\n"
+        detail = f"memory limited by {trial.memory_limited_by}" if trial.available else trial.reason
+        table.add(trial.level, "yes" if trial.available else "no", detail)
+    layers = {"landlock": f"version {report.landlock_abi}" if report.landlock_abi else "not in this kernel"}
+    layers["seccomp"] = "" if report.seccomp else "no table for this architecture"
+    for name, there in (("landlock", report.landlock_abi), ("seccomp", report.seccomp)):
+        table.add(f"{name} (as a layer)", "yes" if there else "no", layers[name])
+    table.add("bwrap", "yes" if report.bubblewrap else "no", report.bubblewrap or "not installed")
+    return rendered(table, f"best level: {report.best or 'none'}")
 
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:

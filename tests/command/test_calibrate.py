@@ -1,10 +1,12 @@
 """The command that measures a device, and what becomes of what it measures."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from command import calibrate as calibrate_command
 from command.calibrate import EXIT_DISTURBED, EXIT_USAGE, main
 from db.calibrations import newest
 from db.store import Store
@@ -14,10 +16,12 @@ from evaluator.judge.roofline import calibration_run
 from evaluator.judge.roofline.calibration_run import calibrate
 from evaluator.machine import devices
 from evaluator.machine.devices import choose
-from evaluator.results.calibration import COPY, Calibration
+from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import ConditionsEvidence
+from evaluator.results.result import now
 from evaluator.sandbox import Zygote, best_level
 from tests.judge.conftest import own_cpu
+from tests.screens import WIDTHS, assert_fits
 
 
 def test_a_calibration_is_printed_stored_and_found_by_a_judge(
@@ -50,12 +54,24 @@ def test_a_table_for_people_names_what_was_reached(
     assert "stored in" in told.err
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_table_fits(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = (COPY, "float32", "bfloat16", "float8_e4m3fn_with_a_name_that_is_long")
+    ceilings = tuple(Ceiling(name=name, per_s=1e12, uncertainty=0.01) for name in names)
+    device = {"device_id": "GPU-0", "device_name": "NVIDIA H200 of a name that is longer than most", "torch": "2.11.0"}
+    made = Calibration(**device, measured_at=now(), repetitions=5, ceilings=ceilings)
+    sys.stdout.write(calibrate_command._text(made))
+    rows = assert_fits(capsys.readouterr().out, width, ["ceiling", "reached", "uncertainty"], ["ceiling", "reached"])
+    assert len(rows) == len(names)
+
+
 def test_nothing_is_stored_of_a_disturbed_device(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = ConditionsEvidence(shared=True, throttled="")
     measured = calibrate(own_cpu())[0]
-    monkeypatch.setattr(calibration_run, "calibrate", lambda _: (measured, shared))
+    monkeypatch.setattr(calibration_run, "calibrate", lambda *_: (measured, shared))
     url = f"sqlite:///{tmp_path}/assay.db"
     assert main(["--db", url, "--device", "cpu", "--json"]) == EXIT_DISTURBED
     told = capsys.readouterr()

@@ -67,14 +67,16 @@ def test_a_line_each_fits_on_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["--db", url, "list"]) == 0
-    heading, *lines = capsys.readouterr().out.splitlines()
-    assert heading.split() == ["id", "UTC", "category", "speedup", "problem", "author", "submission"]
+    heading, *lines, note = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["id", "category", "speedup", "problem", "submission"]
+    assert note == "Not shown for lack of room: UTC, author; widen the terminal or --json"
     assert len(lines) == 5 and max(map(len, lines)) <= 80
-    assert re.search(r"^ *1  \d\d-\d\d \d\d:\d\d  ok +3\.25×  softmax +ada +….*quick\.py$", lines[-1])
+    assert re.search(r"^ *1  ok +3\.25×  softmax +.*….*quick\.py$", lines[-1])
     assert "illegal_memory_access" in lines[1] and "b.py [2]" in lines[3]
     monkeypatch.setenv("COLUMNS", "160")
     assert main(["--db", url, "list", "--limit", "4"]) == 0
     told = capsys.readouterr().out
+    assert "UTC" in told and re.search(r"^ *5  \d\d-\d\d \d\d:\d\d  reduced_precision ", told, re.MULTILINE)
     assert "a-long-name-of-a-model" in told and told.endswith("There are older ones: --limit 8\n")
     assert main(["--db", url, "list", "--author", "ada"]) == 0
     assert LONG in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Opening: creating, upgrading, refusing."""
 
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -199,6 +200,16 @@ def test_results_of_the_first_tables_are_carried_over(sqlite_url: str, tmp_path:
         assert [row.speedup for row in leaderboard(store, every=True)] == [4.0]
         assert check(store, deep=True) == []
     assert "boards" not in schema(tmp_path / "assay.db.bak-0001")
+
+
+def test_a_long_upgrade_tells_of_its_steps(sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.results.progress.PIPED_EVERY_S", 0.001)
+    old_database(sqlite_url, [result(submission=f"{number}.py", evidence=full_evidence()) for number in range(200)])
+    capsys.readouterr()
+    Store.open(sqlite_url).close()
+    told = rf"^Upgrading the database, \d s: (\d+) of {len(HISTORY.revisions)} done"
+    steps = {int(done) for done in re.findall(told, capsys.readouterr().err, re.MULTILINE)}
+    assert len(steps) > 2 and max(steps) == len(HISTORY.revisions) - 1
 
 
 def test_boards_from_before_protocols_are_those_of_defaults(sqlite_url: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from evaluator.problem.catalogue import discover
 from reference.__main__ import main
+from tests.screens import WIDTHS, assert_fits
 
 ROOT = Path(__file__).parents[2]
 DEGENERATE = """
@@ -182,3 +183,24 @@ def test_a_precision_is_checked_and_listed_for_itself(capsys: pytest.CaptureFixt
     assert [admission["precision"] for admission in listed["admissions"]] == ["bfloat16"]
     assert main(["check", "gelu_tanh", "--dtype", "int8"]) == 2
     assert "--dtype is one of fp16" in capsys.readouterr().err
+
+
+LISTED = ["problem", "level", "tags", "cases", "dtype", "inputs", "floor", "admission", "description"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_list_fits(width: int, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    (folder / "23_Softmax_along_dimension_one_of_two.py").write_text(DEGENERATE)
+    (folder / "23_Softmax_along_dimension_two_of_two.py").write_text(DEGENERATE)
+    assert main(["list", "--reference", str(folder)]) == 0
+    rows = assert_fits(capsys.readouterr().out, width, LISTED, ["problem"])
+    assert sum(not row.startswith(" ") for row in rows) == len(discover([folder]))
+    assert len({row.split()[0] for row in rows if row.startswith("23_S")}) == 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_report_of_a_check_fits(width: int, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["check", "constant", "softmax", "--reference", str(folder)]) == 1
+    assert_fits(capsys.readouterr().out, width, ["problem", "case", "verdict", "floor", "reference", "reason"], ["problem", "verdict"])

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox import Exit, Level, Limits, Program, best_level, probe, view
+from evaluator.sandbox.__main__ import main
 from evaluator.sandbox.levels import landlock, seccomp
 from evaluator.sandbox.resources.cgroup import Group, Parents
 from evaluator.sandbox.view import Kind
+from tests.screens import WIDTHS, assert_fits
 
 
 def test_program_goes_through_json_unchanged() -> None:
@@ -106,3 +108,13 @@ def test_check_prints_the_report_and_exits_accordingly() -> None:
     best = best_level()
     assert ended.returncode == (0 if best else 1), ended.stderr
     assert f"best level: {best or 'none'}" in ended.stdout
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_report_fits(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main([]) in (0, 1)
+    rows = assert_fits(
+        capsys.readouterr().out.replace("best level", "\nbest level"), width, ["level", "there", "detail"], ["level", "there"]
+    )
+    assert {"namespaces", "bubblewrap", "landlock", "seccomp", "bwrap"} <= {row.split()[0] for row in rows}

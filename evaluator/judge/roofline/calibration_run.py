@@ -14,6 +14,7 @@ from evaluator.judge.roofline.peaks import formats, measure
 from evaluator.machine.devices import Device, cpu_count
 from evaluator.results.calibration import COPY, Calibration, Ceiling
 from evaluator.results.evidence import ConditionsEvidence
+from evaluator.results.pace import Tell, untold
 from evaluator.results.result import now
 
 REPETITIONS = 5
@@ -23,7 +24,12 @@ ENOUGH_S = 1.5
 ATTEMPTS = 2
 
 
-def calibrate(device: Device) -> tuple[Calibration, ConditionsEvidence | None]:
+def steps(device: Device) -> int:
+    """Of how many measurements `calibrate` tells, at the least."""
+    return (LEAST_REPETITIONS + 1) * (1 + len(formats(torch.device(device.spec))))
+
+
+def calibrate(device: Device, tell: Tell = untold) -> tuple[Calibration, ConditionsEvidence | None]:
     """Measure a device, once more where it was shared or throttled, while no submission computes on it; and how it was meanwhile.
 
     On a large GPU it takes about ENOUGH_S and what the libraries take to load. Raises torch.OutOfMemoryError.
@@ -35,7 +41,7 @@ def calibrate(device: Device) -> tuple[Calibration, ConditionsEvidence | None]:
     try:
         lock.acquire()
         for attempt in range(1, ATTEMPTS + 1):
-            measured_at, (ceilings, repetitions), conditions = now(), *_watched(device)
+            measured_at, (ceilings, repetitions), conditions = now(), *_watched(device, tell)
             if conditions is None or not conditions.disturbed:
                 break
             conditions = conditions.model_copy(update={"repeated": attempt == ATTEMPTS})
@@ -53,18 +59,18 @@ def calibrate(device: Device) -> tuple[Calibration, ConditionsEvidence | None]:
     return calibration, conditions
 
 
-def _watched(device: Device) -> tuple[tuple[tuple[Ceiling, ...], int], ConditionsEvidence | None]:
+def _watched(device: Device, tell: Tell) -> tuple[tuple[tuple[Ceiling, ...], int], ConditionsEvidence | None]:
     target = torch.device(device.spec)
     watch = watch_of(device)
     if watch is None:
-        return _measured(target, None), None
+        return _measured(target, None, tell), None
     torch.zeros(1, device=target)  # a context, by which this process finds itself among those on the device
     with watch.timing("calibration"):
-        measured = _measured(target, watch)
+        measured = _measured(target, watch, tell)
     return measured, watch.conditions()
 
 
-def _measured(device: torch.device, watch: GpuMonitor | None) -> tuple[tuple[Ceiling, ...], int]:
+def _measured(device: torch.device, watch: GpuMonitor | None, tell: Tell) -> tuple[tuple[Ceiling, ...], int]:
     """All ceilings of the device, and how many times each was measured."""
     names = [COPY, *formats(device)]
     found: dict[str, list[float]] = {name: [] for name in names}
@@ -74,6 +80,7 @@ def _measured(device: torch.device, watch: GpuMonitor | None) -> tuple[tuple[Cei
             break
         for name in list(found):
             per_s = measure(name, device)
+            tell(1)
             if per_s is None:
                 del found[name]
             elif repetition:  # the first one loads libraries, and the clock rises in it

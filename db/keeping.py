@@ -1,0 +1,87 @@
+"""The commands that move evaluations in and out, and look after the file: each returns what is to be printed, and the exit code."""
+
+import argparse
+import sys
+from typing import IO, TYPE_CHECKING
+
+from db import exchange, upkeep
+from db.error import StoreError
+from db.foreign import import_kernelbench
+from db.output import report
+from db.output.page import page
+from evaluator.results.pace import Tell
+from evaluator.results.progress import long_work
+from evaluator.results.text import plain_line
+
+if TYPE_CHECKING:
+    from db.store import Store
+
+EXIT_FAULT = 1
+"""`check` has found something."""
+Answer = tuple[str, int]
+
+
+def write_all(store: "Store", options: argparse.Namespace) -> Answer:
+    """`export`."""
+    if options.output is None and options.json:
+        raise StoreError("--json tells what was written, so that the export itself needs a file: --output FILE.")
+    with long_work("Writing", store.count(), beside_output=options.output is None) as work:
+        if options.output is None:
+            _write(store, options.format, sys.stdout.buffer, work.advance)
+            sys.stdout.flush()
+            return "", 0
+        # A file that is there already stays whole until the new one is.
+        unfinished = options.output.with_name(options.output.name + ".part")
+        try:
+            with unfinished.open("wb") as file:
+                count = _write(store, options.format, file, work.advance)
+            unfinished.replace(options.output)
+        except OSError as error:
+            raise StoreError(f"{options.output} can't be written: {error.strerror}.") from error
+        finally:
+            unfinished.unlink(missing_ok=True)
+    told = {"file": str(options.output), "format": options.format, "evaluations": count}
+    return report.dump(told) if options.json else f"{count} evaluations written to {options.output}\n", 0
+
+
+def _write(store: "Store", form: str, file: IO[bytes], tell: Tell) -> int:
+    if form == "html":
+        file.write(page(store).encode())
+        return store.count()
+    writers = {"csv": exchange.export_csv, "json": exchange.export_json, "parquet": exchange.export_parquet}
+    return writers[form](store, file, tell)
+
+
+def read_all(store: "Store", options: argparse.Namespace) -> Answer:
+    """`import`."""
+    if options.kernelbench:
+        read, added = import_kernelbench(store, options.file, options.level, options.author)
+    else:
+        with long_work("Reading") as work:
+            read = exchange.count_lines(options.file, tell=work.advance)
+        with long_work("Storing", read) as work:
+            added = exchange.store_lines(store, options.file, tell=work.advance)
+    told = {"file": str(options.file), "read": read, "added": added, "known": read - added}
+    return report.dump(told) if options.json else f"{read} evaluations read, {added} added; the others were there already\n", 0
+
+
+def collect(store: "Store", options: argparse.Namespace) -> Answer:
+    """`gc`."""
+    with long_work("Removing", upkeep.COLLECT_STEPS) as work:
+        removed = upkeep.collect(store, work.advance)
+    went = ", ".join(f"{count} {table}" for table, count in removed.items() if count) or "nothing"
+    return report.dump({"removed": removed}) if options.json else f"removed without use: {went}\n", 0
+
+
+def check(store: "Store", options: argparse.Namespace) -> Answer:
+    """`check`."""
+    with long_work("Checking", store.count() if options.deep else None) as work:
+        if options.repair:
+            upkeep.repair(store)
+        faults, spooled = upkeep.check(store, options.deep, work.advance), upkeep.waiting(store)
+    code = EXIT_FAULT if faults else 0
+    if options.json:
+        return report.dump({"ok": not faults, "faults": faults, "evaluations": store.count(), "waiting": spooled}), code
+    told = [*faults, *(f"{path} waits for the next run, or belongs to one under way" for path in spooled)]
+    told.append(f"{store.count()} evaluations: {f'{len(faults)} faults' if faults else 'no fault'}")
+    return "".join(plain_line(line) + "\n" for line in told), code

@@ -1,0 +1,142 @@
+"""Long work on a real terminal, of 80 and of 40 columns: what a person sees meanwhile, and what stays."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from db.exchange import export_json
+from db.store import Store
+from evaluator.results.category import Category
+from tests.command_line import Bench, submission
+from tests.db.samples import result
+from tests.terminal import CTRL_C, Terminal
+
+NAMES = ("right", "wrong", "slow", "later", "last")
+MANY = 1500
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench(tmp_path)
+    for name in NAMES:
+        made.write(f"double/{name}.py", submission("x + 1" if name == "wrong" else "x + x", before=f"time.sleep(0.02)  # {name}"))
+    made.write("double/unread.py", "class ModelNew(:\n")
+    return made
+
+
+def judging(bench: Bench, columns: int, *words: str, stdout: int | None = None) -> Terminal:
+    command = bench.command("double", "--jobs", "1", *words)
+    return Terminal(command, columns, bench.root, {"ASSAY_CACHE": str(bench.root / "cache")}, stdout=stdout)
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_judging_shows_a_bar_with_rows_above_and_ends_with_a_table(bench: Bench, columns: int) -> None:
+    with judging(bench, columns) as terminal:
+        assert terminal.end() == 0, terminal.text
+    seen, left = "\n".join(terminal.frames), "\n".join(terminal.screen)
+    assert re.search(r"━ \d/6 · 0:\d\d", seen) and "rejected 1" in seen and re.search(r"\.py: \w+", seen)
+    assert re.search(r"━.* \d+ s left", seen), "it knows the time left in the end"
+    assert "━" not in left and terminal.cursor
+    words = " ".join(left.split())
+    assert re.search(r"#\d incorrect/wrong_values double/wrong\.py: round 1: 256 of 256 elements", words)
+    table = left[left.index("\nsubmission  ") : left.index("\nWhat to do")].split("\nNot shown")[0].splitlines()[1:]
+    assert max(map(len, table)) <= columns and all(any(f"double/{name}.py" in line for line in table) for name in NAMES)
+    assert words.count("Compare with the reference at the first wrong index") == 1
+    assert max(len(line) for line in terminal.screen if "assay list" not in line and "stored in" not in line) <= columns
+    assert f"assay list --category wrong_values --run 1 --db sqlite:///{bench.database}" in left
+    assert "6 evaluated: 4 correct" in left
+
+
+def test_ctrl_c_ends_a_run_with_the_cursor_back_and_what_came_on_the_screen(bench: Bench) -> None:
+    with judging(bench, 80) as terminal:
+        terminal.read(lambda: "correct/" in terminal.text)
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130, terminal.text
+    left = "\n".join(terminal.screen)
+    assert terminal.cursor and "━" not in left and "Traceback" not in left
+    assert "not_evaluated/interrupted" in left and "evaluated: " in left
+
+
+def test_json_on_standard_output_stays_clean_while_the_bar_is_on_standard_error(bench: Bench) -> None:
+    with (bench.root / "out.jsonl").open("wb") as out, judging(bench, 80, "--json", "-", stdout=out.fileno()) as terminal:
+        assert terminal.end() == 0, terminal.text
+    assert re.search(r"━ \d/6", "\n".join(terminal.frames)) and "6 evaluated" in terminal.text
+    records = [json.loads(line) for line in (bench.root / "out.jsonl").read_text().splitlines()]
+    assert len(records) == 6
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of many evaluations."""
+    folder = tmp_path_factory.mktemp("exported")
+    with Store.open(f"sqlite:///{folder / 'assay.db'}") as store:
+        from db.storage.record import Entry
+
+        made = [result(Category.TIMEOUT, submission=f"{number}.py", source=str(number)) for number in range(MANY)]
+        store.save_all([Entry(each, str(number)) for number, each in enumerate(made)])
+        with (folder / "all.jsonl").open("wb") as file:
+            assert export_json(store, file) == MANY
+    return folder
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_importing_a_large_file_shows_a_bar(exported: Path, tmp_path: Path, columns: int) -> None:
+    file = tmp_path / "all.jsonl"
+    file.write_text((exported / "all.jsonl").read_text() * 20)
+    words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{tmp_path / 'new.db'}", str(file)]
+    with Terminal(words, columns, tmp_path) as terminal:
+        assert terminal.end() == 0, terminal.text
+    seen = "\n".join(terminal.frames)
+    assert re.search(rf"━ \d+/{20 * MANY} · 0:\d\d", seen), seen
+    assert [line for line in terminal.screen if line] == [f"{20 * MANY} evaluations read, {MANY} added; the others were there already"]
+
+
+def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: Path, tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    file.write_text((exported / "all.jsonl").read_text() * 20)
+    words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{tmp_path / 'new.db'}", str(file)]
+    with Terminal(words, 80, tmp_path) as terminal:
+        terminal.read(lambda: "━" in terminal.text)
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130, terminal.text
+    assert terminal.cursor and "Traceback" not in terminal.text
+    assert [line.replace("^C", "") for line in terminal.screen if line][-1] == "interrupted; what was stored stays"
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_checking_problems_shows_a_bar_with_each_problem_above(tmp_path: Path, columns: int) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "assay",
+        "problems",
+        "check",
+        "softmax",
+        "topk",
+        "gelu_tanh",
+        "argmax",
+        "cumsum",
+        "mish",
+        "rope",
+        "swiglu",
+    ]
+    with Terminal(words, columns, tmp_path, {"ASSAY_CACHE": str(tmp_path / "cache")}) as terminal:
+        assert terminal.end() == 0, terminal.text
+    seen = "\n".join(terminal.frames)
+    assert re.search(r"━ \d/8 · 0:\d\d", seen) and re.search(r"admitted \d", seen), seen
+    left = "\n".join(terminal.screen)
+    assert re.search(r"^admitted \w+, case small, \d+\.\d s$", left, re.MULTILINE) and "━" not in left and terminal.cursor
+    assert "8 checked, 0 refused" in left
+
+
+def test_calibrating_shows_a_bar(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "assay", "calibrate", "--device", "cpu", "--db", f"sqlite:///{tmp_path / 'new.db'}"]
+    with Terminal(words, 40, tmp_path, {"OMP_NUM_THREADS": str(os.cpu_count())}) as terminal:
+        assert terminal.end() == 0, terminal.text
+    assert re.search(r"━ \d+/\d+ · 0:\d\d", "\n".join(terminal.frames)), terminal.text
+    left = "\n".join(terminal.screen)
+    assert "━" not in left and "ceiling" in left and terminal.cursor

@@ -1,0 +1,126 @@
+"""The tables of the database's commands at several widths, with names as long as they come."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from db.__main__ import main
+from db.foreign import import_kernelbench
+from db.store import Store
+from evaluator.results.category import Category
+from tests.db.samples import environment, full_evidence, result
+from tests.screens import WIDTHS, assert_fits, dropped
+
+AUTHORS = ("a-model-of-a-name-that-is-long-2026", "another_model_with_underscores_v2")
+PROBLEMS = ("23_Softmax_along_dimension_one", "bias_residual_relu_with_dropout")
+FAILURES = (Category.WRONG_VALUES, Category.ILLEGAL_MEMORY_ACCESS)
+DEVICE = "NVIDIA H200"
+
+
+def name(author: str, problem: str, number: int) -> str:
+    return f"runs/{author[:7]}/{problem[:8]}/sample_{number}/kernel.py"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/assay.db"
+    with Store.open(url) as store:
+        for author in AUTHORS:
+            for problem in PROBLEMS:
+                for number, speedup in enumerate((1.5, 2.25, 4.0)):
+                    source = f"{author} {problem} {number}"
+                    more: dict[str, Any] = {"author": author, "problem": problem, "environment": environment(DEVICE), "sample_id": number}
+                    told = result(
+                        submission=name(author, problem, number), speedup=speedup, source=source, evidence=full_evidence(), **more
+                    )
+                    store.save(told, source)
+                for category in FAILURES:
+                    submission = name(author, problem, 7).replace("kernel", category.value)
+                    store.save(result(category, submission=submission, source=category + author, **more), category + author)
+    return url
+
+
+def told(capsys: pytest.CaptureFixture[str], url: str, *words: str) -> str:
+    assert main(["--db", url, *words]) == 0
+    return capsys.readouterr().out
+
+
+BOARD = ["rank", "speedup", "95 % interval", "runtime ms", "baseline ms", "best baseline ms", "of light (baseline)"]
+BOARD += ["author", "submission", "block", "evaluation", "category"]
+OVERALL = ["rank", "author", "solved", "fast_0", "fast_0.5", "fast_0.8", "fast_1", "fast_1.5", "fast_2", "mean"]
+OVERALL += ["pass@1", "pass@5", "pass@10", "medals", "tried", "samples", "most frequent failures"]
+HISTORY = ["evaluation", "started", "block", "problem", "case", "device", "verdict", "speedup", "source", "evaluator", "state"]
+TABLES: dict[str, tuple[tuple[str, ...], list[str], list[str]]] = {
+    "leaderboard": (("leaderboard", "--all", "--problem", PROBLEMS[0]), BOARD, ["rank", "speedup", "submission"]),
+    "overall": (("leaderboard", "--overall"), OVERALL, ["rank", "author"]),
+    "list": (("list",), ["id", "UTC", "category", "speedup", "problem", "author", "submission"], ["id", "category", "submission"]),
+    "failures": (("failures",), ["status", "category", "meaning", "count", "share"], ["category", "count"]),
+    "compare": (
+        ("compare", *AUTHORS),
+        ["problem", "case", "device", "precision", "first", "second", "ratio", "faster"],
+        ["problem", "first", "second"],
+    ),
+    "history": (("history", name(AUTHORS[0], PROBLEMS[1], 1)), HISTORY, ["evaluation", "verdict"]),
+}
+"""The words of each command, the columns of its table, and those that are always there."""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("table", TABLES)
+def test_it_fits_and_its_rows_can_be_told_apart(
+    table: str, width: int, filled: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, columns, always = TABLES[table]
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = assert_fits(told(capsys, filled, *words), width, columns, always)
+    assert len({row.strip() for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_pipe_gets_all_columns_and_whole_names(
+    table: str, filled: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    words, columns, _ = TABLES[table]
+    text = told(capsys, filled, *words)
+    assert dropped(text) == [] and "…" not in text
+    assert any(re.split(r" {2,}", line.strip()) == columns for line in text.splitlines())
+    if table in ("leaderboard", "list"):
+        assert name(AUTHORS[1], PROBLEMS[0], 2) in text and AUTHORS[1] in text
+
+
+def test_authors_of_short_names_head_their_columns(capsys: pytest.CaptureFixture[str], sqlite_store: Store, sqlite_url: str) -> None:
+    for author in ("ada", "bob"):
+        sqlite_store.save(result(author=author, submission=author, source=author), author)
+    assert "ada    bob    ratio  faster" in told(capsys, sqlite_url, "compare", "ada", "bob")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_others_said_fits_too(
+    width: int, sqlite_store: Store, sqlite_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    kernel = tmp_path / "level_1_problem_23_sample_0_kernel.py"
+    kernel.write_text("pass\n")
+    results = tmp_path / "eval_results.json"
+    results.write_text(
+        '{"23": [{"sample_id": 0, "compiled": true, "correctness": true, "metadata": {}, "runtime": 1.5, "runtime_stats": {}}]}'
+    )
+    import_kernelbench(sqlite_store, results)
+    columns = ["harness", "imported", "problem", "sample", "verdict", "time ms", "source"]
+    assert len(assert_fits(told(capsys, sqlite_url, "history", str(kernel)), width, columns, ["verdict"])) == 1
+
+
+def test_a_failures_hint_stands_below_once_with_the_command_that_lists_it(
+    filled: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = told(capsys, filled, "failures", "--problem", PROBLEMS[0]).split("What to do\n")[1].splitlines()
+    assert lines[2].startswith("wrong_values (2): Compare with the reference at the first wrong index")
+    command = lines[3].split()
+    assert command[:4] == ["assay", "list", "--category", "wrong_values"]
+    assert main(command[1:]) == 0
+    listed = capsys.readouterr().out.splitlines()[1:]
+    assert len(listed) == 2 and all("wrong_values" in line and PROBLEMS[0] in line for line in listed)
