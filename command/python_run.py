@@ -89,6 +89,7 @@ class PythonRun:
             return
         keys = [self._maker.key(submission) for submission in submissions]
         judged = self._store.judged_among(keys)
+        self._store.skip([judged[key] for key in keys if key in judged])
         for number, key in enumerate(keys):
             stored = self._store.get(judged[key]) if key in judged else None
             if stored is not None:

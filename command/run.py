@@ -6,7 +6,7 @@ import itertools
 import shlex
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,8 @@ class Session:
     outputs: "Outputs"
     place: "MachineChoice"
     problems: "ProblemReader"
-    skipped: int = 0
+    skipped: list[int] = field(default_factory=list)
+    """The evaluations of what had been judged already."""
     counts: Counter[str] = field(default_factory=Counter)
     """Of what was judged, by status."""
     known: Counter[str] = field(default_factory=Counter)
@@ -72,7 +73,7 @@ class Session:
             finally:
                 with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                     self.outputs.finish(self.store)
-        self.display.summary(self.skipped, self.store.name, self._listed_by())
+        self.display.summary(len(self.skipped), self.store.name, self._listed_by())
         if interrupted:
             self._note_skipped()
             return exits.INTERRUPTED
@@ -150,10 +151,10 @@ class Session:
         counts = self.counts + self.known
         return ", ".join(f"{count} {status}" for status, count in counts.most_common() if status not in allowed)
 
-    def _already_judged(self, numbers: Collection[int]) -> None:
+    def _already_judged(self, numbers: list[int]) -> None:
         from db.queries.runs import of_ids
 
-        self.skipped += len(numbers)
+        self.skipped += numbers
         self.display.skip(len(numbers))
         for number in numbers:
             self.outputs.known(number)

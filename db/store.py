@@ -19,7 +19,7 @@ from db.address import Address, without_password
 from db.connection import cause, is_outage, make_engine, way_out
 from db.database import Database
 from db.error import StoreError
-from db.schema.models import CategoryRow, EvaluationRow, RunRow
+from db.schema.models import CategoryRow, EvaluationRow, RunRow, SkipRow
 from db.storage import reading, rows, spool
 from db.storage.dimensions import Dimensions, upsert
 from db.storage.reading import ONE, StoredEvaluation, everything, stored, summary_columns
@@ -109,14 +109,17 @@ class Store(Database):
         """Stores how many submissions the run comes to, for those who follow it. A failure is only logged."""
         self._note_run("how much the run has to do", expected=count)
 
-    def skip(self, count: int) -> None:
-        """Stores how many of them had been judged already. A failure is only logged."""
-        self._note_run("how much the run has skipped", skipped=count)
+    def skip(self, evaluation_ids: Sequence[int]) -> None:
+        """Stores the evaluations that those submissions have which had been judged already. A failure is only logged."""
+        skips = [{"run_id": self._run_id, "evaluation_id": number} for number in dict.fromkeys(evaluation_ids)]
+        self._note_run("what the run has skipped", skips, skipped=RunRow.skipped + len(evaluation_ids))
 
-    def _note_run(self, what: str, **values: Any) -> None:
+    def _note_run(self, what: str, skips: Sequence[dict[str, Any]] = (), **values: Any) -> None:
         try:
             with self.change() as connection:
                 connection.execute(update(RunRow).where(RunRow.id == self._run_id).values(values))
+                if skips:
+                    connection.execute(upsert(connection, SkipRow).on_conflict_do_nothing(), list(skips))
         except StoreError as error:
             # Where results could not be stored either, that has been told, and is what matters.
             logger.log(logging.INFO if self._refused else logging.WARNING, "%s could not be stored: %s", what, error)

@@ -17,6 +17,7 @@ from db.schema.models import (
     EvaluationRow,
     ProblemRow,
     RunRow,
+    SkipRow,
     SourceRow,
     StandingRow,
     SubmissionRow,
@@ -91,7 +92,7 @@ def _unused() -> Iterator[tuple[type[Base], list[Any]]]:
     yield AuthorRow, nobody(SubmissionRow.author_id, AuthorRow.id)
     yield SourceRow, nobody(row.source_id, SourceRow.id)
     yield EnvironmentRow, nobody(row.environment_id, EnvironmentRow.id)
-    yield RunRow, [*nobody(row.run_id, RunRow.id), RunRow.finished_at.is_not(None)]
+    yield RunRow, [*nobody(row.run_id, RunRow.id), *nobody(SkipRow.run_id, RunRow.id), RunRow.finished_at.is_not(None)]
     of_case = (BoardRow.problem == CaseRow.problem, BoardRow.problem_sha256 == CaseRow.problem_sha256, BoardRow.case == CaseRow.name)
     yield CaseRow, [~exists().where(*of_case)]
     yield ProblemRow, [~exists().where(BoardRow.problem == ProblemRow.name, BoardRow.problem_sha256 == ProblemRow.sha256)]

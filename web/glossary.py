@@ -107,7 +107,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "broke": "Solved in the left run, and failed in the right one.",
         "slower": "Solved in both, and slower beyond both intervals.",
         "changed": "Solved in neither, and the verdict is another; or one run could not evaluate it.",
-        "gone": "Only in the left run: no longer handed in, or skipped because the same text had been judged already.",
+        "gone": "Only in the left run: no longer handed in.",
         "fixed": "Failed in the left run, and solved in the right one.",
         "faster": "Solved in both, and faster beyond both intervals.",
         "new": "Only in the right run.",

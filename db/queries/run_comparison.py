@@ -1,5 +1,7 @@
 """Compares two runs, submission by submission: what broke, what became slower, what was fixed, what became faster.
 
+What a run skipped, because it had been judged already, is of that run with the evaluation that it had.
+
 A submission of one run is held against the same submission, block, problem and case of the other. What a submission that was rejected or
 not evaluated leaves open (its block, its problem or its case) matches anything. Of several evaluations in one run the last one counts.
 """
@@ -17,7 +19,7 @@ from db.queries.leaderboard import boards_that_pass
 from db.queries.ranking import EVERYTHING, author_id
 from db.queries.ratio import TimedEvaluation, ratio, timed_query
 from db.queries.runs import Run, run
-from db.schema.models import BoardRow, EvaluationRow
+from db.schema.models import BoardRow, EvaluationRow, SkipRow
 from db.store import Store
 from evaluator.results.category import Status
 
@@ -96,7 +98,8 @@ def compare_runs(store: Store, left: int, right: int, filters: Filters = EVERYTH
 def _evaluations(connection: Connection, number: int, filters: Filters) -> list[TimedEvaluation]:
     """The last evaluation of each submission, block, problem and case of a run."""
     row = EvaluationRow
-    query = timed_query().where(row.run_id == number)
+    judged, skipped = select(row.id).where(row.run_id == number), select(SkipRow.evaluation_id).where(SkipRow.run_id == number)
+    query = timed_query().where(row.id.in_(judged.union_all(skipped)))
     given = boards_that_pass(filters)
     if given:
         query = query.where(row.board_id.in_(select(BoardRow.id).where(*given)))

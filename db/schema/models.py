@@ -194,6 +194,15 @@ class RunRow(Base):
     """Its submissions that had been judged already."""
 
 
+class SkipRow(Base):
+    """A submission that a run did not judge, because it had this evaluation already."""
+
+    __tablename__ = "skips"
+
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    evaluation_id: Mapped[int] = mapped_column(ForeignKey("evaluations.id"), primary_key=True)
+
+
 class CategoryRow(Base):
     """The categories that this database knows; `evaluator.results.category.CATEGORIES` is where they come from."""
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from db.foreign import import_kernelbench
-from db.store import Store
+from db.store import Entry, Store
 from evaluator.results.category import Category
 from evaluator.results.submission_name import submission_name
 from tests.db.samples import full_evidence, result
@@ -356,9 +356,11 @@ def test_places_are_chosen_by_shapes_and_inputs_beyond_their_own(client: TestCli
 
 
 def test_a_run_counts_what_had_been_judged_already(client: TestClient, url: str) -> None:
+    with Store.open(url) as earlier:
+        judged = earlier.save_all([Entry.of(result(submission=f"judged{number}.py"), "", 1, None) for number in range(60)])
     with Store.open(url) as working:
         working.start_run(["pipeline.py", "again"], 87)
-        working.skip(60)
+        working.skip(judged)
         for number in range(27):
             working.save(result(Category.NO_DEVICE, submission=f"again{number}.py"), "")
     with Store.open(url) as later:

@@ -1,5 +1,6 @@
 """Two runs against each other, and two evaluations."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from db.queries.filters import Filters
 from db.queries.ratio import ratio, timed, why_not
 from db.queries.run_comparison import OUTCOMES, ComparedSubmission, TooManyEvaluationsError, compare_runs
 from db.store import Store
+from db.upkeep import check, collect
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, TimingEvidence, TimingSide
 from evaluator.results.result import Result
@@ -37,9 +39,10 @@ def failed(name: str, category: Category = Category.TIMEOUT, **changes: Any) -> 
     return result(category, submission=name, **changes)
 
 
-def stored_run(url: str, *results: Result) -> int:
+def stored_run(url: str, *results: Result, skipped: Sequence[int] = ()) -> int:
     with Store.open(url) as working:
         working.start_run(["pipeline.py"])
+        working.skip(skipped)
         for each in results:
             text = f"source of {each.submission} {each.hint}"
             working.save(each.model_copy(update={"source_sha256": sha256(text)}), text)
@@ -84,6 +87,16 @@ def test_a_rejected_submission_is_held_against_all_of_its_blocks(store: Store, u
     ]
     back = compare_runs(store, right, left)
     assert {row.outcome for row in back.rows} == {"fixed"} and len(back.rows) == 3
+
+
+@BOTH
+def test_what_had_been_judged_already_is_as_it_was(store: Store, url: str) -> None:
+    left = stored_run(url, solved("same.py", 2.0), solved("faster.py", 2.0), solved("gone.py", 2.0))
+    right = stored_run(url, solved("faster.py", 3.0), skipped=[1])
+    assert told(compare_runs(store, left, right).rows) == {"same.py": "unchanged", "faster.py": "faster", "gone.py": "gone"}
+    third = stored_run(url, skipped=[1, 4])
+    assert told(compare_runs(store, right, third).rows) == {"same.py": "unchanged", "faster.py": "unchanged"}
+    assert collect(store).get("runs") == 0 and check(store) == []
 
 
 def test_other_cases_are_other_submissions_of_the_run(store: Store, url: str) -> None:

@@ -74,11 +74,11 @@ def test_a_run_is_told_from_its_first_result_to_its_end(store: Store, url: str) 
 def test_what_a_run_skips_and_loses_to_a_later_one_stays_counted(store: Store, url: str) -> None:
     with Store.open(url) as first:
         first.start_run(["first"], 1)
-        first.save(result(Category.NO_DEVICE, submission="a.py"), "")
+        judged = first.save(result(Category.NO_DEVICE, submission="a.py"), "")
     watching = Follower(store, None)
     with Store.open(url) as second:
         second.start_run(["second"], 2)
-        second.skip(1)
+        second.skip([judged])
         second.save(result(submission="a.py"), "")
     for follower in (watching, Follower(store, None)):
         counts = [(run["expected"], sum(run["statuses"].values()) + run["skipped"]) for run in told(follower)["runs"]]
