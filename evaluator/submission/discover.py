@@ -16,10 +16,13 @@ from evaluator.submission.extract import of_code, of_response, oversized, sha256
 from evaluator.submission.folders import BUNDLE_SUFFIX, SUFFIXES, check_regular, walk
 from evaluator.submission.manifest import Manifest, load_manifest
 from evaluator.submission.model import ExtractedCode, Submission
+from evaluator.submission.own_output import holds_results
 from evaluator.submission.response import MAX_RESPONSE_BYTES
 from evaluator.submission.source import MAX_FILE_BYTES, InputError, decode
 
 log = logging.getLogger(__name__)
+OUTPUT_SUFFIXES = (BUNDLE_SUFFIX, ".md", ".txt")
+"""Of files that may be submissions, or what an earlier run has written."""
 
 
 class Found(Iterator[Submission]):
@@ -58,12 +61,18 @@ def find(
     return Found(finder.read_all(starts), None if finder.bundles else finder.files)
 
 
+def _is_output(path: Path) -> bool:
+    return path.suffix.lower() in OUTPUT_SUFFIXES and holds_results(path)
+
+
 class _Finder:
     def __init__(self, every_block: bool, problem: str | None, author: str | None, catalogue: Catalogue, written: Collection[Path]) -> None:
         self.every_block, self.problem, self.author, self.catalogue = every_block, problem, author, catalogue
         self.written = {path.resolve() for path in written}
         self.written_names = {path.name for path in self.written}
         self.manifests: dict[Path, Manifest | None] = {}
+        self.outputs: set[tuple[Path, str]] = set()
+        """Files of earlier runs."""
         self.files = 0
         self.bundles = False
 
@@ -74,8 +83,14 @@ class _Finder:
             raise InputError(f"{given}: not one of {', '.join(SUFFIXES)}, nor a folder")
         if self.is_written(start.parent, start.name):
             raise InputError(f"{given}: is a file that this run writes; give the output another name")
+        if not start.is_dir() and _is_output(start):
+            raise InputError(f"{given}: holds the results of a run, and no submissions")
         before = self.files
         for folder, name in self.walk(start):
+            if _is_output(folder / name):
+                log.warning("%s holds the results of a run, and is not read as a submission", folder / name)
+                self.outputs.add((folder, name))
+                continue
             self.files += 1
             self.bundles = self.bundles or name.lower().endswith(BUNDLE_SUFFIX)
             self.manifest(folder)
@@ -83,7 +98,9 @@ class _Finder:
             raise InputError(f"{given}: no submissions in this folder ({', '.join(SUFFIXES)})")
 
     def walk(self, start: Path) -> Iterator[tuple[Path, str]]:
-        return ((folder, name) for folder, name in walk(start) if not self.is_written(folder, name))
+        for folder, name in walk(start):
+            if not self.is_written(folder, name) and (folder, name) not in self.outputs:
+                yield folder, name
 
     def is_written(self, folder: Path, name: str) -> bool:
         return name in self.written_names and (folder / name).resolve() in self.written

@@ -1,6 +1,7 @@
 """Submissions in files and folders, sound and broken."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from db.storage.record import Entry
+from evaluator.diagnosis.feedback import feedback, record
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.submission.discover import find
 from evaluator.submission.model import Submission
 from evaluator.submission.response import MAX_RESPONSE_BYTES
 from evaluator.submission.source import MAX_CODE_BYTES, MAX_FILE_BYTES, InputError
+from tests.db.samples import result
 
 CODE = "class ModelNew:\n    pass\n"
 OTHER = "class ModelNew:\n    other = True\n"
@@ -233,3 +237,18 @@ def test_any_bytes_give_at_least_one_submission(tmp_path: Path, data: bytes, suf
             assert CATEGORIES[submission.rejection.category].status is Status.REJECTED
         else:
             assert "ModelNew" in submission.code
+
+
+def test_what_an_earlier_run_has_written_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    judged = result(Category.WRONG_VALUES)
+    told = feedback(judged, CODE)
+    write(tmp_path / "a.py", CODE)
+    records = write(tmp_path / "results.jsonl", json.dumps(record(1, judged, told)) + "\n")
+    said = write(tmp_path / "feedback.md", told.markdown("1: a.py") + fenced(CODE))
+    (tmp_path / "exported.jsonl").write_text(Entry.of(judged, CODE, 1, None).to_line() + "\n", encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert [submission.path.name for submission in found(tmp_path)] == ["a.py", "pipe.jsonl"]
+    assert caplog.text.count("holds the results of a run") == 3
+    for path in (records, said):
+        with pytest.raises(InputError, match="holds the results of a run"):
+            find([path], known=KNOWN)
