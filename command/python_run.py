@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from command.checks import check_options, check_protocol, problem_meant
 from command.engine_choice import find_place
+from command.exits import UsageError
 from command.given import Given, Reader
 from command.jobs import JobMaker
 from command.options import level_of
@@ -33,7 +34,7 @@ class PythonRun:
         check_options(options)
         self._known = discover(options.reference)
         self._keeping = threading.Lock()
-        self._count = 0
+        self._count = self._skipped = 0
         with contextlib.ExitStack() as stack:
             early = stack.enter_context(EarlyStart(options.device, level_of(options))) if options.engine == "local" else None
             place = find_place(options, early)
@@ -59,18 +60,24 @@ class PythonRun:
         return [submission for each in given for submission in self._reader.read(each, meant)]
 
     def judge(self, submissions: Sequence[Submission], on_result: Callable[[Result], None] | None) -> list[Result]:
-        """One result for each submission, in their order; `on_result` hears of each as it comes. Raises as the start does."""
+        """One result for each submission, in their order; `on_result` hears of each as it comes. Raises as the start does.
+
+        Raises UsageError where another thread closes this meanwhile.
+        """
         results: dict[int, Result] = {}
         for number, result in self._arriving(submissions):
             results[number] = result
             if on_result is not None:
                 on_result(result)
+        if len(results) < len(submissions):
+            raise UsageError("the Judge was closed while it judged")
         return [results[number] for number in range(len(submissions))]
 
     def _arriving(self, submissions: Sequence[Submission]) -> Iterator[tuple[int, Result]]:
         """Results with the numbers of their submissions: first what needs no judge."""
         self._expect(len(submissions))
         before = dict(self._judged_before(submissions))
+        self._skip(len(before))
         yield from before.items()
         unfit = [(number, rejected(each)) for number, each in enumerate(submissions) if each.rejection and number not in before]
         yield from self._kept(unfit, submissions)
@@ -110,3 +117,9 @@ class PythonRun:
             with self._keeping:
                 self._count += more
                 self._store.expect(self._count)
+
+    def _skip(self, more: int) -> None:
+        if self._store is not None and more:
+            with self._keeping:
+                self._skipped += more
+                self._store.skip(self._skipped)

@@ -71,9 +71,9 @@ def read(path: Path) -> Configuration | None:
 
 
 def _planted(path: Path) -> bool:
-    """Whether another user has put it into a folder that everybody may write to, such as /tmp."""
+    """Whether another user has put it, or a link, into a folder that everybody may write to, such as /tmp."""
     try:
-        owner, mode = path.stat().st_uid, path.parent.stat().st_mode
+        owners, mode = {path.lstat().st_uid, path.stat().st_uid}, path.parent.stat().st_mode
     except OSError:
         return False
-    return bool(mode & stat.S_IWOTH) and owner not in (0, os.geteuid())
+    return bool(mode & stat.S_IWOTH) and not owners <= {0, os.geteuid()}

@@ -39,6 +39,10 @@ class _Base:
             raise AssayError("that is no token: it has characters that no token has")
         if not self.url.startswith(("http://", "https://")):
             raise AssayError(f"an address begins with http:// or https://: {self.url!r}")
+        try:
+            httpx.URL(self.url)
+        except httpx.InvalidURL as error:
+            raise AssayError(f"that is no address: {self.url!r}: {error}") from error
         self._answered = False
         """Whether somebody has answered: until then a refused connection means that nobody is there."""
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": "assay-client"}

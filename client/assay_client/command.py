@@ -1,14 +1,16 @@
 """The command line: hand files in to a judging service, follow them, and list one's own evaluations."""
 
 import argparse
+import difflib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from assay_client.client import Client
-from assay_client.errors import AssayError, ServiceError
+from assay_client.errors import AssayError, ConflictError, InvalidRequestError, ServiceError
 from assay_client.flows import Settings
 from assay_client.models import Evaluation, Options, Submission
 
@@ -18,6 +20,8 @@ RESPONSES, SOURCES = (".md", ".txt"), (".py",)
 LOOK_S = 2.0
 """How often the stage of an evaluation is asked for."""
 WIDTH = 78
+MANY = 12
+"""Problems that are named where none is like what was given."""
 MAX_NAME = 200
 """Characters; the service's own limit."""
 Answerer = Callable[[Client, argparse.Namespace], int]
@@ -42,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
     """Carry out a command, and tell what went wrong; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names may hold what the terminal's encoding lacks
     try:
         with Client(options.url, options.token, Settings(namespace=getattr(options, "namespace", ""))) as client:
             return answer(client, options)
@@ -54,7 +61,11 @@ def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
         told = "What was handed in is judged all the same; `submitted` lists it."
-    sys.stderr.write(f"{program}: {told}\n")
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    _complain(program, told)
     return code
 
 
@@ -79,8 +90,14 @@ def add_submitted(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--state", choices=("queued", "claimed", "done", "cancelled"), help="only those in this state")
     add("--problem", metavar="NAME", help="only those of this problem")
-    add("--top", type=int, default=20, metavar="N", help="how many at the most (default: %(default)s)")
+    add("--top", type=_positive, default=20, metavar="N", help="how many at the most (default: %(default)s)")
     _add_service(parser)
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError("at least 1")
+    return int(text)
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:
@@ -90,13 +107,18 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
 
 
 def submit(client: Client, options: argparse.Namespace) -> int:
-    """Hand in, follow, and show. Raises UsageError, ServiceError."""
+    """Hand in, follow, and show; what the service refuses is told, and the rest goes on. Raises UsageError, ServiceError."""
     how = Options(case=options.case, dtype=options.dtype, shapes=options.shapes, timeout_s=options.timeout)
     submissions = [read(path, options.problem, how) for path in options.files]
-    taken = [client.submit(each) for each in submissions]
+    taken: list[Evaluation] = []
+    for path, each in zip(options.files, submissions, strict=True):
+        try:
+            taken.append(client.submit(each))
+        except (InvalidRequestError, ConflictError) as error:
+            _complain(str(path), "\n  ".join((error.message, *error.details)))
     if options.no_wait:
-        _say("\n".join(each.id for each in taken))
-        return EXIT_JUDGED
+        _say("\n".join(_plain(each.id) for each in taken))
+        return EXIT_JUDGED if len(taken) == len(submissions) else EXIT_FAILED
     line = _StatusLine()
     judged = 0
     for number, first in enumerate(taken, 1):
@@ -107,12 +129,17 @@ def submit(client: Client, options: argparse.Namespace) -> int:
         line.clear()
         _say(_record(evaluation) if options.json else _verdict(evaluation))
         judged += evaluation.judged
-    return EXIT_JUDGED if judged == len(taken) else EXIT_FAILED
+    return EXIT_JUDGED if judged == len(submissions) else EXIT_FAILED
 
 
 def submitted(client: Client, options: argparse.Namespace) -> int:
-    """List one's own. Raises ServiceError."""
-    found = client.evaluations(state=options.state, problem=options.problem, limit=max(1, options.top))
+    """List one's own. Raises ServiceError, and UsageError for a problem that is not there."""
+    found = client.evaluations(state=options.state, problem=options.problem, limit=options.top)
+    if options.problem and not found:
+        known = [each.name for each in client.problems()]
+        if options.problem not in known:
+            near = difflib.get_close_matches(options.problem, known) or known[:MANY]
+            raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(near)}")
     if options.json:
         _say("\n".join(map(_record, found)))
     else:
@@ -128,7 +155,7 @@ def read(path: Path, problem: str | None, options: Options) -> Submission:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{path}: can't be read: {error.strerror or error}") from error
-    whole = path.resolve()
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 - a link is called by its own name
     name = "/".join(part for part in (whole.parent.name, whole.name) if part)
     is_source = path.suffix.lower() in SOURCES
     return Submission(
@@ -188,6 +215,10 @@ def _record(evaluation: Evaluation) -> str:
 def _plain(text: str) -> str:
     """A text on one line, without what a terminal would obey."""
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _complain(place: str, told: str) -> None:
+    sys.stderr.write("\n".join(map(_plain, f"{place}: {told}".split("\n"))) + "\n")
 
 
 def _say(text: str) -> None:

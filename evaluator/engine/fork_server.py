@@ -4,13 +4,16 @@ multiprocessing's own fork server does not fit. The caller may need it for proce
 caller's script, so that a script without `if __name__ == "__main__"` would run once more in every judge.
 """
 
+import ctypes
 import io
 import os
-from multiprocessing import forkserver, popen_forkserver, reduction, spawn, util
+import signal
+from multiprocessing import forkserver, popen_forkserver, process, reduction, spawn, util
 from multiprocessing.context import ForkServerContext, ForkServerProcess, set_spawning_popen
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
 SERVER = forkserver.ForkServer()
 _OF_THE_CALLER = ("init_main_from_name", "init_main_from_path", "sys_path")
 """What multiprocessing would have a process take over: the caller's script, and its search path, which may begin with a folder of
@@ -49,7 +52,29 @@ def _close(*descriptors: int) -> None:
 
 
 class Forked(ForkServerProcess):
-    """A process of SERVER."""
+    """A process of SERVER. It ends when the caller ends, however that comes: the server ends with the caller, and its processes with it."""
+
+    _popen: _Popen | None
+
+    def start(self) -> None:
+        """As in the class above, but for daemonic callers too, such as a worker of `multiprocessing.Pool`.
+
+        multiprocessing lets these have no processes, as nothing would end them.
+        """
+        self._check_closed()  # type: ignore[attr-defined]
+        assert self._popen is None, "a process is started once"
+        self._popen = self._Popen(self)
+        self._sentinel = self._popen.sentinel
+        del self._target, self._args, self._kwargs  # type: ignore[attr-defined]
+        process._children.add(self)  # type: ignore[attr-defined]
+
+    def run(self) -> None:
+        """In the new process."""
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The server lives as long as anybody holds this end of its pipe. multiprocessing gives each process one.
+        os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
+        forkserver._forkserver._forkserver_alive_fd = None  # type: ignore[attr-defined]
+        super().run()
 
     @staticmethod
     def _Popen(process_obj: BaseProcess) -> _Popen:  # noqa: N802 - multiprocessing's name
@@ -71,6 +96,8 @@ def _start_anew() -> None:
     if descriptor is not None:
         os.close(descriptor)  # else the server would outlive the original
     SERVER.__init__()  # type: ignore[misc]
+    # At its end, multiprocessing would wait for processes that are not the fork's.
+    process._children.difference_update([each for each in process._children if isinstance(each, Forked)])  # type: ignore[attr-defined]
 
 
 os.register_at_fork(after_in_child=_start_anew)

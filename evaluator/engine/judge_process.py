@@ -1,6 +1,5 @@
 """A judge as a process: takes jobs from the engine over a pipe, one at a time, and answers each with stages and a result."""
 
-import ctypes
 import logging
 import os
 import resource
@@ -27,7 +26,6 @@ from evaluator.judge.evaluate import evaluate
 from evaluator.machine.devices import cpu_count
 from evaluator.sandbox import Level, Zygote
 
-PR_SET_PDEATHSIG = 1
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/proc", "/sys", "/etc", "/run", "/usr")
 """What a worker has of its own, or has in part; /usr it has anyway."""
 
@@ -38,8 +36,6 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     """Answer jobs until the engine hangs up. Sends ("stage", name) while a job runs, and ("build", (request, key)), which
     it waits for the answer to; then ("result", JSON)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
-    # The engine's server process is our parent: when the engine is killed it ends, and nothing of ours may stay behind.
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     _allow_descriptors()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     torch.set_num_threads(cpu_count())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 from assay_client.command import main
@@ -26,10 +27,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def assay(process: Process, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    variables = {"ASSAY_URL": process.address, "ASSAY_TOKEN": process.token, "PYTHONPATH": f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"}
+def assay(
+    process: Process, *words: object, cwd: Path, stdout: IO[bytes] | int = subprocess.PIPE, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    variables |= {"ASSAY_URL": process.address, "ASSAY_TOKEN": process.token, "PYTHONPATH": f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"}
     command = [sys.executable, "-m", "assay", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, timeout=COMMAND_S)
+    return subprocess.run(command, cwd=cwd, env=os.environ | variables, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=COMMAND_S)
 
 
 def test_files_are_handed_in_followed_and_listed(process: Process, folder: Path) -> None:
@@ -58,12 +61,39 @@ def test_what_has_a_verdict_is_not_judged_again_unless_it_is_asked_for(process: 
         (("submit", "double/wrong.py", "--problem", "duoble"), 1, "nearest: double"),
         (("submit", "double/wrong.py", "--token", "assay_nonsense"), 1, "401 unauthorized"),
         (("submit", "double/wrong.py", "--timeout", "0"), 1, "timeout_s"),
+        (("submit", "double/wrong.py", "--url", "http://[::1"), 2, "that is no address"),
+        (("submit", "no\x1b[31mne.py"), 2, "no [31mne.py: can't be read"),
+        (("submitted", "--problem", "duoble"), 2, "there is no problem 'duoble'; there is double"),
+        (("submitted", "--top", "0"), 2, "at least 1"),
     ],
 )
 def test_what_can_not_be_handed_in_is_told(process: Process, folder: Path, words: tuple[str, ...], code: int, said: str) -> None:
     told = assay(process, *words, cwd=folder)
     assert (told.returncode, told.stdout) == (code, "") and said in told.stderr, told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_a_file_that_is_refused_keeps_no_other_from_being_judged(process: Process, folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "x.py").write_text(submission("x + 3"), encoding="utf-8")
+    (folder / "double" / "linked.py").symlink_to("../elsewhere/x.py")
+    told = assay(process, "submit", "elsewhere/x.py", "double/linked.py", cwd=folder)
+    assert told.returncode == 1
+    assert told.stderr.startswith("elsewhere/x.py: nothing says which problem it answers")
+    assert "incorrect/wrong_values  double  double/linked.py" in told.stdout
+    ids = assay(process, "submit", "elsewhere/x.py", "double/linked.py", "--no-wait", cwd=folder)
+    assert (ids.returncode, ids.stdout) == (1, told.stdout[:32] + "\n")
+
+
+def test_a_terminal_that_lacks_a_letter_and_a_reader_that_leaves_are_no_failure(process: Process, folder: Path) -> None:
+    (folder / "double" / "é日.py").write_text("x = 1\n", encoding="utf-8")
+    told = assay(process, "submit", "double/é日.py", cwd=folder, PYTHONIOENCODING="ascii")
+    assert told.returncode == 0 and r"double/\xe9\u65e5.py" in told.stdout, told.stderr
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as gone:  # noqa: PTH123 - a descriptor
+        told = assay(process, "submitted", cwd=folder, stdout=gone)
+    assert (told.returncode, told.stderr) == (1, "")
 
 
 def nobody() -> str:

@@ -17,6 +17,7 @@ from command.given import Given
 from command.options import parser
 from command.python_options import Options, namespace
 from configuration.values import name_of, options_of
+from db.queries.runs import runs
 from db.store import Store
 from evaluator.results.result import Result
 from tests.command_line import Bench, submission
@@ -119,6 +120,8 @@ def test_without_a_database_nothing_is_stored_and_with_one_nothing_is_judged_twi
     with Judge(reference="problems", device="cpu", db=url, jobs=1) as judging:
         first = judging(paths)
         assert judging(paths) == first
+    with Store.open(url, read_only=True) as store:
+        assert [(run.expected, run.skipped, sum(run.statuses.values())) for run in runs(store, 1)] == [(4, 2, 2)]
     assert not list(bench.root.glob("assay.db*"))
     with Judge(reference="problems", device="cpu", db=url, jobs=1, rerun=True) as judging:
         assert [result.started_at > before.started_at for result, before in zip(judging(paths), first, strict=True)] == [True, True]
@@ -134,6 +137,14 @@ def test_a_judge_can_be_closed_and_go_on(bench: Bench) -> None:
     judging.close()
     assert judging({"code": "x = 1"}, problem="double").category == "missing_model_new"
     judging.close()
+
+
+def test_a_judge_that_another_thread_closes_says_so(bench: Bench) -> None:
+    judging = Judge(reference="problems", device="cpu", jobs=1)
+    first = {"code": "x = 1"}
+    endless = {"code": submission(before="time.sleep(1000)")}
+    with pytest.raises(JudgeError, match="the Judge was closed while it judged"):
+        judging([first, endless], problem="double", on_result=lambda _: threading.Timer(2.0, judging.close).start())
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,15 @@ def test_a_file_that_another_user_put_into_an_open_folder_is_passed_over(tmp_pat
     assert found_from(tmp_path / "open/mine", monkeypatch) is None
     path.parent.chmod(0o755)
     assert found_from(tmp_path / "open/mine", monkeypatch) == path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to another user")
+def test_a_link_that_another_user_put_into_an_open_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = write(tmp_path / "downloads/assay.toml", "no-sandbox = true")
+    link = tmp_path / "open/assay.toml"
+    link.parent.mkdir()
+    link.parent.chmod(0o1777)
+    link.symlink_to(own)
+    assert found_from(link.parent, monkeypatch) == link
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    assert found_from(link.parent, monkeypatch) is None

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+from tests.command.test_pipeline_ending import assert_all_end, below
 from tests.command_line import PROJECT
 
 SCRIPT = """\
@@ -19,7 +21,7 @@ with ProblemReader(discover()) as problems:
 print(forkserver._forkserver._forkserver_pid)
 """
 FORKED = """\
-import os
+import os, sys
 from evaluator.engine.problem_loader import ProblemReader
 from evaluator.problem.catalogue import discover
 
@@ -28,12 +30,34 @@ def ask():
         print(problems.get("softmax").name, flush=True)
 
 ask()
+open_meanwhile = ProblemReader(discover())
+open_meanwhile.check("softmax", "small")
 child = os.fork()
 if not child:
     ask()
-    os._exit(0)
+    sys.exit()
 assert os.waitpid(child, 0)[1] == 0
+open_meanwhile.check("softmax", "small")
 ask()
+"""
+POOLED = """from multiprocessing import Pool
+from evaluator.engine.problem_loader import ProblemReader
+from evaluator.problem.catalogue import discover
+
+def ask(name):
+    with ProblemReader(discover()) as problems:
+        return problems.get(name).name
+
+if __name__ == "__main__":
+    with Pool(2) as pool:
+        print(*pool.map(ask, ["softmax", "rope"]))
+"""
+ENDLESS = """from pathlib import Path
+from evaluator.engine.problem_loader import ProblemReader
+
+with ProblemReader({"endless": Path("endless.py")}) as problems:
+    print("it begins", flush=True)
+    problems.get("endless")
 """
 
 
@@ -54,3 +78,21 @@ def test_a_script_without_a_guard_runs_once_and_keeps_its_own_fork_server(tmp_pa
 def test_a_fork_of_the_caller_has_a_server_of_its_own(tmp_path: Path) -> None:
     finished = run(tmp_path, FORKED)
     assert (finished.returncode, finished.stdout.split(), finished.stderr) == (0, ["softmax"] * 3, "")
+
+
+def test_a_daemonic_worker_of_a_pool_has_processes(tmp_path: Path) -> None:
+    finished = run(tmp_path, POOLED)
+    assert (finished.returncode, finished.stdout.split(), finished.stderr) == (0, ["softmax", "rope"], "")
+
+
+def test_processes_end_with_a_caller_that_is_killed_whatever_they_do(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text("import pathlib, time\npathlib.Path('imported').touch()\ntime.sleep(1000)\n", encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(PROJECT)}, text=True
+    ) as process:
+        while not (tmp_path / "imported").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        started = below(process)
+        process.kill()
+    assert_all_end(started)
