@@ -34,7 +34,7 @@ class PythonRun:
         check_options(options)
         self._known = discover(options.reference)
         self._keeping = threading.Lock()
-        self._count = self._skipped = 0
+        self._count = 0
         with contextlib.ExitStack() as stack:
             early = stack.enter_context(EarlyStart(options.device, level_of(options))) if options.engine == "local" else None
             place = find_place(options, early)
@@ -77,7 +77,6 @@ class PythonRun:
         """Results with the numbers of their submissions: first what needs no judge."""
         self._expect(len(submissions))
         before = dict(self._judged_before(submissions))
-        self._skip(len(before))
         yield from before.items()
         unfit = [(number, rejected(each)) for number, each in enumerate(submissions) if each.rejection and number not in before]
         yield from self._kept(unfit, submissions)
@@ -117,9 +116,3 @@ class PythonRun:
             with self._keeping:
                 self._count += more
                 self._store.expect(self._count)
-
-    def _skip(self, more: int) -> None:
-        if self._store is not None and more:
-            with self._keeping:
-                self._skipped += more
-                self._store.skip(self._skipped)

@@ -259,7 +259,7 @@ def test_what_could_not_be_evaluated_makes_the_exit_code_1_and_is_tried_again(be
         finished = bench.run("double", "--device", "auto", "--json", "-", CUDA_VISIBLE_DEVICES="")
         assert finished.code == 1
         assert [record["category"] for record in finished.records] == ["no_device"]
-    assert [category for _, _, category in bench.rows()] == ["no_device"]
+    assert [category for _, _, category in bench.rows()] == ["no_device"] * 2
 
 
 def test_the_problem_is_told_by_manifest_header_folder_and_file_name_in_this_order(bench: Bench) -> None:
