@@ -58,7 +58,7 @@ def assert_all_end(processes: dict[int, bytes]) -> None:
 
 
 def judged_once(bench: Bench) -> None:
-    rows = bench.rows()
+    rows = [row for row in bench.rows() if row[2] != "interrupted"]
     assert Counter(name for name, _, _ in rows) == {f"double/s{number:02}.py": 1 for number in range(SUBMISSIONS)}
     assert {category for _, _, category in rows} == {"no_custom_kernel"}
 
