@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from assay.commands import COMMANDS, GROUPS, check_file
 
-EXIT_USAGE = 2
+EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 WIDTH = 13
 """Columns of a command's name in the help."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns the exit code of the command; 2 where there is none of that name."""
+    """Returns the exit code of the command; 2 where there is none of that name, 130 after Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)
     if not given:
         sys.stderr.write(help_text())
@@ -34,7 +34,10 @@ def main(words: Sequence[str] | None = None) -> int:
     if not {"-h", "--help"}.intersection(rest) and (wrong := _wrong_in_file()):
         sys.stderr.write(f"assay {name}: {wrong}\n")
         return EXIT_USAGE
-    return COMMANDS[name].run(rest)
+    try:
+        return COMMANDS[name].run(rest)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
 def _wrong_in_file() -> str:

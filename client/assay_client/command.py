@@ -123,10 +123,12 @@ def submit(client: Client, options: argparse.Namespace) -> int:
     judged = 0
     for number, first in enumerate(taken, 1):
         evaluation = first
-        while not evaluation.ended:
-            line.show(f"{number} of {len(taken)}  {evaluation.name}  {evaluation.stage or evaluation.state}")
-            evaluation = client.get(evaluation.id, LOOK_S)
-        line.clear()
+        try:
+            while not evaluation.ended:
+                line.show(f"{number} of {len(taken)}  {evaluation.name}  {evaluation.stage or evaluation.state}")
+                evaluation = client.get(evaluation.id, LOOK_S)
+        finally:
+            line.clear()
         _say(_record(evaluation) if options.json else _verdict(evaluation))
         judged += evaluation.judged
     return EXIT_JUDGED if judged == len(submissions) else EXIT_FAILED

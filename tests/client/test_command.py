@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -27,10 +28,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def variables_for(process: Process) -> dict[str, str]:
+    """The environment of a command that finds the service."""
+    return {"ASSAY_URL": process.address, "ASSAY_TOKEN": process.token, "PYTHONPATH": f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"}
+
+
 def assay(
     process: Process, *words: object, cwd: Path, stdout: IO[bytes] | int = subprocess.PIPE, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    variables |= {"ASSAY_URL": process.address, "ASSAY_TOKEN": process.token, "PYTHONPATH": f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"}
+    variables |= variables_for(process)
     command = [sys.executable, "-m", "assay", *map(str, words)]
     return subprocess.run(command, cwd=cwd, env=os.environ | variables, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=COMMAND_S)
 
@@ -94,6 +100,19 @@ def test_a_terminal_that_lacks_a_letter_and_a_reader_that_leaves_are_no_failure(
     with open(write, "wb") as gone:  # noqa: PTH123 - a descriptor
         told = assay(process, "submitted", cwd=folder, stdout=gone)
     assert (told.returncode, told.stderr) == (1, "")
+
+
+def test_ctrl_c_says_what_becomes_of_what_was_handed_in(process: Process, folder: Path) -> None:
+    (folder / "double" / "slow.py").write_text(submission(before="time.sleep(2)"), encoding="utf-8")
+    read, write = os.pipe()
+    command = [sys.executable, "-m", "assay", "submit", "double/slow.py"]
+    with subprocess.Popen(command, cwd=folder, env=os.environ | variables_for(process), stderr=write) as waiting:
+        os.close(write)
+        with open(read, encoding="utf-8") as told:  # noqa: PTH123 - a descriptor
+            assert told.readline().startswith("1 of 1  double/slow.py  ")
+            waiting.send_signal(signal.SIGINT)
+            last = told.read().splitlines()[-1]
+    assert (waiting.returncode, last) == (130, "assay submit: What was handed in is judged all the same; `submitted` lists it.")
 
 
 def nobody() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -44,13 +45,15 @@ class Installed:
     script: Path
     folder: Path
 
+    @property
+    def environment(self) -> dict[str, str]:
+        search = os.pathsep.join([str(PROJECT), str(PROJECT / "client"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        return {**os.environ, "PYTHONPATH": search, "COLUMNS": "80", "ASSAY_CACHE": str(self.folder / "cache")}
+
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(PROJECT), str(PROJECT / "client"), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        }
-        environment |= {"COLUMNS": "80", "ASSAY_CACHE": str(self.folder / "cache")}
-        return subprocess.run([self.script, *words], cwd=self.folder, env=environment, capture_output=True, encoding="utf-8", timeout=RUN_S)
+        return subprocess.run(
+            [self.script, *words], cwd=self.folder, env=self.environment, capture_output=True, encoding="utf-8", timeout=RUN_S
+        )
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +161,15 @@ def test_zsh_gets_a_script_for_its_completion(installed: Installed) -> None:
     assert script.startswith("#compdef assay\n")
     for name in COMMANDS:
         assert f"\n    {name}:'" in script, name
+
+
+def test_ctrl_c_prints_no_traceback(installed: Installed, tmp_path: Path) -> None:
+    pipe = tmp_path / "results.jsonl"
+    os.mkfifo(pipe)
+    command: list[str | Path] = [installed.script, "import", "--db", f"sqlite:///{tmp_path}/x.db", pipe]
+    with subprocess.Popen(command, cwd=installed.folder, env=installed.environment, stderr=subprocess.PIPE) as waiting:
+        held = pipe.open("wb")  # from now on it reads
+        waiting.send_signal(signal.SIGINT)
+        _, told = waiting.communicate(timeout=RUN_S)
+        held.close()
+    assert (waiting.returncode, told) == (130, b"")

@@ -17,8 +17,12 @@ def name_of(claim: Claim) -> str:
 
 
 def stored_name(claim: Claim) -> str:
-    """What the submission of a request is called in the database."""
-    return name_of(claim) if claim.name is None else f"{PREFIX}{claim.author}/{claim.name}"
+    """What the submission of a request is called in the database.
+
+    `/` in an author's name is quoted, so that no two authors' submissions have one name.
+    """
+    author = claim.author.replace("%", "%25").replace("/", "%2F")
+    return name_of(claim) if claim.name is None else f"{PREFIX}{author}/{claim.name}"
 
 
 def job_options(options: Options) -> JobOptions:

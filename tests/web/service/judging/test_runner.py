@@ -21,6 +21,7 @@ from tests.web.service.conftest import GOOD, Desk
 from web.service.judging.reading import Reading, ReadingError, Text
 from web.service.judging.result_writer import ATTEMPTS
 from web.service.judging.runner import Runner
+from web.service.judging.work import stored_name
 from web.service.metrics import Metrics
 
 OWNER = "one"
@@ -171,3 +172,10 @@ def test_a_named_submission_is_stored_by_its_name_below_its_author(desk: Desk, r
     runner._writer.fail(claim, GOOD, "nothing came of it")
     told = desk.get(f"/v1/evaluations/{public_id}").json()
     assert (told["name"], told["problem"], told["result"]["submission"]) == ("softmax/fused.py", "softmax", "service/ada/softmax/fused.py")
+
+
+def test_two_authors_submissions_never_have_one_name(desk: Desk, runner: Runner) -> None:
+    desk.submit(name="x/y.py")
+    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+    pairs = [("ada", "x/y.py"), ("ada/x", "y.py"), ("ada%2Fx", "y.py")]
+    assert len({stored_name(replace(claim, author=author, name=name)) for author, name in pairs}) == 3
