@@ -84,11 +84,12 @@ class ProblemReader:
 
     def _start(self) -> Connection:
         start_judges_parent()
-        self._pipe, theirs = CONTEXT.Pipe()
-        self._process = CONTEXT.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
-        self._process.start()
+        pipe, theirs = CONTEXT.Pipe()
+        process = CONTEXT.Process(target=serve, args=(theirs, self._precision), daemon=True, name="problems")
+        process.start()  # waits for the server's imports: the time for Ctrl-C
         theirs.close()
-        return self._pipe
+        self._process, self._pipe = process, pipe
+        return pipe
 
 
 def serve(pipe: Connection, precision: PrecisionName | None) -> None:

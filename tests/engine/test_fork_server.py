@@ -52,6 +52,20 @@ if __name__ == "__main__":
     with Pool(2) as pool:
         print(*pool.map(ask, ["softmax", "rope"]))
 """
+INTERRUPTED = """\
+import signal
+from evaluator.engine.problem_loader import ProblemReader
+from evaluator.problem.catalogue import discover
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+try:
+    with ProblemReader(discover()) as problems:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        problems.get("softmax")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+"""While the server still imports PyTorch."""
 ENDLESS = """from pathlib import Path
 from evaluator.engine.problem_loader import ProblemReader
 
@@ -96,3 +110,8 @@ def test_processes_end_with_a_caller_that_is_killed_whatever_they_do(tmp_path: P
         started = below(process)
         process.kill()
     assert_all_end(started)
+
+
+def test_ctrl_c_while_a_process_starts_is_no_other_error(tmp_path: Path) -> None:
+    finished = run(tmp_path, INTERRUPTED)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "interrupted\n", "")

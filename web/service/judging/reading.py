@@ -71,11 +71,12 @@ class Reading:
 
     def _start(self) -> Connection:
         start_judges_parent()
-        self._pipe, theirs = CONTEXT.Pipe()
-        self._process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True, name="reading")
-        self._process.start()
+        pipe, theirs = CONTEXT.Pipe()
+        process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True, name="reading")
+        process.start()
         theirs.close()
-        return self._pipe
+        self._process, self._pipe = process, pipe
+        return pipe
 
 
 def serve(pipe: Connection) -> None:
