@@ -1,10 +1,15 @@
-"""Which tests are slow, and in which order files begin."""
+"""Which tests are slow, in which order files begin, and what all of them need."""
 
+import signal
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a shell starts what runs in the background; the programs that tests interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {
     "command/test_calibrate.py": 240,

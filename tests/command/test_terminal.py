@@ -86,7 +86,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("columns", [80, 40])
 def test_importing_a_large_file_shows_a_bar(exported: Path, tmp_path: Path, columns: int) -> None:
     file = tmp_path / "all.jsonl"
-    file.write_text((exported / "all.jsonl").read_text() * 100)
+    file.write_text((exported / "all.jsonl").read_text() * 20)
     words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{tmp_path / 'new.db'}", str(file)]
     with Terminal(words, columns, tmp_path) as terminal:
         assert terminal.end() == 0, terminal.text
@@ -97,7 +97,7 @@ def test_importing_a_large_file_shows_a_bar(exported: Path, tmp_path: Path, colu
 
 def test_an_interrupted_import_says_so_and_leaves_the_terminal_clean(exported: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
-    file.write_text((exported / "all.jsonl").read_text() * 100)
+    file.write_text((exported / "all.jsonl").read_text() * 20)
     words = [sys.executable, "-m", "assay", "import", "--db", f"sqlite:///{tmp_path / 'new.db'}", str(file)]
     with Terminal(words, 80, tmp_path) as terminal:
         terminal.read(lambda: "━" in terminal.text)

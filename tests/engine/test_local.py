@@ -148,11 +148,16 @@ def ours() -> set[psutil.Process]:
 def left_of(processes: set[psutil.Process]) -> list[psutil.Process]:
     """Those that still run after a while."""
     deadline = time.monotonic() + 10
-    while (
-        left := [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
-    ) and time.monotonic() < deadline:
+    while (left := [process for process in processes if lives(process)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
+
+
+def lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended between the two
+        return False
 
 
 def test_closing_while_it_works_leaves_no_process_behind(tmp_path: Path) -> None:
