@@ -155,7 +155,7 @@ def left_of(processes: set[psutil.Process]) -> list[psutil.Process]:
 
 def lives(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:  # it ended between the two
         return False
 
