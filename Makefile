@@ -45,12 +45,12 @@ demo: $(VENV)/installed
 	@echo
 	@$(RUN) -m db leaderboard --all
 	@echo
-	@echo "The results are in assay.db. What to try next ($(RUN) is the Python to use):"
-	@echo "  $(RUN) -m db show 1           all that is known of evaluation 1"
-	@echo "  $(RUN) -m db failures         how many failed, by cause"
-	@echo "  $(RUN) pipeline.py PATH...    judge submissions of your own: README.md says what they look like"
-	@echo "  make demo-all                       judge all of submissions/"
-	@echo "  $(RUN) -m web                 all of it in a browser, after $(RUN) -m pip install -c constraints.txt -e '.[web]'"
+	@echo "The results are in assay.db. What to try next:"
+	@echo "  $(VENV)/bin/assay show 1           all that is known of evaluation 1"
+	@echo "  $(VENV)/bin/assay failures         how many failed, by cause, and what to do"
+	@echo "  $(VENV)/bin/assay judge PATH...    judge submissions of your own: README.md says what they look like"
+	@echo "  make demo-all                 judge all of submissions/"
+	@echo "  $(VENV)/bin/assay serve            all of it in a browser, after $(RUN) -m pip install -c constraints.txt -e '.[web]'"
 
 demo-all: $(VENV)/installed
 	@$(JUDGE) submissions || test $$? -eq 1
