@@ -60,6 +60,7 @@ class Runner:
         self._progress, self._metrics, self._owner, self._lease_s = progress, metrics, owner, lease_s
         self._reading = Reading()
         self._wake, self._stopping, self._ended = threading.Event(), threading.Event(), threading.Event()
+        self._ended.set()  # until it is started
         self._paused = threading.Event()
         self._writer = ResultWriter(store, self._requests, progress, metrics, owner, self._stopping)
         self._claiming = threading.Lock()
@@ -76,6 +77,7 @@ class Runner:
 
     def start(self) -> None:
         """Begin to judge."""
+        self._ended.clear()
         for thread in self._threads:
             thread.start()
 
