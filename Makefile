@@ -73,11 +73,13 @@ format: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(VENV)/bin/mypy
 
+# Pictures of all pages, at both widths and in both colour schemes, are left for whoever wants to look at them.
+check: export ASSAY_SCREENSHOTS ?= $(CURDIR)/screenshots
 check: lint types
 	$(TESTS)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build screenshots *.egg-info
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
