@@ -34,8 +34,8 @@ class Session:
     outputs: "Outputs"
     place: "MachineChoice"
     problems: "ProblemReader"
-    skipped: list[int] = field(default_factory=list)
-    """The evaluations of what had been judged already."""
+    skipped: int = 0
+    """Submissions that had been judged already."""
     counts: Counter[str] = field(default_factory=Counter)
     """Of what was judged, by status."""
     known: Counter[str] = field(default_factory=Counter)
@@ -50,6 +50,8 @@ class Session:
         self.display = Display(to_stderr=self.outputs.take_standard_output)
         self._interrupts = Interrupts()
         self._maker = JobMaker(self.options, self.device, self.problems)
+        self._skips: list[int] = []
+        """Evaluations of what was skipped, of which the database has not been told."""
         self._keeping = threading.Lock()
         """What is rejected is kept by the threads that read, results by the main thread."""
 
@@ -73,7 +75,7 @@ class Session:
             finally:
                 with contextlib.suppress(KeyboardInterrupt), self._interrupts.held():
                     self.outputs.finish(self.store)
-        self.display.summary(len(self.skipped), self.store.name, self._listed_by())
+        self.display.summary(self.skipped, self.store.name, self._listed_by())
         if interrupted:
             self._note_skipped()
             return exits.INTERRUPTED
@@ -154,7 +156,8 @@ class Session:
     def _already_judged(self, numbers: list[int]) -> None:
         from db.queries.runs import of_ids
 
-        self.skipped += numbers
+        self.skipped += len(numbers)
+        self._skips += numbers
         self.display.skip(len(numbers))
         for number in numbers:
             self.outputs.known(number)
@@ -170,8 +173,9 @@ class Session:
         return shlex.join(["--run", str(self.store.run_id), *database])
 
     def _note_skipped(self) -> None:
-        if self.skipped:
-            self.store.skip(self.skipped)
+        """Tell the database what has been skipped since it was last told."""
+        skips, self._skips = self._skips, []
+        self.store.skip(skips)
 
     def _keep(self, found: Sequence[tuple["Result", str, int]]) -> None:
         """Store results with their sources, in one transaction, then tell of each. The number is the line that the source begins on."""

@@ -112,14 +112,24 @@ class Store(Database):
     def skip(self, evaluation_ids: Sequence[int]) -> None:
         """Stores the evaluations that those submissions have which had been judged already. A failure is only logged."""
         skips = [{"run_id": self._run_id, "evaluation_id": number} for number in dict.fromkeys(evaluation_ids)]
-        self._note_run("what the run has skipped", skips, skipped=RunRow.skipped + len(evaluation_ids))
 
-    def _note_run(self, what: str, skips: Sequence[dict[str, Any]] = (), **values: Any) -> None:
+        def note(connection: Connection) -> None:
+            self._update_run(connection, skipped=RunRow.skipped + len(evaluation_ids))
+            connection.execute(upsert(connection, SkipRow).on_conflict_do_nothing(), skips)
+
+        if skips:
+            self._note("what the run has skipped", note)
+
+    def _note_run(self, what: str, **values: Any) -> None:
+        self._note(what, lambda connection: self._update_run(connection, **values))
+
+    def _update_run(self, connection: Connection, **values: Any) -> None:
+        connection.execute(update(RunRow).where(RunRow.id == self._run_id).values(values))
+
+    def _note(self, what: str, change: Callable[[Connection], None]) -> None:
         try:
             with self.change() as connection:
-                connection.execute(update(RunRow).where(RunRow.id == self._run_id).values(values))
-                if skips:
-                    connection.execute(upsert(connection, SkipRow).on_conflict_do_nothing(), list(skips))
+                change(connection)
         except StoreError as error:
             # Where results could not be stored either, that has been told, and is what matters.
             logger.log(logging.INFO if self._refused else logging.WARNING, "%s could not be stored: %s", what, error)

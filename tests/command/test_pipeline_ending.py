@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from db.queries.runs import runs
+from db.store import Store
 from evaluator.sandbox.resources.process_tree import descendants
 from tests.command_line import PROJECT, RUN_S, Bench, submission
 
@@ -95,6 +97,16 @@ def test_an_interrupted_run_says_what_was_left_and_the_next_one_judges_it(bench:
     assert "interrupted" in {category for _, _, category in bench.rows()}
     assert bench.run("double").code == 0
     judged_once(bench)
+
+
+def test_an_interrupted_run_counts_what_it_skipped_once(bench: Bench) -> None:
+    assert bench.run("double/s00.py", "double/s01.py").code == 0
+    with bench.start("double", "--json", "-") as process:
+        first_results(process, 8)  # all are drawn by then
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=RUN_S)
+    with Store.open(f"sqlite:///{bench.database}", read_only=True) as store:
+        assert [run.skipped for run in runs(store, 2)] == [2, 0]
 
 
 def test_two_runs_at_once_share_a_database(bench: Bench) -> None:
