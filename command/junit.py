@@ -5,7 +5,6 @@ It is written at the end of a run, be that early, from what is stored: submissio
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -83,18 +82,15 @@ def _suite(store: "Store", problem: str | None, numbers: list[int]) -> str:
     name = _attribute(problem or "(no problem)")
     suite = Element("testsuite", name=name)
     categories, duration_s = [], 0.0
-    for stored in _stored(store, numbers):
+    for number in numbers:
+        stored = store.get(number)
+        assert stored is not None, "what is stored stays"
         suite.append(_case(stored, name))
         categories.append(stored.result.category)
         duration_s += stored.result.duration_s
     suite.attrib |= _counts(categories) | {"time": f"{duration_s:.3f}"}
     indent(suite)
     return tostring(suite, encoding="unicode")
-
-
-def _stored(store: "Store", numbers: list[int]) -> Iterator["StoredEvaluation"]:
-    """Without those that another run has replaced meanwhile."""
-    return (stored for number in numbers if (stored := store.get(number)) is not None)
 
 
 def _case(stored: "StoredEvaluation", problem: str) -> Element:
