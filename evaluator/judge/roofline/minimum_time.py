@@ -9,18 +9,19 @@ it has, counts as little.
 
 The bandwidth is that of copying. The rate is that of 16-bit matrix products, the highest that a general device has: a float32 product takes
 at least three of them to be precise enough. Both come from the device's calibration (`evaluator.results.calibration`), whose uncertainty
-widens the margin. Without a calibration, and before a time is called impossible, the judge measures both after the submission's worker has
-been killed.
+widens the margin. Without a calibration they are the highest that a judge of the machine has measured. Before a time is called impossible,
+the judge measures both, after the submission's worker has been killed.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.roofline import kept_figures
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes
 from evaluator.judge.workers.shared_memory import raw_bytes
 from evaluator.problem.declaration import Floor, numbers_in
@@ -148,28 +149,44 @@ def find_minimum_time(
 ) -> FloorEvidence | None:
     """The minimum time of this problem on this device; None on the CPU, whose times are the judge's own.
 
-    Call it under the device's lock, when no submission is running. It measures the device now where there is no calibration, or where
-    `runtime_ms` is below the minimum that the calibration gives, which may have been made when the device was slower. Raises ProblemError
+    Call it under the device's lock, when no submission is running. It measures the device now where nobody has before, or where
+    `runtime_ms` is below the minimum by what is known, which may have been measured when the device was slower. Raises ProblemError
     where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     if device.type != "cuda":
         return None
-    arguments = case.inputs(fresh_seed(), device)
-    work = required_work(case, model, arguments, oracle.expected(arguments))
-    del arguments  # their memory is room for the measurement
-    speed = calibrated_peaks(calibration, device) if calibration else None
-    if speed is None:
-        return minimum_time_of(work, measured_peaks(device))
+    work = _known_work(case, model, oracle, device)
+    speed = (calibrated_peaks(calibration, device) if calibration else None) or known_peaks(device)
     floor = minimum_time_of(work, speed)
     if runtime_ms is None or runtime_ms >= floor.floor_ms:
         return floor
     return minimum_time_of(work, higher_peaks(speed, measured_peaks(device)))
 
 
+def _known_work(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, device: torch.device) -> RequiredWork:
+    """The work in one call, as it was found in an earlier evaluation, or as it is found now."""
+    key = kept_figures.case_key("work", case)
+    if found := kept_figures.read(key):
+        return RequiredWork(**found)
+    arguments = case.inputs(fresh_seed(), device)
+    work = required_work(case, model, arguments, oracle.expected(arguments))
+    kept_figures.write(key, asdict(work))
+    return work
+
+
+def known_peaks(device: torch.device) -> DevicePeaks:
+    """The peaks of a CUDA device so far; measured now where there are none. Raises torch.OutOfMemoryError."""
+    return _peaks(PEAK_METER.recall, device)
+
+
 def measured_peaks(device: torch.device) -> DevicePeaks:
     """Measure a CUDA device again; some 20 ms on a large one. Raises torch.OutOfMemoryError."""
-    copied = PEAK_METER.measure(COPY, device)
-    rates = [rate for name in RATED if (rate := PEAK_METER.measure(name, device)) is not None]
+    return _peaks(PEAK_METER.measure, device)
+
+
+def _peaks(find: Callable[[str, torch.device], float | None], device: torch.device) -> DevicePeaks:
+    copied = find(COPY, device)
+    rates = [rate for name in RATED if (rate := find(name, device)) is not None]
     if copied is None or not rates:
         raise RuntimeError(f"{device} neither copies nor multiplies")
     return DevicePeaks(bytes_per_s=copied, operations_per_s=max(rates), l2_bytes=cache_bytes(device))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import torch
 
+from evaluator.judge.device.environment import gpu_driver
+from evaluator.judge.roofline import kept_figures
 from evaluator.results.calibration import COPY
 
 COPIES = 10
@@ -132,7 +134,7 @@ def _tf32(wanted: bool) -> Iterator[None]:
 
 
 class PeakMeter:
-    """The highest rates that this process has measured."""
+    """The highest rates that have been measured: of a GPU by any process on this machine, under this driver and this PyTorch."""
 
     def __init__(self) -> None:
         self._best: dict[tuple[torch.device, str], float | None] = {}
@@ -140,13 +142,17 @@ class PeakMeter:
     def measure(self, name: str, device: torch.device) -> float | None:
         """Measure again. Raises torch.OutOfMemoryError."""
         measured, before = measure(name, device), self._best.get((device, name))
-        best = max((each for each in (measured, before) if each is not None), default=None)
+        best = max((each for each in (measured, before, self._kept(name, device)) if each is not None), default=None)
+        if device.type == "cuda" and (best != before or (device, name) not in self._best):
+            kept_figures.write(_key(name, device), {"per_s": best})
         self._best[device, name] = best
         return best
 
     def recall(self, name: str, device: torch.device) -> float | None:
         """The peak so far; measured now, until a GPU's clock is up, where there is none. Raises torch.OutOfMemoryError."""
         known = (device, name)
+        if known not in self._best and device.type == "cuda" and kept_figures.read(_key(name, device)) is not None:
+            self._best[known] = self._kept(name, device)
         if known not in self._best:
             before, best = 0.0, self.measure(name, device) or 0.0
             for _ in range(SETTLING if device.type == "cuda" else 0):
@@ -154,6 +160,17 @@ class PeakMeter:
                     break
                 before, best = best, self.measure(name, device) or 0.0
         return self._best[known]
+
+    @staticmethod
+    def _kept(name: str, device: torch.device) -> float | None:
+        found = kept_figures.read(_key(name, device)) if device.type == "cuda" else None
+        per_s = found.get("per_s") if found else None
+        return per_s if isinstance(per_s, float) and per_s > 0 else None
+
+
+def _key(name: str, device: torch.device) -> list[str]:
+    properties = torch.cuda.get_device_properties(device)
+    return ["peak", name, str(properties.uuid), gpu_driver() or "", torch.__version__]
 
 
 PEAK_METER = PeakMeter()

@@ -13,13 +13,14 @@ still in the cache when the call ends, or where an algorithm needs fewer operati
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.roofline import kept_figures
 from evaluator.judge.roofline.minimum_time import required_work
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes, formats
 from evaluator.problem.input_drawing import fresh_seed
@@ -67,7 +68,10 @@ def find_speed_of_light(
     Call it under the device's lock, when no submission is running. Peaks that the calibration does not have are measured, once in a
     process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
-    demand = demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
+    key = kept_figures.case_key("demand", case)
+    found = kept_figures.read(key)
+    demand = CallDemand(**found) if found else demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
+    kept_figures.write(key, asdict(demand))
     # The flush leaves nothing of the inputs in a GPU's cache; into a processor's they have just been copied.
     spared = 0 if device.type == "cuda" else cache_bytes(device)
     return speed_of_light_of(demand, spared, _peak_lookup(calibration, device), calibration)
@@ -75,7 +79,7 @@ def find_speed_of_light(
 
 def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, arguments: Sequence[Any]) -> CallDemand:
     """What a call with these arguments asks for. Raises ProblemError, ReferenceFailedError, torch.OutOfMemoryError."""
-    expected = oracle.expected(list(arguments))
+    expected, operations = _counted(oracle, arguments)
     work = required_work(case, model, arguments, expected)
     given = [tensor for _, tensor in tensors_of(list(arguments))]
     precision = _precision([*(tensor for _, tensor in tensors_of(expected)), *given])
@@ -83,7 +87,7 @@ def demand_of(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, argumen
     if work.declared:
         return CallDemand(work.read_bytes, work.written_bytes, work.operations, precision, declared=True)
     read_bytes = sum(tensor.nbytes for tensor in (*given, *model.parameters()))
-    return CallDemand(read_bytes, work.written_bytes, _counted(oracle, arguments), precision, declared=False)
+    return CallDemand(read_bytes, work.written_bytes, operations, precision, declared=False)
 
 
 def speed_of_light_of(
@@ -147,12 +151,11 @@ def _precision(tensors: Sequence[torch.Tensor]) -> str:
     return dtype_name(found.to_real() if found.is_complex else found)
 
 
-def _counted(oracle: Oracle, arguments: Sequence[Any]) -> float:
-    """Operations of the reference as PyTorch counts them; none where it can't."""
+def _counted(oracle: Oracle, arguments: Sequence[Any]) -> tuple[Any, float]:
+    """The reference's answer, and its operations as PyTorch counts them; none where it can't. Raises ReferenceFailedError."""
     with FlopCounterMode(display=False) as counter:
         try:
-            oracle.expected(list(arguments))
-        except ReferenceFailedError as error:  # it has just run without the counter
+            return oracle.expected(list(arguments)), float(counter.get_total_flops())
+        except ReferenceFailedError as error:
             log.info("the operations of the reference can't be counted: %s", error)
-            return 0.0
-    return float(counter.get_total_flops())
+    return oracle.expected(list(arguments)), 0.0

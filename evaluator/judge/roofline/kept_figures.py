@@ -1,0 +1,50 @@
+"""Figures that the machine knows already, in the cache folder: a small JSON file for each, under the hash of all that it depends on.
+
+A file that can't be read counts as missing; a figure that can't be written is found again.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from evaluator.build.cache import default_root
+from evaluator.problem.problem import ProblemCase
+from evaluator.results.result import EVALUATOR_VERSION
+
+FOLDER = "roofline"
+
+
+def read(key: Sequence[Any]) -> dict[str, Any] | None:
+    """What is kept under this key; None where there is nothing."""
+    with suppress(OSError, ValueError):
+        found = json.loads(_path(key).read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def write(key: Sequence[Any], figures: dict[str, Any]) -> None:
+    """Keep these figures under this key."""
+    path = _path(key)
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(figures, file)
+        Path(temporary).rename(path)
+
+
+def case_key(what: str, case: ProblemCase) -> list[Any]:
+    """The key of figures that the problem's text, the case and PyTorch decide."""
+    constants = json.dumps(case.constants, sort_keys=True, default=repr)
+    return [what, case.problem.sha256, case.name, constants, case.dtype_name, torch.__version__]
+
+
+def _path(key: Sequence[Any]) -> Path:
+    return default_root() / FOLDER / hashlib.sha256(json.dumps([*key, EVALUATOR_VERSION]).encode()).hexdigest()
