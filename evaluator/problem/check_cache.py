@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from evaluator.results.result import EVALUATOR_VERSION
 
@@ -25,6 +26,8 @@ class CheckedCase:
     device_name: str
     precision: str | None
     """None for the file's own."""
+    scope: Literal["all", "effortless"] = "all"
+    """`effortless`: nothing was tried but answers that need no computation."""
 
     @property
     def key(self) -> str:

@@ -42,10 +42,12 @@ def judge_values(
     sample: Sample | None = None,
     *,
     gross: bool = False,
+    brief: bool = False,
 ) -> Judgement:
     """Compare an answer of this form with the oracle; with `sample`, `candidate` holds only these rows of it.
 
-    `pattern` is the byte that the worker's free memory was filled with. gross: only gross errors decide. Raises ReferenceFailedError.
+    `pattern` is the byte that the worker's free memory was filled with. gross: only gross errors decide. brief: what a wrong answer is like
+    is not looked into. Raises ReferenceFailedError.
     """
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
@@ -61,10 +63,10 @@ def judge_values(
         if exact and not comparison.passed and is_excused(oracle, arguments, candidate, number, fresh_seed(), by_line=oracle.sorts):
             comparison.excuse()
     located = {number for number, comparison in enumerate(comparisons) if comparison.needs_location}
-    if located:
+    if located and (gross or not brief):
         for number, piece in oracle.pieces(arguments, candidate):
             if number in located:
-                comparisons[number].locate(piece)
+                comparisons[number].locate(piece, counts_only=brief)
     failed = {number for number in located if not comparisons[number].passed}
     figures = tuple(comparison.figures() for comparison in comparisons)
     informative = all(comparison.informative for comparison in comparisons)
@@ -102,6 +104,8 @@ def count_pattern(tensor: torch.Tensor, pattern: int) -> int:
 def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:
     """The error figures of one wrong output, or of a sample of its rows, in a sentence."""
     where = f"output{figures.output}" if figures.output else "the output"
+    if not figures.wrong:
+        return f"{where} is wrong; largest relative error {figures.max_error:.3g}, allowed {figures.tolerance:.3g}"
     rows = f"{len(sample)} rows of " if sample else ""
     text = f"{figures.wrong} of {figures.elements} elements of {rows}{where} are wrong"
     if figures.pattern:

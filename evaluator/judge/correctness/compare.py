@@ -32,6 +32,9 @@ LEAST_FUSED_ELEMENTS = 1 << 20
 """Below this the operators of PyTorch take a millisecond, and compiling kernels for a dtype some hundreds of them."""
 
 
+HOPELESS_ERROR = 0.25
+
+
 @dataclass(frozen=True)
 class OutputPiece:
     """Part of one output: the rows from `start`, of candidate, reference (same dtype) and oracle (float64), all of one shape."""
@@ -126,6 +129,17 @@ class Comparison:
             self._sums = self._sums or Sums()
             self._sums.add(torch.view_as_real(oracle) if oracle.is_complex() else oracle)
 
+    def weigh_as(self, other: "Comparison") -> None:
+        """Have the scale of another comparison with the same oracle, which has been weighed."""
+        self._sums = other._sums
+
+    def is_hopeless(self, piece: OutputPiece) -> bool:
+        """Whether floating-point values err by more, in this part of what has been weighed, than any tolerance has room for."""
+        if is_exact(self._dtype):
+            return False
+        largest = max(float(self._errors(candidate, oracle, scale).max()) for _, candidate, _, oracle, scale in self._chunks(piece))
+        return largest > HOPELESS_ERROR * self._rules.factor
+
     def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""
         if self._measure_fused(piece):
@@ -160,11 +174,12 @@ class Comparison:
         self._squared_oracle += measured.squared_oracle
         return True
 
-    def locate(self, piece: OutputPiece) -> None:
-        """Count the wrong elements of a piece, and note how they lie, what they are like, the first of them and the worst."""
+    def locate(self, piece: OutputPiece, *, counts_only: bool = False) -> None:
+        """Count the wrong elements of a piece; and note how they lie, what they are like, the first of them and the worst, which takes ten
+        times as long."""
         sums = self._gross_sums(piece)
         for start, candidate, reference, oracle, scale in self._chunks(piece):
-            if not is_exact(self._dtype):
+            if not (is_exact(self._dtype) or counts_only):
                 self._fit.add(candidate, oracle)
             error = self._candidate_errors(candidate, reference, oracle, scale).flatten()
             wrong = error > self.tolerance
@@ -172,6 +187,8 @@ class Comparison:
             if self._is_gross:
                 wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > GROSS_ERROR)
             self._wrong += int(wrong.sum())
+            if counts_only:
+                continue
             self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):
                 continue

@@ -114,7 +114,9 @@ def _asked(
     ask_to_reveal(worker, outputs, claims, count, shapes, deadline_s, release=True)
     candidate = snapshot(outputs, claims, shapes)
     if sample := Sampler(arguments, shapes, case.rows_independent).draw():  # most are wrong everywhere
-        some = judge_values(case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample, gross=gross)
+        some = judge_values(
+            case, oracle, arguments, [sample.of(tensor) for tensor in candidate], form, sample=sample, gross=gross, brief=True
+        )
         if some.category is not None:
             return some
-    return judge_values(case, oracle, arguments, candidate, form, gross=gross)
+    return judge_values(case, oracle, arguments, candidate, form, gross=gross, brief=True)

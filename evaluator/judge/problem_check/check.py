@@ -36,6 +36,8 @@ which happens to survive rounding does not condemn its problem."""
 CALLS = 10
 """Calls of the reference that are timed."""
 
+BEGINNING_ELEMENTS = 1 << 20
+
 OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 
 
@@ -86,11 +88,19 @@ def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
     return Finding("floor", "", message)
 
 
+def trivial_answers_to(case: ProblemCase, oracle: Oracle, device: torch.device, answers: Sequence[str]) -> tuple[str, ...]:
+    """Which of these trivial answers pass in a case; nothing else is checked.
+
+    Raises ReferenceFailedError, ProblemError, torch.OutOfMemoryError and MemoryError.
+    """
+    return _Check(case, device, oracle).passing_of(answers)
+
+
 class _Check:
-    def __init__(self, case: ProblemCase, device: torch.device) -> None:
+    def __init__(self, case: ProblemCase, device: torch.device, oracle: Oracle | None = None) -> None:
         self._case, self._device = case, device
-        self._model = case.model(fresh_seed(), device)
-        self._oracle = Oracle(self._model, case.rows_independent)
+        self._oracle = oracle or Oracle(case.model(fresh_seed(), device), case.rows_independent)
+        self._model = self._oracle.model
         self._times_ms: tuple[float | None, float | None] = (None, None)
         """The floor and the reference's time, once they have been measured."""
         self._first: _Draw | None = None
@@ -113,6 +123,13 @@ class _Check:
             if draw is not None:
                 self._check_own_answer(draw)
         yield from self._trivial(first, round_inputs)
+
+    def passing_of(self, answers: Sequence[str]) -> tuple[str, ...]:
+        """Names of those that pass for an output in every draw."""
+        first = self._answered(RoundPlan(OWN), self._case.inputs(fresh_seed(), self._device))
+        round_inputs = RoundInputs(self._case, self._device, self._oracle)
+        round_inputs.forget()
+        return tuple(dict.fromkeys(answer for answer, _ in self._alive(first, round_inputs, answers)))
 
     def described(self, result: ProblemCheck) -> ProblemCheck:
         """The result, with what has been seen so far."""
@@ -205,8 +222,14 @@ class _Check:
 
     def _trivial(self, first: _Draw, round_inputs: RoundInputs) -> Iterator[Finding]:
         """A finding for each trivial answer that passes for an output in every one of the draws."""
+        order = list(ANSWERS)
+        for answer, number in sorted(self._alive(first, round_inputs, order), key=lambda pair: (pair[1], order.index(pair[0]))):
+            yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
+
+    def _alive(self, first: _Draw, round_inputs: RoundInputs, answers: Sequence[str]) -> list[tuple[str, int]]:
+        """The pairs of trivial answer and output that pass in every one of the draws."""
         previous = first.outputs
-        alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in ANSWERS]
+        alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in answers]
         for plan in islice(cycle(round_inputs.plans), DRAWS):
             draw = self._draw(round_inputs, plan)
             if draw is None:
@@ -215,11 +238,9 @@ class _Check:
                 raise _Refused("output", "the shapes of the answer change with the inputs' values")
             alive = self._passing(draw, previous, alive)
             if not alive:
-                return
+                return []
             previous = draw.outputs
-        order = list(ANSWERS)
-        for answer, number in sorted(alive, key=lambda pair: (pair[1], order.index(pair[0]))):
-            yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
+        return alive
 
     def _passing(self, draw: _Draw, previous: Sequence[torch.Tensor], alive: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """Those of the pairs of trivial answer and output that pass for this draw."""
@@ -233,14 +254,20 @@ class _Check:
             elif draw.plan.distribution != OWN:
                 passing.append(pair)  # as where rounding changes nothing of what was rounded before: here it is the right answer
         right = self._comparisons(draw)
-        if self._oracle.is_sliced(draw.inputs, draw.outputs):
+        is_sliced = self._oracle.is_sliced(draw.inputs, draw.outputs)
+        if is_sliced:
             for number, oracle in self._oracle.wide_pieces(draw.inputs, draw.outputs):
-                for comparison in (right[number], *(offer.comparison for offer in offered if offer.pair[1] == number)):
-                    comparison.weigh(oracle)
+                right[number].weigh(oracle)
         for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs):
+            if not is_sliced:
+                right[number].weigh(piece.oracle)
             right[number].measure(piece)
-            for offer in offered:
-                if offer.pair[1] == number:
+            beginning = _beginning(piece)
+            for offer in [offer for offer in offered if offer.pair[1] == number]:
+                offer.comparison.weigh_as(right[number])
+                if offer.comparison.is_hopeless(replace(beginning, candidate=offer.part(beginning))):
+                    offered.remove(offer)
+                else:
                     offer.comparison.measure(replace(piece, candidate=offer.part(piece)))
         if draw.plan.distribution != OWN and not all(comparison.informative for comparison in right):
             return alive  # a submission isn't judged by this draw either
@@ -253,7 +280,7 @@ class _Check:
         for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs) if offered else ():
             for offer in offered:
                 if offer.pair[1] == number:
-                    offer.comparison.locate(replace(piece, candidate=offer.part(piece)))
+                    offer.comparison.locate(replace(piece, candidate=offer.part(piece)), counts_only=True)
 
     def _comparisons(self, draw: _Draw) -> list[Comparison]:
         rules = Rules(self._case.rows_independent, self._case.tolerance, self._oracle.terms, draw.plan.gross)
@@ -267,6 +294,14 @@ class _Offer:
     pair: tuple[str, int]
     part: Part
     comparison: Comparison
+
+
+def _beginning(piece: OutputPiece) -> OutputPiece:
+    """The first rows of a piece: most trivial answers are wrong there already."""
+    if not piece.reference.dim():
+        return piece
+    rows = slice(max(BEGINNING_ELEMENTS * len(piece.reference) // max(piece.reference.numel(), 1), 1))
+    return OutputPiece(piece.start, piece.candidate[rows], piece.reference[rows], piece.oracle[rows])
 
 
 def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:

@@ -1,16 +1,18 @@
 """Whether a problem accepts an answer that takes no work; then a right answer says nothing about a submission.
 
 The shipped problems have been checked. For any other problem the judge looks up the check that `python -m reference check` made for the
-same text, case, device and precision. Where there is none, it makes the check on a GPU, once, under the device's lock.
+same text, case, device and precision. Where there is none, it tries the effortless answers on a GPU, once, under the device's lock.
 """
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 
 from evaluator.build.cache import default_root
-from evaluator.judge.problem_check.check import check_case
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.problem_check.check import trivial_answers_to
 from evaluator.judge.problem_check.check_result import ProblemCheck
 from evaluator.machine.devices import Device
 from evaluator.problem.catalogue import SHIPPED
@@ -33,15 +35,21 @@ def keep(problem: Problem, device: Device, result: ProblemCheck) -> KeptCheck:
     return kept
 
 
-def effortless_answers(case: ProblemCase, device: Device) -> tuple[str, ...]:
-    """Names of the effortless answers that the problem accepts in this case, as far as that is known."""
+def effortless_answers(case: ProblemCase, device: Device, oracle: Oracle) -> tuple[str, ...]:
+    """Names of the effortless answers that the problem accepts in this case, as far as that is known; `oracle` is the case's."""
     problem = case.problem
     if problem.path.parent == SHIPPED:
         return ()
-    kept = CheckCache(default_root()).of(CheckedCase(problem.sha256, case.name, device.name, case.dtype_name))
+    cache, subject = CheckCache(default_root()), CheckedCase(problem.sha256, case.name, device.name, case.dtype_name)
+    effortless = replace(subject, scope="effortless")
+    kept = cache.of(subject) or cache.of(effortless)
     if kept is None and device.kind == "cuda":
         try:
-            kept = keep(problem, device, check_case(case, torch.device(device.torch_device)))
+            trivial = trivial_answers_to(case, oracle, torch.device(device.torch_device), EFFORTLESS)
         except (torch.OutOfMemoryError, MemoryError) as error:
             log.warning("too little memory to check %s: %s", problem.name, error)
+            return ()
+        kept = KeptCheck(effortless, not trivial, trivial, ())
+        with suppress(OSError):
+            cache.keep(kept)
     return tuple(name for name in kept.trivial if name in EFFORTLESS) if kept else ()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.diagnosis import diagnose
+from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.machine.devices import cpu
 from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
@@ -154,10 +155,10 @@ def test_a_problem_that_accepts_a_constant_ranks_nobody(judge: Judge, scale: Pat
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
     problem = load(scale)
     device = cpu()
-    assert effortless_answers(problem.instance("full"), device) == ()  # unknown
+    assert effortless_answers(problem.instance("full"), device, Oracle(problem.instance("full").model(1), False)) == ()  # unknown
     subject = CheckedCase(problem.sha256, "full", device.name, None)
     CheckCache(tmp_path).keep(KeptCheck(subject, False, ("half precision",), ("x",)))
-    assert effortless_answers(problem.instance("full"), device) == ()
+    assert effortless_answers(problem.instance("full"), device, Oracle(problem.instance("full").model(1), False)) == ()
     CheckCache(tmp_path).keep(KeptCheck(subject, False, ("zeros", "half precision"), ("x", "y")))
     result = judge(code(), "23_Scale", problem_path=scale, shapes="strict")
     assert (result.status, result.category) == (Status.CORRECT, Category.DEGENERATE_PROBLEM)
