@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from evaluator.build.builder import Builder
 from evaluator.job import Job
+from evaluator.judge.stage_times import StageTimes
 from evaluator.machine.devices import Device
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.results.calibration import Calibration
@@ -39,6 +41,8 @@ class JudgeContext:
     """None where compute-sanitizer was not asked for."""
     warmed: set[str] = field(default_factory=set)
     """Problems, by their hashes, whose kernels the judge's process has loaded."""
+    kept_baseline: list[Any] = field(default_factory=list)
+    """At most one worker, which the next evaluation may take (evaluator.judge.workers.kept_baseline)."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +54,4 @@ class Task:
     problem: Problem
     case: ProblemCase
     report: ReportStage
+    times: StageTimes = field(default_factory=StageTimes)

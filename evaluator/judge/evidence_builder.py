@@ -1,6 +1,7 @@
 """The evidence of one evaluation, collected step by step, and the verdict by it."""
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 from evaluator.diagnosis import Verdict, diagnose
@@ -16,7 +17,7 @@ class EvidenceBuilder:
     """Collects what has been observed of one task so far."""
 
     def __init__(self, task: Task) -> None:
-        self._context, self._code = task.context, task.job.code
+        self._context, self._code, self._times = task.context, task.job.code, task.times
         self.evidence = Evidence(device_kind=task.context.device.kind, sandbox=task.context.zygote.level, note=task.job.note)
         self.rounds: list[RoundEvidence] = []
         """Part of the evidence once it has been collected."""
@@ -43,8 +44,12 @@ class EvidenceBuilder:
             protocol_error=self.evidence.protocol_error or worker.protocol_error,
             stdout=stdout,
             stderr=stderr,
-            stages_s={name: round(seconds, 3) for name, seconds in worker.stages_s.items()},
         )
+        self.note_times()
+
+    def note_times(self) -> None:
+        """Take down where the time has gone so far."""
+        self.note(stages_s=_rounded(self._times.seconds), held_s=_rounded(self._times.held_seconds))
 
     def diagnose(self) -> Verdict:
         """The verdict by the evidence so far. A submission that needs a GPU gets NO_DEVICE on the CPU."""
@@ -56,3 +61,7 @@ class EvidenceBuilder:
         if self._context.stands_in and not ran and verdict.category.status is not Status.BUILD_FAILED:
             return Verdict(Category.NO_DEVICE, f"it is judged on a GPU only ({verdict.message})")
         return verdict
+
+
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {stage: round(each, 3) for stage, each in seconds.items()}

@@ -29,12 +29,14 @@ from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
-from evaluator.results.evidence import ShapeEvidence
+from evaluator.results.evidence import ChangedInputsEvidence, ShapeEvidence
 
 CHANGED_INPUTS_S = 5.0
 """After so long, no further distribution of inputs is tried."""
 SHAPES_S = 30.0
 """After so long, no further shapes are tried, unless the verdict depends on them."""
+SHORT_LOAD_S = 0.5
+"""Where the submission was loaded in so little time, the device is kept while another worker loads it."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: ABLATED_S, plus ABLATED_FACTOR times what all rounds took. A loop that waits for
@@ -44,10 +46,12 @@ log = logging.getLogger(__name__)
 
 
 class PostChecks:
-    """Runs the checks on one submission and notes their evidence. Their time counts among the candidate's stages."""
+    """Runs the checks on one submission and notes their evidence."""
 
     def __init__(self, task: Task, worker_set: WorkerSet, evidence_builder: EvidenceBuilder, reference: Reference) -> None:
         self._task, self._worker_set, self._evidence_builder, self._reference = task, worker_set, evidence_builder, reference
+        self._restored: WorkerClient | None = None
+        """The worker that has answered without the submission's own kernels, and launches them again."""
 
     def note_limits(self) -> None:
         """Note how fast a call can be at all. The candidate is gone, so that it slows no measurement."""
@@ -64,68 +68,90 @@ class PostChecks:
         except torch.OutOfMemoryError as error:
             log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
 
-    def check_problem(self, candidate: WorkerClient) -> None:
+    def check_problem(self) -> None:
         """Note whether the problem accepts answers that take no work."""
         try:
-            with candidate.spending("timing"):
-                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.context.device))
+            with self._task.times.spending("problem check"):
+                self._evidence_builder.note(trivial=effortless_answers(self._task.case, self._task.context.device, self._reference.oracle))
         except Exception as error:  # whatever it is: nothing is known against the problem
             log.warning("the problem %s could not be checked: %s", self._task.job.problem, error, exc_info=True)
 
-    def run_ablation(self, candidate: WorkerClient) -> None:
+    def run_ablation(self) -> None:
         """End all workers, and ask a new one that leaves the submission's own kernels out.
 
-        While it starts and loads, other submissions may have the device. Raises AblationFailedError, ProblemError, ReferenceFailedError,
-        SandboxUnavailable.
+        While it starts and loads, other submissions may have the device, unless both are short. Raises AblationFailedError, ProblemError,
+        ReferenceFailedError, SandboxUnavailable.
         """
         task, worker_set, reference = self._task, self._worker_set, self._reference
-        with candidate.spending("reload"):
-            worker_set.make_room()
-            worker = worker_set.start("ablation")
+        with task.times.spending("reload"):
+            worker_set.make_room(stays=worker_set.has_spare and task.times.seconds["load"] <= SHORT_LOAD_S)
+            worker = worker_set.start("ablation", "reload")
 
         def prepare() -> None:
-            with worker.entering("load"), candidate.spending("reload"):
+            with worker.entering("load", "reload"):
                 worker_set.launcher.load_without_kernels(worker)
-            with candidate.spending("reload"):
                 worker_set.take_device(worker)
-            with worker.entering("construct"), candidate.spending("ablation"):
+            with worker.entering("construct", "ablation"):
                 worker_set.launcher.construct(worker, reference.arguments, reference.model)
 
         def answer() -> Judgement:
-            with worker.entering("rounds"), candidate.spending("ablation"):
+            with worker.entering("rounds", "ablation"):
                 memory, strict = worker_set.memory, task.job.strict_inputs
                 return answer_without(worker, task.case, reference.oracle, memory, call_s, strict_inputs=strict)
 
         call_s = self._call_s
         self._evidence_builder.note(ablation=ablate(worker, prepare, answer))
+        if worker_set.device.type == "cuda" and not (worker.failure or worker.ended):
+            self._restored = worker
 
     @property
     def _call_s(self) -> float:
         """Deadline of a call in another worker, by what the rounds took."""
         return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
-    def run_changed_inputs_and_shapes(self, candidate: WorkerClient) -> None:
-        """Ask a fresh worker for inputs of other distributions, then in other shapes. What was not tried says nothing."""
+    def run_changed_inputs_and_shapes(self) -> None:
+        """Ask for answers to inputs of other distributions, then in other shapes. What was not tried says nothing."""
         self._evidence_builder.note(strict_shapes=self._task.job.shapes == "strict")
-        worker: WorkerClient | None = None
         try:
-            with candidate.spending("shapes"):
-                self._worker_set.make_room()
+            with self._task.times.spending("shapes"):
+                worker = self._restore()
                 if not (self._task.case.any_inputs or self._task.job.strict_inputs):  # there the rounds have asked for them
-                    worker = self._start_for_shapes()
-                    self._ask_for_changed_inputs(worker)
+                    worker = self._ask_for_changed_inputs(worker)
                 self._ask_in_shapes(worker)
         except Exception as error:  # whatever it is: the verdict stands
             log.info("%s was not asked for everything else: %s", self._task.job.submission, error, exc_info=True)
 
-    def _ask_for_changed_inputs(self, worker: WorkerClient) -> None:
-        """Ask for an answer to each distribution that decides nothing, as long as the worker lives and time is left."""
+    def _restore(self) -> WorkerClient | None:
+        """The worker that the ablation left, with the submission's own kernels back in their place; None where there is none."""
+        worker, self._restored = self._restored, None
+        if worker is None:
+            self._worker_set.make_room()
+            return None
+        self._worker_set.memory.close()
+        with contextlib.suppress(WorkerError):
+            worker.request("restore", self._call_s)
+            return worker
+        return None
+
+    def _ask_for_changed_inputs(self, worker: WorkerClient | None) -> WorkerClient:
+        """Ask for an answer to each distribution that decides nothing, as long as the worker lives and time is left. Returns the worker.
+
+        A worker that was there before may be wrong for what it did before: then a fresh one is asked for everything again.
+        """
+        found = self._answers_to_changed_inputs(worker) if worker else []
+        if worker is None or any(each.right is False for each in found):
+            self._worker_set.make_room()
+            worker = self._start_for_shapes()
+            found = self._answers_to_changed_inputs(worker)
+        self._evidence_builder.note(changed_inputs=tuple(found))
+        return worker
+
+    def _answers_to_changed_inputs(self, worker: WorkerClient) -> list[ChangedInputsEvidence]:
         launcher, memory, reference = self._worker_set.launcher, self._worker_set.memory, self._reference
         rounds = Rounds(worker, self._task.case, reference.oracle, memory, self._call_s)
         with worker.entering("shapes"):
             construct = functools.partial(launcher.construct, worker, reference.arguments, reference.model)
-            for found in answers_to_changed_inputs(worker, rounds, construct, CHANGED_INPUTS_S):
-                self._evidence_builder.note(changed_inputs=(*self._evidence_builder.evidence.changed_inputs, found))
+            return list(answers_to_changed_inputs(worker, rounds, construct, CHANGED_INPUTS_S))
 
     def _ask_in_shapes(self, worker: WorkerClient | None) -> None:
         """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.
@@ -153,7 +179,7 @@ class PostChecks:
         """A worker that has loaded the submission, or failed at that."""
         worker = self._worker_set.start("shapes")
         with contextlib.suppress(WorkerError):
-            with worker.entering("load"):
+            with worker.entering("load", "shapes"):
                 self._worker_set.launcher.load_submission(worker)
             self._worker_set.take_device(worker)
         return worker

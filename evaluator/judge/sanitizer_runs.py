@@ -19,6 +19,7 @@ from evaluator.diagnosis import DEVICE_ERRORS, Verdict
 from evaluator.job import Job
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet, construct
@@ -163,14 +164,14 @@ class ToolRun:
         self._start = time.monotonic()
         self._memory = SharedMemory(torch.device("cpu"))
         self._worker: WorkerClient | None = None
+        self._times = StageTimes()
         self.outcome = "ended"
         self.remark = ""
 
     @property
     def built_s(self) -> float:
         """Time spent on builds and on waiting for the device."""
-        spent_s = self._worker.stages_s if self._worker else {}
-        return sum(spent_s.get(name, 0.0) for name in ("build", "queue", "wait"))
+        return sum(self._times.seconds.get(name, 0.0) for name in ("build", "queue", "wait"))
 
     def run(self, words: tuple[str, ...], readonly: Sequence[str]) -> str:
         """Run all of it; what the tool wrote. Raises SandboxUnavailable, ProblemError, OSError, RuntimeError."""
@@ -184,6 +185,7 @@ class ToolRun:
                 made,
                 self._builds,
                 self._runs.lock,
+                times=self._times,
                 no_device=False,
                 record=None,
                 given=given.by_name,
@@ -228,7 +230,7 @@ class ToolRun:
             self._runs.lock.take_place()
         if device.kind == "cuda":
             with worker.entering("load"):
-                worker.request("start", self._left_s)
+                worker.request("start", self._left_s, device=device.torch_device)
         with worker.entering("wait"):
             self._runs.lock.acquire()
         seed = fresh_seed()

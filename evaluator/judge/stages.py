@@ -2,9 +2,10 @@
 
 import contextlib
 import logging
-import time
 import traceback
 from typing import Any
+
+import torch
 
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
@@ -60,7 +61,7 @@ class Stages:
     def run(self) -> Verdict:
         """Judge as far as the submission gets; its verdict."""
         evidence_builder, verdict = self._evidence_builder, self._attempt()
-        self._worker_set.dismiss_baseline()
+        self._worker_set.dismiss()
         evidence_builder.collect(self._worker_set.candidate)
         verdict = verdict or evidence_builder.diagnose()
         if blocking_rerun.is_wanted(verdict, self.evidence.launches, self.evidence.stage):
@@ -92,17 +93,24 @@ class Stages:
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
-        self._worker_set.close()
+        try:
+            with self._task.times.spending("end"):
+                self._worker_set.close()
+        finally:
+            self._evidence_builder.note_times()
 
     def _judge(self) -> None:
         """Load, construct and check the answers; where they are right, go on with the timing."""
         task, worker_set = self._task, self._worker_set
         self._require_memory()
-        candidate = worker_set.reach_device(worker_set.load_candidate())
+        drawn: list[torch.nn.Module] = []
+        """The reference's model, on the CPU: of large ones the drawing takes seconds."""
+        candidate = worker_set.reach_device(worker_set.load_candidate(), lambda: drawn.append(task.case.model(worker_set.launcher.seed)))
         worker_set.prepare_baseline()
-        arguments = task.case.init_inputs(worker_set.launcher.seed)
-        model = task.case.model(worker_set.launcher.seed, worker_set.device)
-        reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
+        with task.times.spending("construct"):
+            arguments = task.case.init_inputs(worker_set.launcher.seed)
+            model = drawn.pop().to(worker_set.device) if drawn else task.case.model(worker_set.launcher.seed, worker_set.device)
+            reference = worker_set.reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
         passed = self._pass_rounds(candidate, reference)
         if not passed and self._may_have_drawn_right():
             candidate, passed = self._try_drawn(candidate, reference)
@@ -118,17 +126,17 @@ class Stages:
         with self._worker_set.stage(candidate, "timing"):
             timing_retries.run(candidate, baseline)
         if timing_retries.is_doubtful:
-            with candidate.spending("second_timing"):
+            with self._task.times.spending("second_timing"):
                 timing_retries.repeat()
-        with candidate.spending("timing"):
+        with self._task.times.spending("limits"):
             post_checks.note_limits()
         evidence_builder.collect(self._worker_set.candidate)
         if evidence_builder.diagnose().category.status is Status.CORRECT:
-            post_checks.check_problem(candidate)
+            post_checks.check_problem()
         if evidence_builder.diagnose().category in RANKABLE:
-            post_checks.run_ablation(candidate)
+            post_checks.run_ablation()
         if self._task.job.shapes != "own" and evidence_builder.diagnose().category in RANKABLE:
-            post_checks.run_changed_inputs_and_shapes(candidate)
+            post_checks.run_changed_inputs_and_shapes()
 
     def _pass_rounds(self, candidate: WorkerClient, reference: Reference) -> bool:
         """Have the candidate construct its model; whether its answers are right."""
@@ -156,7 +164,7 @@ class Stages:
             worker_set.launcher.greet(worker)
             worker_set.launcher.load_submission(worker)
             worker_set.take_device(worker)
-            worker.stages_s, worker.builds = failed.stages_s, failed.builds  # its own came from the cache
+            worker.builds = failed.builds  # its own came from the cache
             if self._pass_rounds(worker, reference):
                 return worker, True
         except (WorkerError, ProtocolError):
@@ -217,22 +225,20 @@ class Stages:
     def _run_again(self) -> None:
         """Look for the kernel that broke the device, in a second run. A failure of that run does not change the verdict."""
         self._task.report("second run")
-        start = time.monotonic()
         try:
-            self._evidence_builder.note(fault=blocking_rerun.find_fault(self._task, self._worker_set, self.evidence))
+            with self._task.times.spending("second_run"):
+                self._evidence_builder.note(fault=blocking_rerun.find_fault(self._task, self._worker_set, self.evidence))
         except Exception as error:  # whatever it is: the verdict stands
             log.info("the second run of %s shows nothing: %s", self._task.job.submission, error, exc_info=True)
-        self._evidence_builder.note(stages_s={**self.evidence.stages_s, "second_run": round(time.monotonic() - start, 3)})
 
     def _sanitize(self, sanitizer: Sanitizer) -> None:
         """Run compute-sanitizer over the submission. The verdict stands, whatever that finds."""
-        start = time.monotonic()
         try:
-            self._worker_set.make_room()
-            self._evidence_builder.note(sanitizer=self._sanitizing().run(sanitizer))
+            with self._task.times.spending("sanitize"):
+                self._worker_set.make_room()
+                self._evidence_builder.note(sanitizer=self._sanitizing().run(sanitizer))
         except Exception as error:  # whatever it is: the verdict stands
             log.info("%s was not sanitized: %s", self._task.job.submission, error, exc_info=True)
-        self._evidence_builder.note(stages_s=self.evidence.stages_s | {"sanitize": round(time.monotonic() - start, 3)})
 
     def _sanitizing(self) -> sanitizer_runs.SanitizerRuns:
         task, worker_set = self._task, self._worker_set

@@ -56,7 +56,6 @@ class TimingRetries:
     def run(self, candidate: WorkerClient, baseline: WorkerClient) -> None:
         """Raises BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
         try:
-            self._construct_baseline(baseline)
             self._evidence_builder.note(timing=self._first_timing(candidate, baseline))
         except WrongAnswerError as error:
             self._evidence_builder.note(wrong_timed_answer=error.evidence)
@@ -126,9 +125,6 @@ class TimingRetries:
             self._leads = False
             return self._second_timing(takes_over=True)
 
-    def _construct_baseline(self, worker: WorkerClient) -> None:
-        self._worker_set.launcher.construct_baseline(worker, self._reference.arguments, self._reference.model)
-
     def _time(self, name: str, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         """One timing; the states of the device meanwhile are noted."""
         timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, self._worker_set.memory, self._task.job.timeout_s)
@@ -185,16 +181,14 @@ class TimingRetries:
         before = worker_set.candidate if takes_over else None
         if before is not None:
             worker_set.candidate = worker
-            worker.stage, worker.stages_s = before.stage, before.stages_s
+            worker.stage = before.stage
         worker_set.launcher.greet(worker)
         worker_set.launcher.load_submission(worker)
-        baseline = worker_set.start_baseline()
         worker_set.take_device(worker)
         if before is not None:
             worker.stage, worker.builds = before.stage, before.builds  # its own came from the cache
         worker_set.launcher.construct(worker, self._reference.arguments, self._reference.model)
-        self._construct_baseline(baseline)
-        return self._time("second timing", worker, baseline)
+        return self._time("second timing", worker, worker_set.start_baseline())
 
     def _hold_against(self, error: Exception) -> None:
         """Note a break of the protocol or out of the sandbox: it counts in the second timing as in the first."""
@@ -204,6 +198,5 @@ class TimingRetries:
         if isinstance(error, ProtocolError):
             second.protocol_error = second.protocol_error or str(error)[:2000]
         if second.broke_out:
-            second.stages_s = first.stages_s
             self._worker_set.candidate = second
             self._evidence_builder.note(timing=None)

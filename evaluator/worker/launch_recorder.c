@@ -2,7 +2,8 @@
  *
  * Preloaded into the worker's process. It forwards every launch, and once `assay_recorder_attach` has given it a table in shared
  * memory (a memfd that the judge reads, also after a crash), it counts them there: one record for each kernel and place of launch.
- * Once `assay_recorder_ablate` has been called, launches from objects of the submission's own succeed without taking place.
+ * Once `assay_recorder_ablate(1)` has been called, launches from objects of the submission's own succeed without taking place, until
+ * `assay_recorder_ablate(0)`.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
  * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`), and so is who asks the
  * driver itself, as NVIDIA's Python bindings do (`cuGetProcAddress`). Whose kernel it is that the driver launches is told by whose_kernel.h.
@@ -81,8 +82,8 @@ enum { CALLERS = 1024 };
 static atomic_int ablating;
 static _Atomic uintptr_t callers[CALLERS]; /* an address that has launched, shifted left by one; the lowest bit: it is the submission's own */
 
-void assay_recorder_ablate(void) {
-    atomic_store(&ablating, 1);
+void assay_recorder_ablate(int leaves_out) {
+    atomic_store(&ablating, leaves_out);
 }
 
 static int is_own(const void *caller) {

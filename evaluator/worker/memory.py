@@ -151,6 +151,11 @@ class Mappings:
     def remove(self, number: int) -> None:
         self._mappings.pop(number).close()
 
+    def clear(self) -> None:
+        """Unmap everything."""
+        for number in list(self._mappings):
+            self.remove(number)
+
     def tensor(self, view: dict[str, Any]) -> torch.Tensor:
         """The contiguous tensor that a view {allocation, offset, shape, dtype} describes."""
         dtype = named_dtype(view["dtype"])

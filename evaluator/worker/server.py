@@ -25,6 +25,8 @@ Handler = Callable[[State, Message, Sequence[int]], Message]
 HANDLERS: dict[str, Handler] = {
     "load": lifecycle.load,
     "start": lifecycle.start,
+    "reset": lifecycle.reset,
+    "restore": lifecycle.restore,
     "construct": lifecycle.construct,
     "map": lifecycle.map_memory,
     "unmap": lifecycle.unmap_memory,

@@ -52,6 +52,21 @@ class State:
         """Whether answers of different calls have been seen to lie in the same memory. Then the answers of a block are copied: otherwise
         each of them would hold the last one."""
 
+    def place(self, device: torch.device) -> None:
+        """Run on this device from now on. Where that is another one, what has been mapped is gone."""
+        if device != self.device:
+            self.device, self.mappings = device, Mappings(device)
+
+    def forget(self) -> None:
+        """Let go of the model, of its answers, and of all memory of the judge's."""
+        self.sets, self.output, self.outputs, self.graphs = [], [], [], {}
+        self.model, self.parameters, self.reuses = None, {}, False
+        synchronize(self.device)  # what was enqueued may still read what is to be unmapped
+        self.mappings.clear()
+        if self.gate is not None:
+            self.gate.close()
+            self.gate = None
+
     @property
     def on_device(self) -> bool:
         """Whether the submission runs on a GPU."""

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext, Task
-from evaluator.judge.correctness.reference import BaselineFailedError
+from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.worker_set import WorkerSet
-from evaluator.judge.workers.client import WorkerClient
+from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.sandbox.confined import Confined
@@ -21,7 +22,11 @@ from tests.judge.conftest import make_job
 
 def worker_set_in(context: JudgeContext) -> WorkerSet:
     problem = load(SHIPPED / "softmax.py")
-    return WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    case = problem.instance("small")
+    made = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, case, lambda _: None))
+    model = case.model(1)
+    made.reference = Reference(model, case.init_inputs(1), Oracle(model, case.rows_independent))
+    return made
 
 
 @pytest.fixture
@@ -35,9 +40,9 @@ def worker_set(context: JudgeContext) -> Iterator[WorkerSet]:
 @pytest.mark.parametrize("early", [True, False])
 def test_a_baseline_that_failed_beside_another_submission_is_started_again(worker_set: WorkerSet, early: bool) -> None:
     """On a GPU it starts early, while another may have the device; not so on the CPU."""
-    worker_set._ready = Future[WorkerClient]()
+    worker_set._constructed = Future[WorkerClient]()
     worker_set.device = torch.device("cuda" if early else "cpu")
-    worker_set._ready.set_exception(BaselineFailedError("CUDA out of memory"))
+    worker_set._constructed.set_exception(BaselineFailedError("CUDA out of memory"))
     if early:
         assert worker_set.take_baseline().failure == ""
     else:
@@ -73,11 +78,15 @@ def test_a_baseline_starts_cuda_once_it_is_needed(worker_set: WorkerSet, monkeyp
     worker_set.ready_baseline()
     worker_set.ready_baseline()
     assert worker_set.take_baseline() is baseline
-    assert started == [baseline]
+    assert started[:1] == [baseline] or started[1:] == [baseline]
+    assert worker_set.has_spare and len(started) == 2
+    assert worker_set.start("ablation") in started, "the worker that has started beside the rounds"
 
 
-@pytest.mark.parametrize("how", ["end_all", "close"])
-def test_all_workers_are_killed_before_the_first_is_waited_for(context: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+@pytest.mark.parametrize(("how", "count"), [("end_all", 2), ("close", 3)])
+def test_all_workers_are_killed_before_the_first_is_waited_for(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch, how: str, count: int
+) -> None:
     worker_set, seen = worker_set_in(context), list[str]()
     kill, wait = Confined.kill, Confined.wait
 
@@ -90,7 +99,7 @@ def test_all_workers_are_killed_before_the_first_is_waited_for(context: JudgeCon
         return wait(confined, timeout_s)
 
     try:
-        workers = [worker_set.load_candidate(), worker_set.start("again"), worker_set.start_baseline()]
+        workers = [worker_set.load_candidate(), worker_set.start("again"), worker_set.start_baseline()][:count]
         monkeypatch.setattr(Confined, "kill", noted_kill)
         monkeypatch.setattr(Confined, "wait", noted_wait)
     finally:
@@ -98,7 +107,7 @@ def test_all_workers_are_killed_before_the_first_is_waited_for(context: JudgeCon
         monkeypatch.undo()
         if how != "close":
             worker_set.close()
-    assert seen[:3] == ["killed"] * 3 and "waited for" in seen
+    assert seen[:count] == ["killed"] * count and "waited for" in seen
     assert all(worker.ended for worker in workers)
 
 
@@ -118,9 +127,47 @@ def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(
     try:
         worker_set.prepare_baseline()
         assert greeted.wait(30.0)
-        worker_set.dismiss_baseline()
+        worker_set.dismiss()
         assert worker_set._loaded is not None
         assert isinstance(worker_set._loaded.exception(10.0), BaselineFailedError)
     finally:
         worker_set.close()
     assert time.monotonic() - start < 30.0
+
+
+def test_the_baselines_worker_stays_for_the_next_evaluation(context: JudgeContext) -> None:
+    """On a GPU: it loads and constructs anew, and knows nothing of the memory that it was given before."""
+    first, second = worker_set_in(context), worker_set_in(context)
+    try:
+        first.device = second.device = torch.device("cuda")
+        worker = first.take_baseline()
+        first.part_with_baseline()
+        assert second.take_baseline() is worker
+        assert worker.lock is second.lock and not worker.failure
+        assert context.kept_baseline == []
+        inputs = InputSet(second.memory, [torch.ones(4)])
+        worker.hand_over(inputs.allocations, 10.0)
+        worker.request("inputs", 10.0, sets=[inputs.tree([torch.ones(4)])])
+        second.part_with_baseline()
+        with pytest.raises(WorkerError):  # nothing to call, and nothing to call it with
+            worker.request("call", 10.0, set=0)
+    finally:
+        for worker_set in (first, second):
+            worker_set.device = torch.device("cpu")
+            worker_set.close()
+        context.kept_baseline.pop()[0].close()
+
+
+def test_a_baselines_worker_that_failed_does_not_stay(context: JudgeContext) -> None:
+    worker_set = worker_set_in(context)
+    try:
+        worker_set.device = torch.device("cuda")
+        worker = worker_set.take_baseline()
+        with pytest.raises(WorkerError):
+            worker.request("call", 10.0, set=7)
+        worker_set.part_with_baseline()
+        assert context.kept_baseline == []
+        assert worker.confined.exit is not None
+    finally:
+        worker_set.device = torch.device("cpu")
+        worker_set.close()

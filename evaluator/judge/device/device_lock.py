@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PLACES = 2
@@ -21,8 +21,9 @@ class DeviceLock:
     Further lock files are places in front of the device. A judge with a place prepares for the device, and gets it before judges without.
     """
 
-    def __init__(self, device_id: str) -> None:
-        """`device_id` names the device for every process of the machine (a GPU's UUID)."""
+    def __init__(self, device_id: str, tell: Callable[[bool], None] = lambda _: None) -> None:
+        """`device_id` names the device for every process of the machine (a GPU's UUID). `tell` is told when it is held, and when not."""
+        self._tell = tell
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
         self._descriptor = open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
         try:
@@ -30,7 +31,7 @@ class DeviceLock:
         except OSError:
             os.close(self._descriptor)
             raise
-        self._held = False
+        self._held = self._was_held = False
         self._place: int | None = None
 
     def take_place(self) -> None:
@@ -48,7 +49,8 @@ class DeviceLock:
         self.take_place()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-            self._held = True
+            self._held = self._was_held = True
+            self._tell(True)
         finally:
             self._leave_place()
 
@@ -57,12 +59,18 @@ class DeviceLock:
         """Whether this lock has the device."""
         return self._held
 
+    @property
+    def was_held(self) -> bool:
+        """Whether this lock has had the device."""
+        return self._was_held
+
     def release(self) -> None:
         """Give up the device, or the place in front of it."""
         self._leave_place()
         if self._held:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self._held = False
+            self._tell(False)
 
     def _leave_place(self) -> None:
         if self._place is not None:

@@ -46,9 +46,11 @@ class TimingRun:
         """Raises WorkerError, ProblemError."""
         self._options, self._memory, self._deadline_s = options, timed_case.memory, timed_case.deadline_s
         self._on_device = timed_case.on_device
-        self._interleaver = Interleaver(participants, timed_case, options.protocol)
-        self._spot_check = SpotCheck(self._interleaver, timed_case)
-        participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
+        self._spending = participants.candidate.times.spending
+        with self._spending("sharing"):
+            self._interleaver = Interleaver(participants, timed_case, options.protocol)
+            self._spot_check = SpotCheck(self._interleaver, timed_case)
+            participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
 
     def run(self) -> TimingEvidence:
         """Warm up, then time all until there are calls enough, then the baselines alone.
@@ -69,27 +71,29 @@ class TimingRun:
 
     def _run(self) -> TimingEvidence:
         interleaver, candidate, cores = self._interleaver, self._interleaver.candidate, self._options.cores
-        warmed = self._warm_up()
-        self._spot_check.warm_reveal(candidate)
-        gated_calls = self._make_gated_calls()
+        with self._spending("warm-up"):
+            warmed = self._warm_up()
+            self._spot_check.warm_reveal(candidate)
+        with self._spending("sharing"):
+            gated_calls = self._make_gated_calls()
         if gated_calls:
-            warm_blocks(interleaver)
-            candidate_may = self._options.launch_lead
-            give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
+            with self._spending("warm-up"):
+                warm_blocks(interleaver)
+                candidate_may = self._options.launch_lead
+                give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
         stop = self._run_blocks()
-        self._spot_check.settle()
+        with self._spending("reveals"):
+            self._spot_check.settle()
         strayed = any(timed.strays(cores) for timed in interleaver.timed_workers)
         if gated_calls:
-            self._spot_check.in_bursts = True
-            interleaver.forget_arguments()  # bursts draw their own
-            gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
-            if candidate.launch_lead.cycles and not candidate.is_gated:
-                raise UnevenError
-            gated_calls.time_kernels(candidate)
-        candidate.worker.end()
-        baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
-        alone = baseline_alone.run(gated_calls)
-        blank_ms = baseline_alone.blank_ms(alone)
+            with self._spending("gated calls"):
+                self._run_gated(gated_calls)
+        with self._spending("end of candidate"):
+            candidate.worker.end()
+        with self._spending("baseline alone"):
+            baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
+            alone = baseline_alone.run(gated_calls)
+            blank_ms = baseline_alone.blank_ms(alone)
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
         in_a_row = len(gated_calls.places) if gated_calls else 0
         timing = compare(*summaries, on_device=self._on_device, gated=candidate.is_gated, in_a_row=in_a_row)
@@ -130,6 +134,16 @@ class TimingRun:
         gated_calls = GatedCalls(self._memory, supplies, replayed=self._options.protocol.replays)
         interleaver.candidate.worker.hand_over(gated_calls.allocations[len(seen.outputs) :], self._deadline_s)
         return gated_calls
+
+    def _run_gated(self, gated_calls: GatedCalls) -> None:
+        """Raises UnevenError, and what a gated call does."""
+        candidate = self._interleaver.candidate
+        self._spot_check.in_bursts = True
+        self._interleaver.forget_arguments()  # bursts draw their own
+        gated_calls.run(candidate, self._spot_check.compare, WrongAnswerError)
+        if candidate.launch_lead.cycles and not candidate.is_gated:
+            raise UnevenError
+        gated_calls.time_kernels(candidate)
 
     def _run_blocks(self) -> str:
         """A block of each worker, in an order drawn anew, until there are enough; the reason to stop."""

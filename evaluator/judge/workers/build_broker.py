@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ from evaluator.build.builder import BuildOutcome
 from evaluator.build.request import BuildRequest
 from evaluator.diagnosis.source_map import SourceMap, located
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.workers.stage_times import StageTimes
+from evaluator.judge.stage_times import StageTimes
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildEvidence
 from evaluator.worker.protocol import Message, ProtocolError
@@ -48,13 +47,26 @@ class Builds(Protocol):
 class BuildBroker:
     """Takes one worker's build requests to the builder, and keeps their evidence in `builds`."""
 
-    def __init__(self, builder: Builds, lock: DeviceLock, times: StageTimes, no_device: bool, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        builder: Builds,
+        lock: DeviceLock,
+        times: StageTimes,
+        no_device: bool,
+        report: Callable[[str], None],
+        stage: Callable[[], str],
+    ) -> None:
         """The device's lock is given up while a compiler runs. With `no_device`, CUDA sources may be compiled but not run. `report` is
-        told when compilers begin, and when they have ended."""
+        told when compilers begin, and of the worker's `stage` when they have ended."""
+        self._stage = stage
         self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
         self.builds: list[BuildEvidence] = []
         self.source = SourceMap("")
         """The submission, whose lines the evidence names."""
+
+    def join(self, lock: DeviceLock, times: StageTimes) -> None:
+        """Build for another evaluation from now on."""
+        self._lock, self._times, self.builds = lock, times, []
 
     def serve(self, request: Any, send: Callable[[Message, Sequence[int]], None]) -> None:
         """Build what is requested, and send the answer with the descriptor of the shared object.
@@ -63,11 +75,10 @@ class BuildBroker:
         """
         if len(self.builds) >= MAX_BUILDS:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")
-        start = time.monotonic()
-        outcome = self._outcome(request)
+        with self._times.spending("build"):
+            outcome = self._outcome(request)
         if outcome.waited_s:
-            self._times.add("queue", outcome.waited_s)
-        self._times.add("build", time.monotonic() - start - outcome.waited_s)
+            self._times.move(outcome.waited_s, "build", "queue")
         self.note(outcome.evidence)
         try:
             if outcome.evidence.ok and outcome.evidence.uses_cuda and self._no_device:
@@ -93,7 +104,7 @@ class BuildBroker:
         except ValidationError as error:
             reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
             return _refused("", Category.LOAD_INLINE_MISUSE, reasons[:MAX_REASON_CHARS])
-        if self._times.stages_s.get("build", 0.0) > MAX_BUILDING_S:
+        if self._times.seconds.get("build", 0.0) > MAX_BUILDING_S:
             spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
             return _refused(valid.name, Category.BUILD_TIMEOUT, spent)
         with contextlib.nullcontext() if self._builder.holds(valid) else self._compiling():
@@ -106,7 +117,7 @@ class BuildBroker:
         self._report("build")
         with self._lock.yielded():
             yield
-            self._report(self._times.stage)
+            self._report(self._stage())
 
 
 def _refused(name: str, category: Category, why: str) -> BuildOutcome:

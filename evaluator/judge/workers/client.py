@@ -16,12 +16,12 @@ from evaluator.diagnosis.jit_build_errors import failed_build
 from evaluator.diagnosis.rules.disqualified_rules import VIOLATION_SIGNAL
 from evaluator.diagnosis.source_map import SourceMap
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers.build_broker import BuildBroker, Builds
 from evaluator.judge.workers.deadline import Deadline, QueuedCallback
 from evaluator.judge.workers.exception_report import read_exception
 from evaluator.judge.workers.launch_table import LaunchTable
 from evaluator.judge.workers.shared_memory import Allocation
-from evaluator.judge.workers.stage_times import StageTimes
 from evaluator.results.evidence import BuildEvidence, ExceptionEvidence, ExitEvidence, KernelTimes
 from evaluator.sandbox import Confined, Limits, Program, Zygote
 from evaluator.worker.protocol import MAX_DESCRIPTORS, Channel, ChannelClosedError, Message, ProtocolError
@@ -40,8 +40,8 @@ Recorded = Literal["launches", "interpreted"]
 """What is noted in a worker's launch table: launches on a GPU, or the kernels that Triton's interpreter runs on the CPU."""
 
 
-class WorkerClient(StageTimes):
-    """One confined worker.
+class WorkerClient:
+    """One confined worker. `stage` names what is being asked of it, for the evidence.
 
     After a WorkerError, `exception`, `exit` or `protocol_error` says what happened.
     """
@@ -56,11 +56,12 @@ class WorkerClient(StageTimes):
         limits: Limits,
         builder: Builds,
         lock: DeviceLock,
+        times: StageTimes,
         no_device: bool,
         report: Callable[[str], None],
     ) -> None:
-        """`limits` are those that it was started under; the last four are the BuildBroker's."""
-        super().__init__()
+        """`limits` are those that it was started under; the last five are the BuildBroker's."""
+        self.stage, self.times = "start", times
         self.confined, self.channel, self.launches, self.lock, self._limits = confined, channel, launches, lock, limits
         self.ended = False
         """Whether the judge has ended it."""
@@ -70,7 +71,7 @@ class WorkerClient(StageTimes):
         self.kernel_times: KernelTimes | None = None
         self.first_line = 1
         """Line, from 1, of the file handed in on which the source to be loaded begins: the evidence names lines of that file."""
-        self._broker = BuildBroker(builder, lock, self, no_device, report)
+        self._broker = BuildBroker(builder, lock, times, no_device, report, lambda: self.stage)
         self._sequence = 0
 
     @classmethod
@@ -81,6 +82,7 @@ class WorkerClient(StageTimes):
         builder: Builds,
         lock: DeviceLock,
         *,
+        times: StageTimes,
         no_device: bool,
         record: Recorded | None,
         given: Mapping[str, int] | None = None,
@@ -102,7 +104,14 @@ class WorkerClient(StageTimes):
             raise
         finally:
             theirs.close()
-        return cls(confined, Channel(ours, learn_peer=True), table, program.limits, builder, lock, no_device, report)
+        return cls(confined, Channel(ours, learn_peer=True), table, program.limits, builder, lock, times, no_device, report)
+
+    @contextlib.contextmanager
+    def entering(self, stage: str, spent: str = "") -> Iterator[None]:
+        """Name the stage, for the evidence. Its time is that stage's, or `spent`'s, of the evaluation; builds are a stage of their own."""
+        self.stage = stage
+        with self.times.spending(spent or stage):
+            yield
 
     @property
     def builds(self) -> list[BuildEvidence]:
@@ -121,6 +130,16 @@ class WorkerClient(StageTimes):
         if self.exit:
             return f"ended in {self.exit.stage}: {self.exit.signal or self.exit.code}"
         return self.protocol_error
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs, and nothing went wrong with it."""
+        return not (self.ended or self.failure) and not select.select([self.confined.fileno()], [], [], 0)[0]
+
+    def join(self, lock: DeviceLock, times: StageTimes) -> None:
+        """Belong to another evaluation from now on."""
+        self.lock, self.times = lock, times
+        self._broker.join(lock, times)
 
     def kill(self) -> None:
         """Begin to `end`, and return at once."""

@@ -8,6 +8,7 @@ import torch
 
 from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed, ParameterSource, construct
 from evaluator.judge.workers.jit_compilers import is_installed
@@ -45,8 +46,13 @@ class Launcher:
         """The folders that every worker of the task sees."""
         return _without(self._task.context.readonly, self._task.job.problem_path)
 
-    def fork(self, environment: Mapping[str, str] | None = None, report: ReportStage = lambda _: None) -> WorkerClient:
-        """Fork a worker, without waiting for it. `report` is told of its builds. Raises SandboxUnavailable."""
+    def fork(
+        self, environment: Mapping[str, str] | None = None, report: ReportStage = lambda _: None, times: StageTimes | None = None
+    ) -> WorkerClient:
+        """Fork a worker, without waiting for it. `report` is told of its builds, whose time belongs to `times`, or to the evaluation's.
+
+        Raises SandboxUnavailable.
+        """
         context = self._task.context
         program = Program(
             entry=WORKER_ENTRY,
@@ -61,7 +67,16 @@ class Launcher:
         record: Recorded | None = "launches" if context.recorder is not None else None
         if no_device and is_installed("triton"):
             record = "interpreted"
-        return WorkerClient.start(context.zygote, program, context.builder, self._lock, no_device=no_device, record=record, report=report)
+        return WorkerClient.start(
+            context.zygote,
+            program,
+            context.builder,
+            self._lock,
+            times=times or self._task.times,
+            no_device=no_device,
+            record=record,
+            report=report,
+        )
 
     def greet(self, worker: WorkerClient) -> None:
         """Wait for a worker that has seen nothing of the submission yet: a failure here is the judge's. Raises SandboxUnavailable."""
@@ -73,7 +88,7 @@ class Launcher:
 
     def start_cuda(self, worker: WorkerClient) -> None:
         """Have it start CUDA. Raises WorkerError."""
-        worker.request("start", START_S)
+        worker.request("start", START_S, device=self._task.context.device.torch_device)
 
     def load_submission(self, worker: WorkerClient) -> None:
         """Have it load the submission. Raises WorkerError, NeedsDeviceError."""

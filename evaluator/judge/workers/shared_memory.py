@@ -5,6 +5,7 @@ it opens in a worker of another user and in namespaces of its own, and so that a
 """
 
 import fcntl
+import itertools
 import mmap
 import os
 from abc import ABC, abstractmethod
@@ -97,32 +98,32 @@ class DeviceAllocation(Allocation):
 
 
 class SharedMemory:
-    """All allocations of one evaluation on one device."""
+    """All allocations of one evaluation on one device. Several threads may ask for them."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._made = 0
+        self._numbers = itertools.count(1)
         self._live: dict[int, Allocation] = {}
 
     def allocate(self, nbytes: int) -> Allocation:
         """Fresh memory of at least nbytes bytes. Raises RuntimeError (CUDA) or OSError where there is none."""
-        self._made += 1
-        allocation = self._on_device(nbytes) if self.device.type == "cuda" else HostAllocation(self._made, nbytes)
+        number = next(self._numbers)
+        allocation = self._on_device(number, nbytes) if self.device.type == "cuda" else HostAllocation(number, nbytes)
         self._live[allocation.number] = allocation
         return allocation
 
     def allocate_on_host(self, nbytes: int) -> Allocation:
         """Fresh memory of the host, whatever the device. Raises OSError where there is none."""
-        self._made += 1
-        allocation = self._live[self._made] = HostAllocation(self._made, nbytes)
+        number = next(self._numbers)
+        allocation = self._live[number] = HostAllocation(number, nbytes)
         return allocation
 
-    def _on_device(self, nbytes: int) -> Allocation:
+    def _on_device(self, number: int, nbytes: int) -> Allocation:
         try:
-            return DeviceAllocation(self._made, nbytes, self.device.index or 0)
+            return DeviceAllocation(number, nbytes, self.device.index or 0)
         except RuntimeError:
             torch.cuda.empty_cache()  # what PyTorch keeps for the judge's own tensors is lost on the driver
-            return DeviceAllocation(self._made, nbytes, self.device.index or 0)
+            return DeviceAllocation(number, nbytes, self.device.index or 0)
 
     def free(self, allocations: Sequence[Allocation]) -> None:
         for allocation in allocations:

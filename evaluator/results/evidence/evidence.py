@@ -73,7 +73,9 @@ class Evidence(Record):
     """What the submission printed, capped."""
     stderr: str = ""
     stages_s: dict[str, float] = Field(default_factory=dict)
-    """Seconds spent in each stage, in order."""
+    """Seconds spent in each stage, in order. No moment counts twice."""
+    held_s: dict[str, float] = Field(default_factory=dict)
+    """How much of that the evaluation had the device, by stage."""
     first_line: int = 1
     """The line of the file on which the submission's code begins; diagnostics and verdicts count lines from the file's first."""
     note: str = ""

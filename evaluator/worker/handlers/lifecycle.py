@@ -1,6 +1,7 @@
 """From the submission's source to its model, and the judge's memory mapped beside it."""
 
 import ctypes
+import gc
 import importlib.util
 import os
 import random
@@ -15,7 +16,7 @@ import torch
 
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.memory import Mappings, checked
+from evaluator.worker.memory import checked
 from evaluator.worker.origin import INSTALLED_KERNELS
 from evaluator.worker.parameters import Agreement, agree
 from evaluator.worker.patches.ablation import Ablation
@@ -29,8 +30,7 @@ from evaluator.worker.state import MODULE_NAME, State, synchronize
 
 def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     """Set up the process, and import the submission's module."""
-    state.device = torch.device(request["device"])
-    state.mappings = Mappings(state.device)
+    state.place(torch.device(request["device"]))
     torch.set_num_threads(request["threads"])
     os.environ["OMP_NUM_THREADS"] = str(request["threads"])
     os.environ.update(cache_environment(state.path.parent))
@@ -43,10 +43,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     if not state.on_device:
         os.environ.update(ENVIRONMENT)
     if state.on_device:
-        # From here on it is settled which GPUs there are to this process: the submission's code could name others.
-        from cuda.bindings import driver
-
-        checked(driver.cuInit(0))
+        _settle_devices()
     if request.pop("ablate"):
         _ablate(state)
 
@@ -57,7 +54,8 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
 
     Extensions(build, state.ablation).install()
     sys.argv = [str(state.path)]
-    sys.path.insert(0, str(state.path.parent))
+    if str(state.path.parent) not in sys.path:
+        sys.path.insert(0, str(state.path.parent))
     spec = importlib.util.spec_from_file_location(MODULE_NAME, state.path)
     if spec is None or spec.loader is None:
         raise ImportError("the submission's file can't be loaded as a module")
@@ -71,10 +69,32 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     return {}
 
 
-def start(state: State, _request: Message, _: Sequence[int]) -> Message:
-    """Start CUDA, unless the submission has done so: its start takes a while, which is to be in the time of no call."""
+def start(state: State, request: Message, _: Sequence[int]) -> Message:
+    """Start CUDA, unless the submission has done so: its start takes a while, which is to be in the time of no call.
+
+    A worker may be asked for it before it has loaded anything.
+    """
+    state.place(torch.device(request["device"]))
+    if state.on_device:
+        _settle_devices()
     torch.zeros(1, device=state.device)
     synchronize(state.device)
+    return {}
+
+
+def reset(state: State, _request: Message, _: Sequence[int]) -> Message:
+    """Let go of the model and of the judge's memory, so that the problem's code can be loaded for another evaluation, or another's."""
+    state.forget()
+    gc.collect()
+    if state.on_device:
+        torch.cuda.empty_cache()
+    return {}
+
+
+def restore(state: State, _request: Message, _: Sequence[int]) -> Message:
+    """Launch the submission's own kernels again, on a GPU, where they were left out; and let go of all that was made without them."""
+    state.forget()
+    _leave_out_kernels(False)
     return {}
 
 
@@ -128,10 +148,21 @@ def _name_kernels(source: bytes) -> None:
 def _ablate(state: State) -> None:
     """Leave out the submission's own kernels: on a GPU by the preloaded recorder, which they are launched through."""
     if state.on_device:
-        ctypes.CDLL(None).assay_recorder_ablate()
+        _leave_out_kernels(True)
     else:
         state.ablation = Ablation()
         state.interpreter.leaves_out = True
+
+
+def _leave_out_kernels(leaves_out: bool) -> None:
+    ctypes.CDLL(None).assay_recorder_ablate(int(leaves_out))
+
+
+def _settle_devices() -> None:
+    """Settle which GPUs there are to this process, before the submission's code could name others."""
+    from cuda.bindings import driver
+
+    checked(driver.cuInit(0))
 
 
 def _no_tensor(_: Any) -> Any:

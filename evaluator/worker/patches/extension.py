@@ -28,6 +28,8 @@ HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
 COMMON_PREFIX = "assay_build_"
 """Begins the name of a memory file with an extension that was built once for all names: it is loaded by that name, and then renamed."""
 
+_SIGNATURE = inspect.signature(cpp_extension._jit_compile)
+
 BuildReply = tuple[bool, str, int | None]
 """ok, the compilers' output, and the descriptor of the shared object."""
 Ask = Callable[[dict[str, Any]], BuildReply]
@@ -39,7 +41,6 @@ class Extensions:
     def __init__(self, ask: Ask, ablation: Ablation | None = None) -> None:
         """With an `ablation`, all that is loaded is taken out."""
         self._ask, self._ablation = ask, ablation
-        self._signature = inspect.signature(cpp_extension._jit_compile)
 
     def install(self) -> None:
         """Put this in the place of PyTorch's compilation step, for `load` and `load_inline` alike."""
@@ -49,7 +50,7 @@ class Extensions:
         cpp_extension.remove_extension_h_precompiler_headers = lambda *_: None
 
     def _jit_compile(self, *args: Any, **kwargs: Any) -> ModuleType | str | None:
-        call = self._signature.bind(*args, **kwargs)
+        call = _SIGNATURE.bind(*args, **kwargs)
         call.apply_defaults()
         given = call.arguments
         sources = [Path(source) for source in given["sources"]]

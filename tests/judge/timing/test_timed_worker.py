@@ -9,6 +9,7 @@ import torch
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.timing.samples import quartiles
 from evaluator.judge.timing.timed_worker import TimedWorker, claimed_times_ms
 from evaluator.judge.workers.client import WorkerClient, claimed_ms
@@ -38,7 +39,7 @@ def started(context: JudgeContext, source: str, inputs: list[torch.Tensor]) -> I
     memory = SharedMemory(torch.device("cpu"))
     lock = DeviceLock(context.device.unique_id)
     program = Program(entry=WORKER_ENTRY, readonly=context.readonly)
-    worker = WorkerClient.start(context.zygote, program, context.builder, lock, no_device=True, record=None)
+    worker = WorkerClient.start(context.zygote, program, context.builder, lock, times=StageTimes(), no_device=True, record=None)
     try:
         worker.request("ping", START_S)
         worker.load(source, START_S, **{"class": "ModelNew"}, device="cpu", threads=1, constants={}, ablate=False)

@@ -7,6 +7,7 @@ import pytest
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.sandbox import Program
 from tests.judge import scripted_worker
@@ -19,7 +20,7 @@ OVERDUE_S = 0.2
 def worker(context: JudgeContext) -> Iterator[WorkerClient]:
     lock = DeviceLock(context.device.unique_id)
     program = Program(entry=scripted_worker.ENTRY, readonly=context.readonly)
-    worker = WorkerClient.start(context.zygote, program, context.builder, lock, no_device=True, record=None)
+    worker = WorkerClient.start(context.zygote, program, context.builder, lock, times=StageTimes(), no_device=True, record=None)
     worker.request("ready", DEADLINE_S, script=["ready"])
     yield worker
     worker.close()
