@@ -41,8 +41,8 @@ class JudgeContext:
     """None where compute-sanitizer was not asked for."""
     warmed: set[str] = field(default_factory=set)
     """Problems, by their hashes, whose kernels the judge's process has loaded."""
-    kept_baseline: list[Any] = field(default_factory=list)
-    """At most one worker, which the next evaluation may take (evaluator.judge.workers.kept_baseline)."""
+    kept_workers: dict[str, Any] = field(default_factory=dict)
+    """What the next evaluation may take (evaluator.judge.workers.kept_workers)."""
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ChangedInputsEvidence, ShapeEvidence
 
-CHANGED_INPUTS_S = 5.0
-"""After so long, no further distribution of inputs is tried."""
-SHAPES_S = 30.0
-"""After so long, no further shapes are tried, unless the verdict depends on them."""
+CHANGED_INPUTS_S = {"cuda": 0.3, "cpu": 5.0}
+"""By kind of device: after so long, no further distribution of inputs is tried."""
+SHAPES_S = {"cuda": 0.3, "cpu": 30.0}
+"""After so long, no further shape is tried, unless the verdict depends on them. On a GPU others wait meanwhile."""
 SHORT_LOAD_S = 0.5
 """Where the submission was loaded in so little time, the device is kept while another worker loads it."""
 ABLATED_S = 10.0
@@ -151,7 +151,7 @@ class PostChecks:
         rounds = Rounds(worker, self._task.case, reference.oracle, memory, self._call_s)
         with worker.entering("shapes"):
             construct = functools.partial(launcher.construct, worker, reference.arguments, reference.model)
-            return list(answers_to_changed_inputs(worker, rounds, construct, CHANGED_INPUTS_S))
+            return list(answers_to_changed_inputs(worker, rounds, construct, CHANGED_INPUTS_S[self._task.context.device.kind]))
 
     def _ask_in_shapes(self, worker: WorkerClient | None) -> None:
         """Try shape after shape, until a worker fails at its first one. While a worker starts and loads, others may have the device.
@@ -159,11 +159,12 @@ class PostChecks:
         A failure after another shape is tried again in a fresh worker: state of the earlier shape, or an operator that can be registered
         only once, is no fault.
         """
-        until = math.inf if self._task.job.shapes == "strict" else time.monotonic() + SHAPES_S
+        most_s = math.inf if self._task.job.shapes == "strict" else SHAPES_S[self._task.context.device.kind]
+        until = time.monotonic() + most_s
         if worker is not None and (worker.failure or worker.ended):
             worker = None
-        for shape in list(other_shapes(self._task.problem, self._task.case.name)):
-            if time.monotonic() > until:
+        for shape in other_shapes(self._task.problem, self._task.case.name):
+            if self._evidence_builder.evidence.shapes and time.monotonic() > until:
                 return
             before, worker = worker, worker or self._start_for_shapes()
             found = self._ask_in(worker, shape)

@@ -28,6 +28,7 @@ from evaluator.judge.workers.jit_compilers import interpreted
 from evaluator.judge.workers.out_of_memory import blame, is_shortage
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
+from evaluator.problem.shapes import other_shapes
 from evaluator.results.category import Category, Status
 from evaluator.results.evidence import Evidence
 from evaluator.sandbox import SandboxUnavailable
@@ -105,8 +106,15 @@ class Stages:
         self._require_memory()
         drawn: list[torch.nn.Module] = []
         """The reference's model, on the CPU: of large ones the drawing takes seconds."""
-        candidate = worker_set.reach_device(worker_set.load_candidate(), lambda: drawn.append(task.case.model(worker_set.launcher.seed)))
+
+        def prepare() -> None:
+            drawn.append(task.case.model(worker_set.launcher.seed))
+            if task.job.shapes != "own":
+                list(other_shapes(task.problem, task.case.name))  # they are kept
+
+        candidate = worker_set.reach_device(worker_set.load_candidate(), prepare)
         worker_set.prepare_baseline()
+        worker_set.prepare_spare()
         with task.times.spending("construct"):
             arguments = task.case.init_inputs(worker_set.launcher.seed)
             model = drawn.pop().to(worker_set.device) if drawn else task.case.model(worker_set.launcher.seed, worker_set.device)

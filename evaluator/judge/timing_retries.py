@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from evaluator.judge.context import Task
+from evaluator.judge.correctness.check import KnownErrors
+from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.evidence_builder import EvidenceBuilder
@@ -127,7 +129,9 @@ class TimingRetries:
 
     def _time(self, name: str, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         """One timing; the states of the device meanwhile are noted."""
-        timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, self._worker_set.memory, self._task.job.timeout_s)
+        own = [found.outputs for found in self._evidence_builder.rounds if found.distribution == OWN and found.outputs]
+        memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
+        timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own))
         options = TimingOptions(self._protocol, launch_lead=self._leads)
         with ExtraBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)

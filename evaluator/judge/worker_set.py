@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.context import Task
+from evaluator.judge.context import ReportStage, Task
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
-from evaluator.judge.workers import kept_baseline
+from evaluator.judge.workers import kept_workers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.out_of_memory import tells_of_shortage
@@ -61,7 +61,7 @@ class WorkerSet:
         finally:
             self._aside.shutdown()  # a baseline or a spare worker may still be starting; the device is free already
             self.close_baseline()
-            self._close_spare()
+            self._part_with_spare()
             self.lock.close()
 
     def close_baseline(self) -> None:
@@ -76,8 +76,8 @@ class WorkerSet:
         self._loaded = self._constructed = None
         if worker is None:
             return
-        if self.device.type == "cuda" and worker.is_alive:
-            kept_baseline.keep(self._task.context, worker, self.launcher.readonly)
+        if self.device.type == "cuda":
+            kept_workers.keep(self._task.context, kept_workers.BASELINE, self.launcher.readonly, worker)
         else:
             worker.close()
 
@@ -132,9 +132,10 @@ class WorkerSet:
     def start(self, stage: str, spent: str = "") -> WorkerClient:
         """A worker for the submission, its time that of `stage`, or `spent`'s. The spare one, where there is one."""
         self._task.report(stage)
-        worker = self._take_spare()
+        worker = self._take_spare() if stage != "start" else None
         if worker is not None:
             worker.stage = stage
+            self.workers.append(worker)
             return worker
         worker = self.fork()
         with worker.entering(stage, spent):
@@ -233,10 +234,13 @@ class WorkerSet:
         self._loaded = self._loaded or self._aside.submit(self._load_baseline)
 
     def ready_baseline(self) -> None:
-        """Have the baseline's worker construct its model, once a round has been passed, and start the worker that is needed after the
-        timing. Both start CUDA no earlier, where they have not yet: the driver starts few contexts a second."""
+        """Have the baseline's worker construct its model, once a round has been passed. It starts CUDA no earlier, if it has not yet: the
+        driver starts few contexts a second."""
         self.prepare_baseline()
         self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
+
+    def prepare_spare(self) -> None:
+        """Have a worker start CUDA on a GPU, while this judge has it, for what is asked after the timing."""
         if self.device.type == "cuda":
             self._spare = self._spare or self._aside.submit(self._start_spare)
 
@@ -267,7 +271,7 @@ class WorkerSet:
     def _load_baseline(self) -> WorkerClient:
         """The baseline's worker, with its model's code loaded; in a thread."""
         times = StageTimes()  # not the evaluation's: what happens in a thread is no stage
-        worker = kept_baseline.take(self._task.context, self.lock, times, self.launcher.readonly)
+        worker = self._kept(kept_workers.BASELINE, times)
         is_new = worker is None
         worker = self.baseline = worker or self.launcher.fork(times=times)
         if self._is_dismissed:
@@ -288,6 +292,9 @@ class WorkerSet:
 
     def _start_spare(self) -> WorkerClient:
         """A worker that has started CUDA; in a thread."""
+        worker = self._kept(kept_workers.SPARE, self._task.times, self._task.report)
+        if worker is not None:
+            return worker
         worker = self.launcher.fork(report=self._task.report)
         try:
             self.launcher.greet(worker)
@@ -307,14 +314,16 @@ class WorkerSet:
         future, self._spare = self._spare, None
         if future is None or future.exception() is not None:
             return None
-        worker = future.result()
-        self.workers.append(worker)
-        return worker
+        return future.result()
 
-    def _close_spare(self) -> None:
+    def _part_with_spare(self) -> None:
+        """Keep a worker that was not needed for the next evaluation."""
         worker = self._take_spare()
         if worker is not None:
-            worker.close()
+            kept_workers.keep(self._task.context, kept_workers.SPARE, self.launcher.readonly, worker)
+
+    def _kept(self, kind: str, times: StageTimes, report: ReportStage = lambda _: None) -> WorkerClient | None:
+        return kept_workers.take(self._task.context, kind, self.launcher.readonly, self.lock, times, report)
 
 
 def _current(device: torch.device) -> AbstractContextManager[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from evaluator.problem import kept_figures
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.worker.procedure import tensors
@@ -49,7 +50,15 @@ def other_shapes(problem: Problem, case: str) -> Iterator[Shape]:
         for name, constants in declared.items():
             yield Shape(name, dict(constants), problem.instance(name), declared=True)
         return
-    yield from _Maker(problem, case).shapes()
+    key = kept_figures.case_key("shapes", problem.instance(case))
+    known = kept_figures.read(key)
+    maker = _Maker(problem, case, known is None)
+    if known is not None:
+        yield from maker.again(known["shapes"])
+        return
+    made = list(maker.shapes())
+    kept_figures.write(key, {"shapes": [(shape.name, repr(shape.constants)) for shape in made]})
+    yield from made
 
 
 def odd(size: int) -> int:
@@ -68,12 +77,12 @@ def another_batch(size: int) -> int:
 
 
 class _Maker:
-    def __init__(self, problem: Problem, case: str) -> None:
+    def __init__(self, problem: Problem, case: str, searches: bool) -> None:
         self._problem = problem
         self._tree = ast.parse(problem.source)
         self._given = dict(problem.instance(case).constants)
         own = self._made("own", {})
-        self._own_shapes = self._run(own) if own else None
+        self._own_shapes = self._run(own) if own and searches else None
         self._namespace = {} if own is None else dict(vars(own.module))
         self._values = _sizes(self._tree, self._namespace)
 
@@ -103,6 +112,16 @@ class _Maker:
                 made = self._made(name, chosen)
                 if made is not None:
                     yield Shape(name, dict(made.constants), made, declared=False)
+
+    def again(self, known: list[tuple[str, str]]) -> Iterator[Shape]:
+        """The shapes that have been made before."""
+        for name, written in known:
+            constants = ast.literal_eval(written)
+            try:
+                module = self._problem.executed(_replaced(self._tree, constants), f"{name}_shapes")
+            except ProblemError:
+                continue
+            yield Shape(name, constants, ProblemCase(self._problem, name, constants, module), declared=False)
 
     def _decides_batch(self, size: _Size) -> bool:
         """Whether it is the first dimension of the first input, and of nothing else there."""

@@ -11,6 +11,7 @@ import torch
 from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference
 from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers import kept_workers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import InputSet
 from evaluator.problem.catalogue import SHIPPED
@@ -77,6 +78,7 @@ def test_a_baseline_starts_cuda_once_it_is_needed(worker_set: WorkerSet, monkeyp
     assert started == []
     worker_set.ready_baseline()
     worker_set.ready_baseline()
+    worker_set.prepare_spare()
     assert worker_set.take_baseline() is baseline
     assert started[:1] == [baseline] or started[1:] == [baseline]
     assert worker_set.has_spare and len(started) == 2
@@ -144,7 +146,7 @@ def test_the_baselines_worker_stays_for_the_next_evaluation(context: JudgeContex
         first.part_with_baseline()
         assert second.take_baseline() is worker
         assert worker.lock is second.lock and not worker.failure
-        assert context.kept_baseline == []
+        assert kept_workers.BASELINE not in context.kept_workers
         inputs = InputSet(second.memory, [torch.ones(4)])
         worker.hand_over(inputs.allocations, 10.0)
         worker.request("inputs", 10.0, sets=[inputs.tree([torch.ones(4)])])
@@ -155,7 +157,9 @@ def test_the_baselines_worker_stays_for_the_next_evaluation(context: JudgeContex
         for worker_set in (first, second):
             worker_set.device = torch.device("cpu")
             worker_set.close()
-        context.kept_baseline.pop()[0].close()
+        for worker, _ in context.kept_workers.values():
+            worker.close()
+        context.kept_workers.clear()
 
 
 def test_a_baselines_worker_that_failed_does_not_stay(context: JudgeContext) -> None:
@@ -166,8 +170,26 @@ def test_a_baselines_worker_that_failed_does_not_stay(context: JudgeContext) -> 
         with pytest.raises(WorkerError):
             worker.request("call", 10.0, set=7)
         worker_set.part_with_baseline()
-        assert context.kept_baseline == []
+        assert kept_workers.BASELINE not in context.kept_workers
         assert worker.confined.exit is not None
     finally:
         worker_set.device = torch.device("cpu")
         worker_set.close()
+
+
+def test_a_spare_worker_that_was_not_needed_is_the_next_evaluations(context: JudgeContext) -> None:
+    first, second = worker_set_in(context), worker_set_in(context)
+    try:
+        first.device = second.device = torch.device("cuda")
+        first.prepare_spare()
+        first.close()
+        second.prepare_spare()
+        worker = second.start("ablation")
+        assert worker in second.workers and worker.lock is second.lock
+        assert kept_workers.SPARE not in context.kept_workers, "it has gone to the second"
+        second.launcher.load_submission(worker)
+        assert not worker.failure
+    finally:
+        second.device = torch.device("cpu")
+        second.close()
+    assert worker.confined.exit is not None, "a submission was loaded in it"

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
-from evaluator.judge.correctness.compare import Comparison, Rules
+from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.integer_ties import is_excused
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sample, mapped
@@ -79,6 +79,59 @@ def judge_values(
         category = Category.UNWRITTEN_OUTPUT
         message = f"{unwritten} elements were never written: {message}"
     return Judgement(category, message, figures, informative)
+
+
+@dataclass(frozen=True)
+class KnownErrors:
+    """What the rounds have found of one output, on the problem's own draws."""
+
+    tolerance: float
+    """The least that the largest error was allowed to be."""
+    reference_error: float
+    """The largest error of the reference."""
+
+    @staticmethod
+    def of(rounds: Sequence[Sequence[ErrorFigures]]) -> "tuple[KnownErrors, ...]":
+        """For each output, by its figures in each of the rounds."""
+        return tuple(
+            KnownErrors(min(each.tolerance for each in outputs), max(each.reference_error for each in outputs))
+            for outputs in zip(*rounds, strict=True)
+        )
+
+
+REFERENCE_ERRORS = 2.0
+"""How many times the largest error of the reference that the rounds have found it is taken to err elsewhere."""
+
+
+def is_near_reference(
+    case: ProblemCase,
+    oracle: Oracle,
+    arguments: Sequence[Any],
+    candidate: list[torch.Tensor],
+    form: Any,
+    known: Sequence[KnownErrors],
+    sample: Sample | None = None,
+) -> bool:
+    """Whether an answer is so near to the reference's that it is right by the oracle, too, which takes ten times as long to ask.
+
+    False says nothing. `candidate` and `sample` are as in `judge_values`. Raises ReferenceFailedError.
+    """
+    if not known or oracle.is_sliced(arguments, candidate):
+        return False
+    if sample is not None:
+        arguments = mapped(list(arguments), sample.of)
+    expected = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
+    rules = Rules(case.rows_independent, case.tolerance, oracle.terms)
+    for (name, _), value, right, errors in zip(tensors_of(form), candidate, expected, known, strict=True):
+        if is_exact(value.dtype):
+            if not torch.equal(value, right):
+                return False
+            continue
+        comparison = Comparison(name, value.shape, value.dtype, rules)
+        comparison.measure(OutputPiece(0, value.contiguous(), right, right))
+        if comparison.max_error > errors.tolerance - REFERENCE_ERRORS * errors.reference_error:
+            return False
+    return True
 
 
 def measure(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], comparisons: Sequence[Comparison]) -> None:

@@ -100,6 +100,11 @@ class Comparison:
         return self._rules.factor * allowed_error(self._dtype, self._reference_error, self._rules.terms)
 
     @property
+    def max_error(self) -> float:
+        """The largest error of what has been measured."""
+        return self._max_error
+
+    @property
     def needs_location(self) -> bool:
         """Whether an element is beyond the tolerance."""
         return self._max_error > self.tolerance

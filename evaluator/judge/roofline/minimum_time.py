@@ -21,9 +21,9 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.reference import Oracle
-from evaluator.judge.roofline import kept_figures
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes
 from evaluator.judge.workers.shared_memory import raw_bytes
+from evaluator.problem import kept_figures
 from evaluator.problem.declaration import Floor, numbers_in
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.expression import value_of

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from evaluator.judge.device.environment import gpu_driver
-from evaluator.judge.roofline import kept_figures
+from evaluator.problem import kept_figures
 from evaluator.results.calibration import COPY
 
 COPIES = 10

@@ -20,9 +20,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
-from evaluator.judge.roofline import kept_figures
 from evaluator.judge.roofline.minimum_time import required_work
 from evaluator.judge.roofline.peaks import PEAK_METER, cache_bytes, formats
+from evaluator.problem import kept_figures
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.calibration import COPY, Calibration

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.workers.client import WorkerClient
@@ -38,6 +39,8 @@ class TimedCase:
     memory: SharedMemory
     deadline_s: float
     """Of each request."""
+    known_errors: tuple[KnownErrors, ...] = ()
+    """Of each output, as the rounds have found them; none where they are not known."""
 
     @property
     def on_device(self) -> bool:

@@ -64,9 +64,9 @@ class BuildBroker:
         self.source = SourceMap("")
         """The submission, whose lines the evidence names."""
 
-    def join(self, lock: DeviceLock, times: StageTimes) -> None:
+    def join(self, lock: DeviceLock, times: StageTimes, report: Callable[[str], None]) -> None:
         """Build for another evaluation from now on."""
-        self._lock, self._times, self.builds = lock, times, []
+        self._lock, self._times, self._report, self.builds = lock, times, report, []
 
     def serve(self, request: Any, send: Callable[[Message, Sequence[int]], None]) -> None:
         """Build what is requested, and send the answer with the descriptor of the shared object.

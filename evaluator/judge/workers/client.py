@@ -136,10 +136,10 @@ class WorkerClient:
         """Whether it still runs, and nothing went wrong with it."""
         return not (self.ended or self.failure) and not select.select([self.confined.fileno()], [], [], 0)[0]
 
-    def join(self, lock: DeviceLock, times: StageTimes) -> None:
+    def join(self, lock: DeviceLock, times: StageTimes, report: Callable[[str], None]) -> None:
         """Belong to another evaluation from now on."""
         self.lock, self.times = lock, times
-        self._broker.join(lock, times)
+        self._broker.join(lock, times, report)
 
     def kill(self) -> None:
         """Begin to `end`, and return at once."""

@@ -140,10 +140,20 @@ def construct(
     *,
     source: ParameterSource = "copied",
     compiled: bool = False,
+    draws: bool = True,
 ) -> Constructed:
     """Have the worker build its model with the init arguments, the seed and perhaps the parameters of `model`, the reference, for the
-    case's calls, and perhaps have torch.compile wrap it. Raises WorkerError, ProtocolError."""
-    told = {"dtype": case.dtype_name, "procedure": case.procedure_of(model).encode(), "source": source, "compiled": compiled}
+    case's calls, and perhaps have torch.compile wrap it. Unless it `draws`, layers leave their parameters undrawn, which are all copied.
+
+    Raises WorkerError, ProtocolError.
+    """
+    told = {
+        "dtype": case.dtype_name,
+        "procedure": case.procedure_of(model).encode(),
+        "source": source,
+        "compiled": compiled,
+        "draws": draws,
+    }
     packed = _Packed(memory, model.state_dict())
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]

@@ -109,7 +109,7 @@ class Launcher:
 
     def construct_baseline(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, *, compiled: bool = False) -> None:
         """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
-        construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled)
+        construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled, draws=False)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """The same for another shape. Raises WorkerError."""

@@ -8,6 +8,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any
 
@@ -18,7 +19,7 @@ from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import checked
 from evaluator.worker.origin import INSTALLED_KERNELS
-from evaluator.worker.parameters import Agreement, agree
+from evaluator.worker.parameters import Agreement, agree, take_over, undrawn
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.extension import BuildReply, Extensions
@@ -103,13 +104,18 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     arguments = structure.decode(request["arguments"], state.mappings.tensor)
     _seed(request["seed"])
     state.procedure = Procedure.decode(request.get("procedure"))
-    model = state.model_class(*arguments)
+    draws = request.get("draws", True)
+    with nullcontext() if draws else undrawn():
+        model = state.model_class(*arguments)
     agreement = Agreement()
     if isinstance(model, torch.nn.Module):
         dtype = request["dtype"] and structure.named_dtype(request["dtype"])
         model = model.to(state.device, dtype) if dtype else model.to(state.device)
         given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
-        agreement = agree(model, given, copies=request.get("source") != "drawn")
+        if draws:
+            agreement = agree(model, given, copies=request.get("source") != "drawn")
+        else:
+            take_over(model, given)
         model = state.procedure.prepare(model)
         state.parameters = dict(model.named_parameters())
     state.model = torch.compile(model) if request.get("compiled") else model

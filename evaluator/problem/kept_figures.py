@@ -1,6 +1,6 @@
-"""Figures that the machine knows already, in the cache folder: a small JSON file for each, under the hash of all that it depends on.
+"""What the machine knows already, in the cache folder: a small JSON file for each fact, under the hash of all that it depends on.
 
-A file that can't be read counts as missing; a figure that can't be written is found again.
+A file that can't be read counts as missing; a fact that can't be written is found again.
 """
 
 import hashlib
@@ -10,15 +10,15 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from evaluator.build.cache import default_root
-from evaluator.problem.problem import ProblemCase
 from evaluator.results.result import EVALUATOR_VERSION
 
-FOLDER = "roofline"
+if TYPE_CHECKING:
+    from evaluator.problem.problem import ProblemCase
+
+FOLDER = "known"
 
 
 def read(key: Sequence[Any]) -> dict[str, Any] | None:
@@ -40,8 +40,10 @@ def write(key: Sequence[Any], figures: dict[str, Any]) -> None:
         Path(temporary).rename(path)
 
 
-def case_key(what: str, case: ProblemCase) -> list[Any]:
-    """The key of figures that the problem's text, the case and PyTorch decide."""
+def case_key(what: str, case: "ProblemCase") -> list[Any]:
+    """The key of a fact that the problem's text, the case and PyTorch decide."""
+    import torch
+
     constants = json.dumps(case.constants, sort_keys=True, default=repr)
     return [what, case.problem.sha256, case.name, constants, case.dtype_name, torch.__version__]
 
