@@ -11,11 +11,11 @@ from evaluator.machine.devices import Device
 
 UTILIZATION_EVERY_S = 0.5
 """As `nvidia-smi --query-gpu=utilization.gpu -lms 500` asks."""
-HOLDERS_EVERY_S = 0.02
+HOLDERS_EVERY_S = 0.05
 LOCKS = Path("/proc/locks")
 
 Sample = tuple[float, float]
-"""Seconds since 1970, and a figure: per cent of utilization, or how many devices are held. One for each device, or one for all."""
+"""Seconds since 1970, and a figure: per cent of utilization of one device, or the share of the devices that are held."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class DeviceWatch:
     def _watch_holders(self) -> None:
         files = [self.lock_folder / f"assay-{device.unique_id}.lock" for device in self.devices]
         while LOCKS.exists() and not self._over.wait(HOLDERS_EVERY_S):
-            self.held.append((time.time(), float(held_count(LOCKS.read_text(encoding="utf-8"), files))))
+            self.held.append((time.time(), held_count(LOCKS.read_text(encoding="utf-8"), files) / len(files)))
 
 
 def held_count(locks: str, files: Sequence[Path]) -> int:

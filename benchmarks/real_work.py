@@ -3,7 +3,7 @@
     python -m benchmarks.real_answers PATH/TO/KernelBench/KernelBench ANSWERS
     python -m benchmarks.real_work PATH/TO/KernelBench/KernelBench ANSWERS [--limit S] [--json FILE] [--judge-args='--jobs 8']
 
-Meanwhile the GPU's utilization is asked for twice a second, and every 20 ms whether a judge holds the device (by /proc/locks). The judging
+Meanwhile the GPU's utilization is asked for twice a second, and every 50 ms whether a judge holds the device (by /proc/locks). The judging
 phase is from the first hold to the last release. After --limit seconds the run is interrupted, and what there is by then is told.
 """
 

@@ -90,7 +90,7 @@ def phase(judged: Sequence[Result], utilization: Sequence[Sample], held: Sequenc
 
     Where nobody was seen holding a device, it is from the first evaluation's start to the last one's end.
     """
-    seen = [at_s for at_s, count in held if count]
+    seen = [at_s for at_s, share in held if share]
     if seen:
         first_s, last_s = seen[0], seen[-1]
     elif judged:
@@ -99,14 +99,14 @@ def phase(judged: Sequence[Result], utilization: Sequence[Sample], held: Sequenc
     else:
         return None
     percents = [percent for at_s, percent in utilization if first_s <= at_s <= last_s]
-    counts = [count for at_s, count in held if first_s <= at_s <= last_s] if seen else []
+    shares = [share for at_s, share in held if first_s <= at_s <= last_s] if seen else []
     return {
         "seconds": last_s - first_s,
         "from": "holds" if seen else "evaluations",
         "samples": len(percents),
         "utilization": statistics.fmean(percents) / 100 if percents else None,
         "at_zero": percents.count(0.0) / len(percents) if percents else None,
-        "nobody_held": counts.count(0.0) / len(counts) if counts else None,
+        "free": 1 - statistics.fmean(shares) if shares else None,
     }
 
 
@@ -139,7 +139,7 @@ def _overview(found: Plain) -> Table:
             table.add_row(label, text)
     if judging := found["phase"]:
         table.add_row("judging phase", f"{judging['seconds']:.1f} s")
-        for key, label in {"utilization": "utilization", "at_zero": "samples at 0 %", "nobody_held": "nobody holds a device"}.items():
+        for key, label in {"utilization": "utilization", "at_zero": "samples at 0 %", "free": "devices free"}.items():
             if judging[key] is not None:
                 table.add_row(label, f"{judging[key]:.1%}")
     return table

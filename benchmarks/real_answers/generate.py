@@ -99,7 +99,7 @@ def declarations(cuda: str) -> str:
 
 def _filled(kernel: str, operator: Operator, tag: str, threads: int) -> str:
     for placeholder, text in operator.fill.items():
-        kernel = re.sub(rf"\b{re.escape(placeholder)}\b", lambda _, text=text: text, kernel)
+        kernel = re.sub(rf"\b{re.escape(placeholder)}\b", text, kernel)
     return re.sub(r"\bTHREADS\b", str(threads), kernel).replace("NAME", f"{operator.name}_{tag}")
 
 
