@@ -52,10 +52,7 @@ class Bench:
     def write(self) -> None:
         """Write the report as it is so far."""
         if self.options.json:
-            target = Path(self.options.json)
-            new = target.with_name(f".{target.name}.new")
-            new.write_text(json.dumps(self.report, indent=1), encoding="utf-8")
-            new.replace(target)
+            written(Path(self.options.json), self.report)
 
     def ours(
         self,
@@ -97,6 +94,13 @@ class Bench:
             part[f"{name} scaled"] = asdict(scaled([each.wall_s for each in runs], part["submissions"]))
             self.write()
         return runs
+
+
+def written(target: Path, report: dict[str, Any]) -> None:
+    """Write a report whole, in place of an older one."""
+    new = target.with_name(f".{target.name}.new")
+    new.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    new.replace(target)
 
 
 def described(run: PipelineRun, short: Callable[[str], str]) -> dict[str, Any]:
