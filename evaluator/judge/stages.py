@@ -19,6 +19,7 @@ from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError
 from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
+from evaluator.judge.timing.run import NotSlowError
 from evaluator.judge.timing_retries import TimingRetries
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.build_broker import NeedsDeviceError
@@ -53,6 +54,10 @@ class Stages:
         """What the candidate says of its model, once it has constructed it."""
         self._form: Any = None
         """What an answer looks like, once the rounds have been passed."""
+        self._hurries = True
+        """Whether a submission that is slow by far is asked for little."""
+        self._is_slow = False
+        """Whether it has been found so."""
 
     @property
     def evidence(self) -> Evidence:
@@ -123,16 +128,42 @@ class Stages:
         if not passed and self._may_have_drawn_right():
             candidate, passed = self._try_drawn(candidate, reference)
         if passed:
-            timing_retries = TimingRetries(task, worker_set, self._evidence_builder, reference, self._form, self._protocol)
-            self._judge_right(candidate, timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
+            try:
+                timing_retries = self._time(candidate, reference)
+            except NotSlowError:
+                candidate = self._start_again(candidate)
+                if not self._pass_rounds(candidate, reference):
+                    return
+                timing_retries = self._time(candidate, reference)
+            self._check_right(timing_retries, PostChecks(task, worker_set, self._evidence_builder, reference))
 
-    def _judge_right(self, candidate: WorkerClient, timing_retries: TimingRetries, post_checks: PostChecks) -> None:
-        """Time a right submission, and run the checks after it."""
-        evidence_builder = self._evidence_builder
+    def _time(self, candidate: WorkerClient, reference: Reference) -> TimingRetries:
+        """Time a right submission. Raises NotSlowError where it was slow in the rounds alone."""
+        task, worker_set, evidence_builder = self._task, self._worker_set, self._evidence_builder
+        retries = TimingRetries(task, worker_set, evidence_builder, reference, self._form, self._protocol, is_slow=self._is_slow)
         with candidate.entering("baseline"):
-            baseline = self._worker_set.take_baseline()
-        with self._worker_set.stage(candidate, "timing"):
-            timing_retries.run(candidate, baseline)
+            baseline = worker_set.take_baseline()
+        with worker_set.stage(candidate, "timing"):
+            retries.run(candidate, baseline)
+        return retries
+
+    def _start_again(self, candidate: WorkerClient) -> WorkerClient:
+        """A fresh worker in the candidate's place, which is asked for everything, however slow it is."""
+        worker_set = self._worker_set
+        log.info("%s was slow in its first round, and is no more", self._task.job.submission)
+        self._hurries = self._is_slow = False
+        self._evidence_builder.rounds = []
+        worker_set.make_room(stays=True)
+        fresh = worker_set.candidate = worker_set.fork()
+        worker_set.launcher.greet(fresh)
+        worker_set.launcher.load_submission(fresh)
+        worker_set.take_device(fresh)
+        fresh.builds = candidate.builds  # its own came from the cache
+        return fresh
+
+    def _check_right(self, timing_retries: TimingRetries, post_checks: PostChecks) -> None:
+        """Time a right submission once more where that is called for, and run the checks after it."""
+        evidence_builder = self._evidence_builder
         if timing_retries.is_doubtful:
             with self._task.times.spending("second_timing"):
                 timing_retries.repeat()
@@ -186,7 +217,15 @@ class Stages:
     def _run_rounds(self, candidate: WorkerClient, oracle: Oracle) -> bool:
         """Whether the candidate's answers are right."""
         job = self._task.job
-        rounds = Rounds(candidate, self._task.case, oracle, self._worker_set.memory, job.timeout_s, strict_inputs=job.strict_inputs)
+        rounds = Rounds(
+            candidate,
+            self._task.case,
+            oracle,
+            self._worker_set.memory,
+            job.timeout_s,
+            strict_inputs=job.strict_inputs,
+            hurries=self._hurries,
+        )
         for evidence in rounds.run():
             self._evidence_builder.rounds.append(evidence)
             self._evidence_builder.note(sizes=rounds.sizes)
@@ -195,7 +234,7 @@ class Stages:
                 self._worker_set.ready_baseline()
         if not self._evidence_builder.rounds[-1].passed:
             return False
-        self._form = rounds.form
+        self._form, self._is_slow = rounds.form, rounds.is_slow
         rounds.close()
         self._worker_set.empty_cache()
         return True

@@ -46,17 +46,20 @@ class TimingRetries:
         reference: Reference,
         form: Any,
         protocol: TimingProtocol,
+        *,
+        is_slow: bool = False,
     ) -> None:
-        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of)."""
+        """`form` is what an answer looks like (evaluator.judge.correctness.output_structure.form_of). A candidate that `is_slow` by far is
+        asked for few calls."""
         self._task, self._worker_set, self._evidence_builder = task, worker_set, evidence_builder
         self._reference, self._form, self._protocol = reference, form, protocol
-        self._leads = True
+        self._is_slow, self._leads = is_slow, True
         """Whether the candidate may have a launch lead."""
         self._fallback = ""
         """Why that is not the protocol that was asked for, where it is not."""
 
     def run(self, candidate: WorkerClient, baseline: WorkerClient) -> None:
-        """Raises BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
+        """Raises NotSlowError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError, SandboxUnavailable."""
         try:
             self._evidence_builder.note(timing=self._first_timing(candidate, baseline))
         except WrongAnswerError as error:
@@ -132,7 +135,7 @@ class TimingRetries:
         own = [found.outputs for found in self._evidence_builder.rounds if found.distribution == OWN and found.outputs]
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
         timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own))
-        options = TimingOptions(self._protocol, launch_lead=self._leads)
+        options = TimingOptions(self._protocol, launch_lead=self._leads, is_slow=self._is_slow)
         with ExtraBaselines(self._task.job.baselines) as further:
             further.start(self._start_further)
             participants = Participants(candidate, baseline, further.workers)

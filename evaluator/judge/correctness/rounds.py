@@ -6,6 +6,8 @@ one address, then twice at another, then twice at the first: state that was kept
 """
 
 import secrets
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +31,9 @@ from evaluator.worker.structure import tensors_of
 
 KERNELS_S = 5.0
 """Deadline of the call that records the kernels of a wrong answer."""
+SLOW_CALL_S = 0.05
+SLOW_FACTOR = 20
+"""A call that takes so long, and so many times as long as the reference, is slow by far: nobody gains by it, and others wait meanwhile."""
 MAX_SIZES = 64
 """How many different sizes of the inputs' dimensions are kept."""
 
@@ -45,9 +50,15 @@ class Rounds:
         deadline_s: float,
         *,
         strict_inputs: bool = False,
+        hurries: bool = False,
     ) -> None:
+        """With `hurries`, a submission that is slow by far is asked for few more answers once its first ones were right."""
         self._worker, self._case, self._oracle, self._memory = worker, case, oracle, memory
-        self._deadline_s, self._strict_inputs = deadline_s, strict_inputs
+        self._deadline_s, self._strict_inputs, self._hurries = deadline_s, strict_inputs, hurries
+        self._call_s = 0.0
+        """What the last call took."""
+        self.is_slow = False
+        """Whether it has been found to be slow, and asked for few answers."""
         self._gross = False
         """Whether only gross errors decide in the round that runs."""
         self._inputs: InputSet | None = None
@@ -64,13 +75,28 @@ class Rounds:
     def run(self) -> Iterator[RoundEvidence]:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         round_inputs = self._prepare()
-        for index, plan in enumerate(round_inputs.plans):
-            evidence = self._round(index, plan, round_inputs.draw(plan))
+        index, plans = 0, deque(round_inputs.plans)
+        while plans:
+            plan = plans.popleft()
+            draw = round_inputs.draw(plan)
+            evidence = self._round(index, plan, draw)
             if not evidence.passed:
                 self._time_kernels()
             yield evidence
             if not evidence.passed:
                 return
+            if index == 0 and self._hurries and self._takes_far_longer(draw.arguments):
+                self.is_slow, plans = True, deque(round_inputs.fewest())
+            index += 1
+
+    def _takes_far_longer(self, arguments: Sequence[Any]) -> bool:
+        """Whether the last call, which answered these arguments for the second time, took far longer than the reference takes."""
+        if self._call_s < SLOW_CALL_S:
+            return False
+        start = time.monotonic()
+        self._oracle.expected(arguments)
+        synchronize(self._memory.device)
+        return self._call_s > SLOW_FACTOR * (time.monotonic() - start)
 
     def report(self) -> Iterator[RoundEvidence]:
         """A round of each distribution that decides nothing, also after one that fails. Raises as `run` does."""
@@ -209,7 +235,10 @@ class Rounds:
     def _call(self) -> tuple[Any, int]:
         synchronize(self._memory.device)
         leave_memory(self._memory.device)
-        return read_claim(self._worker.request("call", self._deadline_s, set=0))
+        start = time.monotonic()
+        answer = self._worker.request("call", self._deadline_s, set=0)
+        self._call_s = time.monotonic() - start
+        return read_claim(answer)
 
     def _judge(
         self,

@@ -90,13 +90,14 @@ class Supplies:
 class GatedCalls:
     """The calls behind the gate, of the candidate and then of the baseline alone."""
 
-    def __init__(self, memory: SharedMemory, supplies: Supplies, *, replayed: bool = False) -> None:
-        """Where calls are replays of graphs, `replayed`, they take the sets in order: a graph knows its inputs by their place.
+    def __init__(self, memory: SharedMemory, supplies: Supplies, *, replayed: bool = False, is_slow: bool = False) -> None:
+        """Where calls are replays of graphs, `replayed`, they take the sets in order: a graph knows its inputs by their place. A
+        candidate that `is_slow` makes one single call, and one more for the record.
 
         How many calls are in a row follows from sizes, not from the memory that the candidate leaves. Raises RuntimeError where there is
         no memory.
         """
-        self._device, self._supplies, self._replayed = memory.device, supplies, replayed
+        self._device, self._supplies, self._replayed, self._is_slow = memory.device, supplies, replayed, is_slow
         answer_bytes = max(sum(allocation.nbytes for allocation in supplies.outputs), 1)
         sets = len(supplies.sets)
         length = max(1, min(sets, supplies.areas or sets, room_bytes(memory.device) // answer_bytes))
@@ -166,7 +167,7 @@ class GatedCalls:
         timed.deadline_s = min(deadline_s, KERNELS_DEADLINE_S)
         try:
             with timed.worker.unjudged():
-                for _ in _repetitions(KERNEL_CALLS, 1, KERNELS_S):
+                for _ in _repetitions(1 if self._is_slow else KERNEL_CALLS, 1, KERNELS_S):
                     timed.burst(self._given(1), [None], kernels=True)
         except torch.OutOfMemoryError:
             log.info("there is no memory to time kernels with")
@@ -208,7 +209,7 @@ class GatedCalls:
 
     def _run_singles(self, timed: TimedWorker, check: Check) -> None:
         self._run_recorded(timed, check, self.places[:1])
-        for _ in _repetitions(SINGLES, LEAST_SINGLES, SINGLES_S):
+        for _ in range(1) if self._is_slow else _repetitions(SINGLES, LEAST_SINGLES, SINGLES_S):
             took_ms, late_ms = self._run_row(timed, check, self.places[:1])
             if timed.is_flushed():
                 timed.samples.single_ms.append(took_ms)

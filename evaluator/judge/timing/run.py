@@ -12,6 +12,7 @@ the candidate is killed, and the baseline goes through the same alone (baseline_
 """
 
 import secrets
+import statistics
 import time
 from typing import Any
 
@@ -28,11 +29,20 @@ from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks,
 from evaluator.results.evidence import TimingEvidence
 from evaluator.sandbox.affinity import kept_to
 
+LONG_CALL_MS = 20.0
+"""Calls of this length need no launch lead: what the host takes for their first launch is a thousandth of them."""
+STILL_SLOW_FACTOR = 10
+"""A candidate that was slow by far is so still where it takes so many times as long as the baseline."""
+
 _random = secrets.SystemRandom()
 
 
 class UnfitProtocolError(Exception):
     """The protocol that was asked for gives no time of this candidate or this baseline. No verdict follows from that."""
+
+
+class NotSlowError(Exception):
+    """The candidate, which was slow by far in the rounds, and so was asked for little, is not so in the timing. No verdict follows."""
 
 
 class UnevenError(Exception):
@@ -49,14 +59,14 @@ class TimingRun:
         self._spending = participants.candidate.times.spending
         with self._spending("sharing"):
             self._interleaver = Interleaver(participants, timed_case, options.protocol)
-            self._spot_check = SpotCheck(self._interleaver, timed_case)
+            self._spot_check = SpotCheck(self._interleaver, timed_case, is_slow=options.is_slow)
             participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
 
     def run(self) -> TimingEvidence:
         """Warm up, then time all until there are calls enough, then the baselines alone.
 
-        Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, UnevenError, WorkerError, ProtocolError, ProblemError,
-        ReferenceFailedError.
+        Raises WrongAnswerError, BaselineFailedError, UnfitProtocolError, UnevenError, NotSlowError, WorkerError, ProtocolError,
+        ProblemError, ReferenceFailedError.
         """
         try:
             with kept_to(self._options.cores):
@@ -76,12 +86,14 @@ class TimingRun:
             self._spot_check.warm_reveal(candidate)
         with self._spending("sharing"):
             gated_calls = self._make_gated_calls()
-        if gated_calls:
+        if gated_calls and warmed.call_ms < LONG_CALL_MS:
             with self._spending("warm-up"):
                 warm_blocks(interleaver)
                 candidate_may = self._options.launch_lead
                 give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
         stop = self._run_blocks()
+        if self._options.is_slow and not self._is_still_slow():
+            raise NotSlowError
         with self._spending("reveals"):
             self._spot_check.settle()
         strayed = any(timed.strays(cores) for timed in interleaver.timed_workers)
@@ -119,7 +131,7 @@ class TimingRun:
     def _warm_up(self) -> WarmUp:
         """Warm all workers up, and choose by their times how many calls a block has."""
         interleaver = self._interleaver
-        warmed = warm_up(interleaver)
+        warmed = warm_up(interleaver, is_slow=self._options.is_slow)
         room = min(interleaver.most_in_block, room_bytes(self._memory.device) // max(self._spot_check.answer_bytes, 1))
         interleaver.length = self._options.protocol.calls_in_block(warmed.call_ms, max(room, 1))
         return warmed
@@ -131,7 +143,7 @@ class TimingRun:
         interleaver, seen = self._interleaver, self._spot_check
         areas = interleaver.flush.areas if interleaver.flush else None
         supplies = Supplies(interleaver.sets, interleaver.draw, seen.outputs, seen.shapes, seen.sampler.draw, areas)
-        gated_calls = GatedCalls(self._memory, supplies, replayed=self._options.protocol.replays)
+        gated_calls = GatedCalls(self._memory, supplies, replayed=self._options.protocol.replays, is_slow=self._options.is_slow)
         interleaver.candidate.worker.hand_over(gated_calls.allocations[len(seen.outputs) :], self._deadline_s)
         return gated_calls
 
@@ -145,9 +157,13 @@ class TimingRun:
             raise UnevenError
         gated_calls.time_kernels(candidate)
 
+    def _is_still_slow(self) -> bool:
+        candidate_ms, baseline_ms = (statistics.median(timed.samples_ms(0.0)) for timed in self._interleaver.timed_workers[:2])
+        return candidate_ms > STILL_SLOW_FACTOR * baseline_ms
+
     def _run_blocks(self) -> str:
         """A block of each worker, in an order drawn anew, until there are enough; the reason to stop."""
-        interleaver, criterion = self._interleaver, StoppingCriterion(self._interleaver)
+        interleaver, criterion = self._interleaver, StoppingCriterion(self._interleaver, is_slow=self._options.is_slow)
         start = time.monotonic()
         while not (stop := criterion.reason(time.monotonic() - start)):
             interleaver.calls += interleaver.length

@@ -57,6 +57,8 @@ class TimingOptions:
     """Whether the candidate may have a launch lead, where the protocol gives one."""
     cores: Sequence[int] = ()
     """On the CPU: the cores that the workers are kept to, and the judge's thread while it times them."""
+    is_slow: bool = False
+    """Whether the candidate's calls are slow by far, as the rounds have seen: it is asked for as few as can be."""
     look: Callable[[], object] = lambda: None
     """Called between blocks, while nothing is timed."""
 

@@ -55,7 +55,9 @@ class WrongAnswerError(Exception):
 class SpotCheck:
     """Looks at the answers of one timing."""
 
-    def __init__(self, interleaver: Interleaver, timed_case: TimedCase) -> None:
+    def __init__(self, interleaver: Interleaver, timed_case: TimedCase, *, is_slow: bool = False) -> None:
+        """Of a candidate that `is_slow`, something of each block is revealed, and little else is called for."""
+        self._is_slow = is_slow
         self._interleaver, self._case, self._oracle = interleaver, timed_case.case, timed_case.oracle
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
         self._known_errors = timed_case.known_errors
@@ -78,7 +80,7 @@ class SpotCheck:
         Raises WrongAnswerError, BaselineFailedError, WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
         if timed is self._interleaver.candidate:
-            if _random.random() < REVEAL_SHARE:
+            if self._is_slow or _random.random() < REVEAL_SHARE:
                 self._reveal_some(answers)
             else:
                 self.watch(timed)
@@ -128,7 +130,8 @@ class SpotCheck:
 
     def settle(self) -> None:
         """Reveal and watch after more of the candidate's calls, which are no samples, until there have been enough of both."""
-        interleaver, timed, deadline = self._interleaver, self._interleaver.candidate, time.monotonic() + SETTLING_S
+        interleaver, timed = self._interleaver, self._interleaver.candidate
+        deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + SETTLING_S, MIN_WATCHES)
         while True:
             wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
             if revealed < wanted:
@@ -136,7 +139,7 @@ class SpotCheck:
                 taken = self.reveal(timed, answer)
                 if revealed < MIN_REVEALS:
                     self._check(taken, answer)
-            elif len(timed.samples.background_ms) < MIN_WATCHES and not self._on_device:
+            elif len(timed.samples.background_ms) < watches and not self._on_device:
                 self._match(timed, interleaver.call(timed))
                 self.watch(timed)
             else:

@@ -11,9 +11,14 @@ MIN_BLOCKS = 15
 ENOUGH_S = 1.0
 CPU_ENOUGH_S = 0.5
 """With these done, stop after this much time, however wide the interval is."""
-BUDGET_S = 2.0
+BUDGET_S = 1.2
 """Stop even before when calls alone have taken so long: slow kernels need fewer."""
 LEAST_CALLS = 5
+SLOW_CALLS = 3
+"""The same of a candidate that is slow by far."""
+LONG_S = 0.5
+LONG_BLOCKS = 10
+"""With so many blocks done, which took so long in calls alone, an interval that is narrow is enough."""
 ASK_AGAIN = 1.2
 """Factor by which blocks grow before the interval is computed again, which takes some milliseconds."""
 EVENTS_MS = 0.003
@@ -23,14 +28,16 @@ EVENTS_MS = 0.003
 class StoppingCriterion:
     """Decides after each block whether there are enough of them."""
 
-    def __init__(self, interleaver: Interleaver) -> None:
-        self._interleaver = interleaver
+    def __init__(self, interleaver: Interleaver, *, is_slow: bool = False) -> None:
+        self._interleaver, self._is_slow = interleaver, is_slow
         self._asked_at = 0
         """The number of blocks when the interval was computed last."""
 
     def reason(self, elapsed_s: float) -> str:
         """Why the timing may stop now, `elapsed_s` after its first block began; empty where it may not."""
         now = self._interleaver
+        if self._is_slow:
+            return BUDGET if now.calls >= SLOW_CALLS else ""
         if now.calls < LEAST_CALLS or now.blocks < 1:
             return ""
         if now.calls >= MIN_CALLS and now.blocks >= MIN_BLOCKS:
@@ -38,8 +45,10 @@ class StoppingCriterion:
                 return NARROW
             if elapsed_s >= (ENOUGH_S if now.on_device else CPU_ENOUGH_S):
                 return BUDGET
-        spent_ms = now.length * sum(wall_ms - timed.launch_lead.ms for timed in now.timed_workers for wall_ms in timed.samples.wall_ms)
-        return BUDGET if spent_ms >= BUDGET_S * 1e3 else ""
+        spent_s = now.length * sum(wall_ms - timed.launch_lead.ms for timed in now.timed_workers for wall_ms in timed.samples.wall_ms) / 1e3
+        if spent_s >= LONG_S and now.blocks >= max(LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():
+            return NARROW
+        return BUDGET if spent_s >= BUDGET_S else ""
 
     def _is_narrow(self) -> bool:
         self._asked_at = self._interleaver.blocks

@@ -29,8 +29,8 @@ class WarmUp:
     """What the slowest worker's calls took in the end."""
 
 
-def warm_up(interleaver: Interleaver) -> WarmUp:
-    """Call all workers in turns until their times are steady, or the time for that is over.
+def warm_up(interleaver: Interleaver, *, is_slow: bool = False) -> WarmUp:
+    """Call all workers in turns until their times are steady, or the time for that is over; a candidate that `is_slow` once.
 
     Raises WorkerError, ProtocolError, BaselineFailedError, ProblemError.
     """
@@ -44,8 +44,10 @@ def warm_up(interleaver: Interleaver) -> WarmUp:
                 times_ms.append(interleaver.warming_call(timed))
         times = [(timed, times_ms) for timed, times_ms in times if timed in interleaver.timed_workers]
         steady = all(is_steady(times_ms) for _, times_ms in times)
-        if calls >= MOST_WARM_UP_CALLS:
+        if calls >= (1 if is_slow else MOST_WARM_UP_CALLS):
             break
+    for _ in range(WARM_UP_CALLS if is_slow else 0):
+        interleaver.warming_call(interleaver.baseline)
     return WarmUp(calls, steady, max(statistics.median(times_ms[-WARM_UP_CALLS:]) for _, times_ms in times))
 
 

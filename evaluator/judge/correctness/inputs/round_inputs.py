@@ -94,6 +94,11 @@ class RoundInputs:
         between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2), *strict]
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
+    def fewest(self) -> list[RoundPlan]:
+        """What is asked after the first round where calls are slow: the same distributions, once each, in an order drawn anew."""
+        plans = [RoundPlan(plan.distribution, gross=plan.gross) for plan in self.plans[1:]]
+        return _random.sample(list(dict.fromkeys(plans)), len(set(plans)))
+
     @property
     def reported(self) -> list[str]:
         """The distributions that say whether a right submission is robust, and decide nothing."""
