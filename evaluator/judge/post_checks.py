@@ -31,10 +31,12 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ChangedInputsEvidence, ShapeEvidence
 
-CHANGED_INPUTS_S = {"cuda": 0.3, "cpu": 5.0}
+CHANGED_INPUTS_S = {"cuda": 0.15, "cpu": 5.0}
 """By kind of device: after so long, no further distribution of inputs is tried."""
-SHAPES_S = {"cuda": 0.3, "cpu": 30.0}
+SHAPES_S = {"cuda": 0.15, "cpu": 30.0}
 """After so long, no further shape is tried, unless the verdict depends on them. On a GPU others wait meanwhile."""
+DEAR_S = {"cuda": 0.3, "cpu": 30.0}
+"""Where constructing the model and one round have taken so long, neither is tried, unless the verdict depends on it."""
 SHORT_LOAD_S = 0.5
 """Where the submission was loaded in so little time, the device is kept while another worker loads it."""
 ABLATED_S = 10.0
@@ -105,13 +107,22 @@ class PostChecks:
             self._restored = worker
 
     @property
+    def _round_s(self) -> float:
+        """What constructing the model and one round have taken."""
+        evidence = self._evidence_builder.evidence
+        return evidence.stages_s["construct"] + evidence.stages_s["rounds"] / max(len(evidence.rounds), 1)
+
+    @property
     def _call_s(self) -> float:
         """Deadline of a call in another worker, by what the rounds took."""
         return min(self._task.job.timeout_s, ABLATED_S + ABLATED_FACTOR * self._evidence_builder.evidence.stages_s["rounds"])
 
     def run_changed_inputs_and_shapes(self) -> None:
         """Ask for answers to inputs of other distributions, then in other shapes. What was not tried says nothing."""
-        self._evidence_builder.note(strict_shapes=self._task.job.shapes == "strict")
+        is_strict = self._task.job.shapes == "strict"
+        self._evidence_builder.note(strict_shapes=is_strict)
+        if self._round_s > DEAR_S[self._task.context.device.kind] and not is_strict:
+            return
         try:
             with self._task.times.spending("shapes"):
                 worker = self._restore()

@@ -8,6 +8,7 @@
 """
 
 import logging
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import KnownErrors
 from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
+from evaluator.judge.device.cuda_start_limit import no_cuda_starts
 from evaluator.judge.device.gpu_monitor import watch_of
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.timing.extra_baselines import COMPILE, ExtraBaselines, call_once
@@ -136,7 +138,8 @@ class TimingRetries:
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
         timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own))
         options = TimingOptions(self._protocol, launch_lead=self._leads, is_slow=self._is_slow)
-        with ExtraBaselines(self._task.job.baselines) as further:
+        quiet = no_cuda_starts(self._task.context.device.unique_id) if timed_case.on_device else nullcontext()
+        with ExtraBaselines(self._task.job.baselines) as further, quiet:
             further.start(self._start_further)
             participants = Participants(candidate, baseline, further.workers)
             watch = watch_of(self._task.context.device)

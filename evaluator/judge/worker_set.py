@@ -205,11 +205,12 @@ class WorkerSet:
         return nullcontext() if self.lock.was_held else self._task.times.spending(stage)
 
     def _start_cuda(self, worker: WorkerClient) -> None:
-        with nullcontext() if self.lock.held else cuda_start_turn():
+        with nullcontext() if self.lock.held else cuda_start_turn(self._task.context.device.unique_id):
             self.launcher.start_cuda(worker)
 
     def _warm(self) -> None:
-        warm(self._task.problem, self.device, self._task.context.warmed)
+        context = self._task.context
+        warm(self._task.problem, context.device, context.warmed)
 
     def _load_alone(self, failed: WorkerClient) -> WorkerClient:
         """Replace a worker that found no memory by another one, which loads the submission while this judge has the device."""

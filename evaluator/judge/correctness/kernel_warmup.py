@@ -15,6 +15,7 @@ from evaluator.judge.correctness.output_structure import form_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.device.cuda_start_limit import cuda_start_turn
 from evaluator.judge.device.synchronize import synchronize
+from evaluator.machine.devices import Device
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.declaration import SMALL_CASE
 from evaluator.problem.execute import ProblemError
@@ -29,14 +30,15 @@ LIBRARIES = ("matmul", "conv2d", "batch_norm_training", "softmax")
 log = logging.getLogger(__name__)
 
 
-def warm(problem: Problem, device: torch.device, warmed: set[str]) -> None:
+def warm(problem: Problem, on: Device, warmed: set[str]) -> None:
     """Make this process's context on the device, and judge the reference's own answers to the problem's `small` case, where it has one.
 
     The first time, the same is done for a few shipped problems, which load PyTorch's libraries and the kernels that all problems need.
     `warmed` holds the hashes of the problems that this has been done for. Raises RuntimeError where there is no context to be had.
     """
+    device = torch.device(on.torch_device)
     is_first = device.type == "cuda" and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    with cuda_start_turn() if is_first else nullcontext():
+    with cuda_start_turn(on.unique_id) if is_first else nullcontext():
         torch.zeros(1, device=device)
     for each in ([load(SHIPPED / f"{name}.py") for name in LIBRARIES] if is_first else []) + [problem]:
         if each.sha256 not in warmed and SMALL_CASE in each.case_names:

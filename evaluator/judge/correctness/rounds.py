@@ -32,7 +32,7 @@ from evaluator.worker.structure import tensors_of
 KERNELS_S = 5.0
 """Deadline of the call that records the kernels of a wrong answer."""
 SLOW_CALL_S = 0.05
-SLOW_FACTOR = 20
+SLOW_FACTOR = 10
 """A call that takes so long, and so many times as long as the reference, is slow by far: nobody gains by it, and others wait meanwhile."""
 MAX_SIZES = 64
 """How many different sizes of the inputs' dimensions are kept."""
@@ -93,10 +93,13 @@ class Rounds:
         """Whether the last call, which answered these arguments for the second time, took far longer than the reference takes."""
         if self._call_s < SLOW_CALL_S:
             return False
+        return self._call_s > SLOW_FACTOR * min(self._reference_s(arguments) for _ in range(2))
+
+    def _reference_s(self, arguments: Sequence[Any]) -> float:
         start = time.monotonic()
         self._oracle.expected(arguments)
         synchronize(self._memory.device)
-        return self._call_s > SLOW_FACTOR * (time.monotonic() - start)
+        return time.monotonic() - start
 
     def report(self) -> Iterator[RoundEvidence]:
         """A round of each distribution that decides nothing, also after one that fails. Raises as `run` does."""

@@ -1,8 +1,9 @@
-"""A few starts of CUDA at a time on the machine, across all of its processes and users."""
+"""A few starts of CUDA at a time on the machine, across all of its processes and users, and none beside a timing on the same device."""
 
 import contextlib
 import fcntl
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -15,32 +16,61 @@ at once, 5.0 on two where eight do. Meanwhile a judge that has a device waits 15
 TURN_S = 5.0
 """After so long a turn is over, whether CUDA has started or not: a submission may keep its worker from starting it."""
 PATIENCE_S = 60.0
-"""The longest wait for a turn."""
+"""The longest wait for a turn, and for the end of a timing."""
+QUIET_WITHIN_S = 1.0
+"""The longest that a timing waits for starts to end: a turn of an honest start takes a quarter of a second."""
 
 
 @contextlib.contextmanager
-def cuda_start_turn() -> Iterator[None]:
-    """Wait for a turn at starting CUDA, and hold it meanwhile, for TURN_S at the most. Where no lock file can be opened, don't wait.
+def cuda_start_turn(device_id: str) -> Iterator[None]:
+    """Wait for a turn at starting CUDA on this device, and hold it meanwhile, for TURN_S at the most. Where no lock file can be opened,
+    don't wait.
 
     For judges that have no device yet. A judge that has one takes no turn.
     """
     turns: list[int] = []
+    timings: list[int] = []
     with contextlib.suppress(OSError):
         turns = open_all([f"assay-start-{number}.lock" for number in range(STARTS)])
-    over = threading.Timer(TURN_S, _unlock, [turns])
+        timings = open_all([_timing_name(device_id)])
+    over = threading.Timer(TURN_S, _unlock, [turns + timings])
     try:
         until = time.monotonic() + PATIENCE_S
-        while turns and lock_any(turns) is None and time.monotonic() < until:
-            time.sleep(POLL_S)
+        for wanted, how in ((timings, fcntl.LOCK_SH), (turns, fcntl.LOCK_EX)):
+            while wanted and lock_any(wanted, how) is None and time.monotonic() < until:
+                time.sleep(POLL_S)
         over.start()
         yield
     finally:
         over.cancel()
         if over.ident is not None:
             over.join()
-        _unlock(turns)
-        for turn in turns:
-            os.close(turn)
+        _close(turns + timings)
+
+
+@contextlib.contextmanager
+def no_cuda_starts(device_id: str) -> Iterator[None]:
+    """Have starts of CUDA on this device wait, for a timing on it. Those that have begun are waited for, but not for long."""
+    timings: list[int] = []
+    with contextlib.suppress(OSError):
+        timings = open_all([_timing_name(device_id)])
+    try:
+        until = time.monotonic() + QUIET_WITHIN_S
+        while timings and lock_any(timings) is None and time.monotonic() < until:
+            time.sleep(POLL_S)
+        yield
+    finally:
+        _close(timings)
+
+
+def _timing_name(device_id: str) -> str:
+    return f"assay-{re.sub(r'[^A-Za-z0-9-]', '_', device_id)}-timing.lock"
+
+
+def _close(descriptors: list[int]) -> None:
+    _unlock(descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _unlock(descriptors: list[int]) -> None:

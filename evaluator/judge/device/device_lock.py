@@ -93,11 +93,11 @@ class DeviceLock:
             os.close(descriptor)
 
 
-def lock_any(descriptors: list[int]) -> int | None:
-    """Lock the first of them that is free; None where none is."""
+def lock_any(descriptors: list[int], how: int = fcntl.LOCK_EX) -> int | None:
+    """Lock the first of them that is free, alone or as one of many (fcntl.LOCK_SH); None where none is."""
     for descriptor in descriptors:
         with contextlib.suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
             return descriptor
     return None
 

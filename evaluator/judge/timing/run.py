@@ -31,7 +31,7 @@ from evaluator.sandbox.affinity import kept_to
 
 LONG_CALL_MS = 20.0
 """Calls of this length need no launch lead: what the host takes for their first launch is a thousandth of them."""
-STILL_SLOW_FACTOR = 10
+STILL_SLOW_FACTOR = 5
 """A candidate that was slow by far is so still where it takes so many times as long as the baseline."""
 
 _random = secrets.SystemRandom()

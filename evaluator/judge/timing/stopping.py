@@ -18,7 +18,7 @@ SLOW_CALLS = 3
 """The same of a candidate that is slow by far."""
 LONG_S = 0.5
 LONG_BLOCKS = 10
-"""With so many blocks done, which took so long in calls alone, an interval that is narrow is enough."""
+"""With so many blocks done in so much time, an interval that is narrow is enough: calls are slow, or their inputs are large."""
 ASK_AGAIN = 1.2
 """Factor by which blocks grow before the interval is computed again, which takes some milliseconds."""
 EVENTS_MS = 0.003
@@ -46,7 +46,7 @@ class StoppingCriterion:
             if elapsed_s >= (ENOUGH_S if now.on_device else CPU_ENOUGH_S):
                 return BUDGET
         spent_s = now.length * sum(wall_ms - timed.launch_lead.ms for timed in now.timed_workers for wall_ms in timed.samples.wall_ms) / 1e3
-        if spent_s >= LONG_S and now.blocks >= max(LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():
+        if elapsed_s >= LONG_S and now.blocks >= max(LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():
             return NARROW
         return BUDGET if spent_s >= BUDGET_S else ""
 

@@ -7,6 +7,7 @@ import torch
 
 from evaluator.judge.correctness.kernel_warmup import warm
 from evaluator.judge.correctness.reference import Oracle
+from evaluator.machine.devices import cpu
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 
@@ -42,22 +43,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_problem_is_warmed_up_once_at_its_small_case(asked: list[int]) -> None:
     problem, warmed = load(SHIPPED / "softmax.py"), set[str]()
-    warm(problem, CPU, warmed)
+    warm(problem, cpu(), warmed)
     assert warmed == {problem.sha256}
     small = len(problem.instance("small").inputs(0, CPU)[0])
     assert len(asked) > 5 and set(asked) == {small}
     asked.clear()
-    warm(problem, CPU, warmed)
+    warm(problem, cpu(), warmed)
     assert asked == []
 
 
 def test_a_problem_without_a_small_case_is_left_alone(tmp_path: Path, asked: list[int]) -> None:
     (tmp_path / "large.py").write_text(ONLY_FULL)
-    warm(load(tmp_path / "large.py"), CPU, set())
+    warm(load(tmp_path / "large.py"), cpu(), set())
     assert asked == []
 
 
 def test_a_reference_that_fails_is_left_to_the_rounds(tmp_path: Path, asked: list[int]) -> None:
     (tmp_path / "failing.py").write_text(FAILING)
-    warm(load(tmp_path / "failing.py"), CPU, set())
+    warm(load(tmp_path / "failing.py"), cpu(), set())
     assert asked == [2]

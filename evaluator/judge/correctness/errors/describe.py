@@ -20,7 +20,7 @@ class ErrorDescription:
     """Collects wrong elements, chunk by chunk in row-major order. A part that fails, as for lack of memory, stays empty."""
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
-        self._pattern, self._map, self._similarity = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype)
+        self._pattern, self._map, self._similarity = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype, shape.numel())
         self._failed: set[str] = set()
 
     def add(
