@@ -3,7 +3,7 @@
     python -m benchmarks.hold [SUBMISSION …] [--case full] [--device cuda|cpu] [--repetitions 3] [--json FILE]
 
 The submissions are judged one after the other by one judge, as the pipeline does; the first time of each, in which it may be built, does
-not count. The device is held in the stages `construct`, `rounds`, `baseline`, `timing` and `ablation`. Memory is what the GPU has less of
+not count. Memory is what the GPU has less of
 while that goes on than before, asked for every 20 ms: tensors, and the CUDA contexts of the workers.
 """
 
@@ -22,7 +22,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.pipeline_run import HELD_STAGES
 from evaluator.build.cache import default_root
 from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions, launch_recorder
@@ -40,6 +39,8 @@ from evaluator.worker.structure import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
+LEAST_S = 0.005
+"""Of a stage that has a column."""
 TIMEOUT_S = 30.0
 
 
@@ -51,7 +52,8 @@ class Held:
     category: str
     calls: int
     """Timed calls of the candidate, and as many of the baseline."""
-    stages_s: dict[str, float]
+    stages_held_s: dict[str, float]
+    """How long the device was held in each stage."""
     peak_bytes: int | None
     """None off the GPU."""
     answer_bytes: int
@@ -59,7 +61,7 @@ class Held:
 
     @property
     def held_s(self) -> float:
-        return sum(self.stages_s.get(stage, 0.0) for stage in HELD_STAGES)
+        return sum(self.stages_held_s.values())
 
 
 class MemoryWatch(threading.Thread):
@@ -113,7 +115,7 @@ def measure(context: JudgeContext, path: Path, case: str) -> Held:
         str(path),
         result.category.value,
         timing.calls if timing else 0,
-        dict(result.evidence.stages_s),
+        dict(result.evidence.held_s),
         peak_bytes,
         _answer_bytes(load(problem_path).instance(case)),
     )
@@ -140,11 +142,12 @@ def context_of(spec: str) -> Iterator[JudgeContext]:
 
 def table_of(held: Sequence[Held]) -> Table:
     """The medians of each submission's evaluations, with the least and the most of the sum."""
-    table = Table("submission", "verdict", "calls", *HELD_STAGES, "held s", "peak GiB", "of inputs + 4 outputs")
+    names = list(dict.fromkeys(stage for one in held for stage, seconds in one.stages_held_s.items() if seconds >= LEAST_S))
+    table = Table("submission", "verdict", "calls", *names, "held s", "peak GiB", "of inputs + 4 outputs")
     for name in dict.fromkeys(one.submission for one in held):
         these = [one for one in held if one.submission == name]
         sums = [one.held_s for one in these]
-        stages = (f"{statistics.median(one.stages_s.get(stage, 0.0) for one in these):.2f}" for stage in HELD_STAGES)
+        stages = (f"{statistics.median(one.stages_held_s.get(stage, 0.0) for one in these):.2f}" for stage in names)
         peak_bytes = max((one.peak_bytes or 0 for one in these), default=0)
         table.add_row(
             name,

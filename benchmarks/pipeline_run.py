@@ -21,11 +21,6 @@ FREE_STAGES = ("start", "load", "queue", "build", "place", "prepare", "wait")
 """Stages of an evaluation before it has the device: it neither holds nor slows it. In `place` it waits for
 others that are next, in `wait` for the one that has it. In `prepare` CUDA starts, for its worker and, where
 the problem is new to the judge, with the kernels that judging it takes."""
-LATER_STAGES = ("second_timing", "reload", "shapes", "second_run", "sanitize")
-"""Stages in which another worker starts, waits for the device, and has it for a while: the one that is timed once more, the one without own
-kernels, the one that is asked in other shapes, the one that looks for the kernel at fault, and those that compute-sanitizer watches."""
-HELD_STAGES = ("construct", "rounds", "baseline", "timing", "ablation")
-"""Stages in which an evaluation holds the device's lock. What it spends on builds meanwhile is in `build`, when others have the device."""
 ALL_JUDGED = (0, 1)
 """Exit codes of a run that came to its end."""
 TELL_EVERY_S = 10.0
@@ -70,7 +65,7 @@ class Busy:
     """
 
     held_s: float
-    """Time in HELD_STAGES, of all evaluations together."""
+    """Time that the device was had, of all evaluations together."""
     phase_s: float
     devices: tuple[str, ...]
 
@@ -155,11 +150,11 @@ def stage_sums(results: Iterable[Result]) -> dict[str, float]:
 
 def busy(results: Iterable[Result]) -> Busy:
     """Of those evaluations that got a device."""
-    held = [result for result in results if any(stage in result.evidence.stages_s for stage in HELD_STAGES)]
+    held = [result for result in results if result.evidence.held_s]
     if not held:
         return Busy(0.0, 0.0, ())
     phase = max(map(_ended, held)) - min(map(_got_device, held))
-    held_s = sum(result.evidence.stages_s.get(stage, 0.0) for result in held for stage in HELD_STAGES)
+    held_s = sum(sum(result.evidence.held_s.values()) for result in held)
     return Busy(held_s, phase.total_seconds(), tuple(sorted({result.device for result in held if result.device})))
 
 

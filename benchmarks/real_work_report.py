@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.device_watch import Sample
-from benchmarks.pipeline_run import HELD_STAGES, LATER_STAGES, PipelineRun, stage_sums
+from benchmarks.pipeline_run import PipelineRun, stage_sums
 from evaluator.results.category import Category, Status
 from evaluator.results.result import Result
 
@@ -37,7 +37,6 @@ def report(run: PipelineRun, expected: Expected, utilization: Sequence[Sample], 
         "statuses": dict(Counter(result.status.value for result in judged).most_common()),
         "as_expected": sum(evaluation["as_expected"] for evaluation in evaluations),
         "held": figures([each["held_s"] for each in evaluations if _is_right(each) and not each["slow"]]),
-        "later": figures([each["later_s"] for each in evaluations if _is_right(each) and not each["slow"]]),
         "builds": figures([each["build_s"] for each in evaluations if each["verdict"].startswith(Status.BUILD_FAILED.value)]),
         "stages_s": stage_sums(judged),
         "phase": phase(judged, utilization, held),
@@ -46,7 +45,7 @@ def report(run: PipelineRun, expected: Expected, utilization: Sequence[Sample], 
 
 
 def described(result: Result, expected: Expected) -> Plain:
-    """One evaluation. `held_s` is the time in stages that hold the device, `later_s` that in stages which hold it now and then."""
+    """One evaluation."""
     stages_s, file = result.evidence.stages_s, Path(result.submission).name
     verdict = f"{result.status}/{result.category}"
     return {
@@ -55,8 +54,7 @@ def described(result: Result, expected: Expected) -> Plain:
         "expected": list(expected.get(file, ())),
         "as_expected": verdict in expected.get(file, ()),
         "duration_s": result.duration_s,
-        "held_s": sum(stages_s.get(stage, 0.0) for stage in HELD_STAGES),
-        "later_s": sum(stages_s.get(stage, 0.0) for stage in LATER_STAGES),
+        "held_s": sum(result.evidence.held_s.values()),
         "build_s": sum(stages_s.get(stage, 0.0) for stage in BUILD_STAGES),
         "speedup": result.speedup,
         "slow": result.speedup is not None and result.speedup <= SLOW_SPEEDUP,
@@ -133,7 +131,7 @@ def _overview(found: Plain) -> Table:
     table.add_row("wall", f"{found['wall_s']:.1f} s" + (f", {found['each_s']:.2f} s each" if found["each_s"] else ""))
     table.add_row("verdicts", ", ".join(f"{count} {status}" for status, count in found["statuses"].items()))
     table.add_row("as expected", str(found["as_expected"]))
-    for key, label in {"held": "right ones hold the device", "later": "and are in later stages", "builds": "failed builds take"}.items():
+    for key, label in {"held": "right ones hold the device", "builds": "failed builds take"}.items():
         if each := found[key]:
             text = f"{each['mean_s']:.2f} s, median {each['median_s']:.2f}, 95th percentile {each['p95_s']:.2f} ({each['count']})"
             table.add_row(label, text)
@@ -146,13 +144,13 @@ def _overview(found: Plain) -> Table:
 
 
 def _listed(title: str, evaluations: Sequence[Plain]) -> Table:
-    table = Table("submission", "verdict", "speedup", "calls", "held s", "later s", "build s", title=title, title_justify="left")
+    table = Table("submission", "verdict", "speedup", "calls", "held s", "build s", title=title, title_justify="left")
     for each in sorted(evaluations, key=lambda each: -each["held_s"]):
         table.add_row(
             str(each["file"]).removesuffix("_kernel.py"),
             each["verdict"] if each["as_expected"] else f"{each['verdict']}, not {' or '.join(each['expected'])}",
             f"{each['speedup']:.3g}{' slow' if each['slow'] else ''}" if each["speedup"] else "",
             str(each["calls"] or ""),
-            *(f"{each[key]:.2f}" for key in ("held_s", "later_s", "build_s")),
+            *(f"{each[key]:.2f}" for key in ("held_s", "build_s")),
         )
     return table

@@ -17,6 +17,9 @@ from evaluator.results.result import Environment, Result
 from evaluator.results.screen import rendered
 from evaluator.results.text import block
 
+LEAST_HELD_S = 0.0005
+"""Of a stage that is told of: three digits are shown."""
+
 
 def evaluation_json(stored: StoredEvaluation, with_source: bool) -> str:
     """The fields of the result with its `evidence` and `environment`, `id` and `speedup_interval`; with the source also `source` and
@@ -128,13 +131,24 @@ def _environment_facts(environment: Environment) -> dict[str, object]:
 
 def _stages(result: Result) -> Iterator[Item]:
     """Where the time went, in the order of the stages."""
-    stages_s = result.evidence.stages_s
-    if not stages_s:
+    rows = stage_rows(result)
+    if not rows:
         return
+    yield heading("Stages")
+    table = table_of("stage", "time", "share", "with the device")
+    for stage, seconds, share, held_s in rows:
+        table.add(stage, f"{seconds:.3f} s", f"{share:.1%}", f"{held_s:.3f} s" if held_s >= LEAST_HELD_S else "")
+    yield table
+
+
+def stage_rows(result: Result) -> list[tuple[str, float, float, float]]:
+    """Each stage with its seconds, its share of the evaluation, and the seconds in which the device was held; then what lies between them,
+    and all together. None where no stage is known."""
+    stages_s, held_s = result.evidence.stages_s, result.evidence.held_s
+    if not stages_s:
+        return []
     named_s = sum(stages_s.values())
     total_s = max(result.duration_s, named_s)
-    yield heading("Stages")
-    table = table_of("stage", "time", "share")
-    for stage, seconds in (*stages_s.items(), ("between them", total_s - named_s), ("all", total_s)):
-        table.add(stage, f"{seconds:.3f} s", f"{seconds / total_s:.1%}" if total_s else "")
-    yield table
+    rows = [(stage, seconds, held_s.get(stage, 0.0)) for stage, seconds in stages_s.items()]
+    rows += [("between them", total_s - named_s, 0.0), ("all", total_s, sum(held_s.values()))]
+    return [(stage, seconds, seconds / total_s if total_s else 0.0, held) for stage, seconds, held in rows]

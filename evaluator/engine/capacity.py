@@ -12,8 +12,8 @@ SLOT_BYTES = 1 << 30
 """Memory for one compiler at the least; a stock nvcc pass takes three such slots."""
 CONTEXTS_SHARE = 0.1
 """Of a GPU's memory: what the contexts of judges and workers may take that wait for their turn there."""
-CONTEXTS_BYTES = 1 << 30
-"""Device memory of two CUDA contexts: a judge's, and its worker's."""
+CONTEXTS_BYTES = 3 << 29
+"""Device memory of three CUDA contexts: a judge's, and those of the baseline's worker and of a spare one, which stay with it."""
 MAX_JUDGES_PER_GPU = 16
 JUDGES_PER_FURTHER_GPU = 4
 """The driver starts five CUDA contexts a second, on however many GPUs: with 52 judges on four of them, each waited 15 s for its own, and

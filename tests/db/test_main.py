@@ -196,15 +196,15 @@ def test_show_tells_everything(store: Store, url: str) -> None:
 
 
 def test_show_tells_where_the_time_went(store: Store, url: str) -> None:
-    saved = result(duration_s=8.0, evidence=Evidence(stages_s={"start": 1.0, "build": 5.0, "rounds": 1.5}))
+    saved = result(duration_s=8.0, evidence=Evidence(stages_s={"start": 1.0, "build": 5.0, "rounds": 1.5}, held_s={"rounds": 1.25}))
     text = output("--db", url, "show", str(store.save(saved, SOURCE)))
-    rows = re.findall(r"^ *(start|build|rounds|between them|all) +([\d.]+ s) +([\d.]+%)", text, re.MULTILINE)
+    rows = re.findall(r"^ *(start|build|rounds|between them|all) +([\d.]+ s) +([\d.]+%) *([\d.]+ s)?$", text, re.MULTILINE)
     assert rows == [
-        ("start", "1.000 s", "12.5%"),
-        ("build", "5.000 s", "62.5%"),
-        ("rounds", "1.500 s", "18.8%"),
-        ("between them", "0.500 s", "6.2%"),
-        ("all", "8.000 s", "100.0%"),
+        ("start", "1.000 s", "12.5%", ""),
+        ("build", "5.000 s", "62.5%", ""),
+        ("rounds", "1.500 s", "18.8%", "1.250 s"),
+        ("between them", "0.500 s", "6.2%", ""),
+        ("all", "8.000 s", "100.0%", "1.250 s"),
     ]
     without = result(submission="other.py", evidence=Evidence())
     assert "Stages" not in output("--db", url, "show", str(store.save(without, SOURCE)))

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path
 from markupsafe import Markup
 
 from db.foreign import foreign_history
-from db.output.show import evaluation_json
+from db.output.show import evaluation_json, stage_rows
 from db.queries.runs import of_ids
 from db.store import StoredEvaluation
 from evaluator.diagnosis.feedback import Feedback, Section, feedback
@@ -68,7 +68,7 @@ class EvaluationPage(PageContent):
     feedback: Feedback
     lines: tuple[Line, ...]
     lines_left_out: int
-    stages: tuple[tuple[str, float, float], ...]
+    stages: tuple[tuple[str, float, float, float], ...]
     """Name, seconds and share of each stage."""
     has_error_map: bool
     has_gross_error: bool
@@ -112,7 +112,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         feedback=told,
         lines=tuple(_lines(site, stored, told, lines))[:MAX_LINES],
         lines_left_out=max(0, lines.count("\n") + 1 - MAX_LINES),
-        stages=tuple(_stages(result)),
+        stages=tuple(stage_rows(result)),
         has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
         has_gross_error=any(output.gross_error is not None for item in evidence.rounds for output in item.outputs),
         has_clock_trace=bool(traces(evidence.device_states)),
@@ -180,14 +180,3 @@ def _remarks(result: Result, told: Feedback) -> dict[int, list[Remark]]:
     if told.line is not None and told.line not in found:
         found[told.line].append(Remark("verdict", result.message or result.category.value))
     return found
-
-
-def _stages(result: Result) -> Iterator[tuple[str, float, float]]:
-    """In order, and what lies between them."""
-    stages_s = result.evidence.stages_s
-    if not stages_s:
-        return
-    named_s = sum(stages_s.values())
-    total_s = max(result.duration_s, named_s)
-    for name, seconds in (*stages_s.items(), ("between them", total_s - named_s)):
-        yield name, seconds, seconds / total_s if total_s else 0.0

@@ -11,8 +11,6 @@ from prometheus_client.registry import Collector
 from db.queue.requests import Requests
 from evaluator.results.result import Result
 
-ON_DEVICE = ("construct", "rounds", "baseline", "timing", "shapes", "second_run", "sanitize")
-"""Stages in which an evaluation has the device to itself."""
 LATELY, LATELY_S = 100, 300.0
 """By how many of the last results, and how old ones, the rate is told."""
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
@@ -68,8 +66,8 @@ class Metrics:
         self._durations.observe(result.duration_s)
         for stage, seconds in result.evidence.stages_s.items():
             self._stages.labels(stage).observe(seconds)
-            if stage in ON_DEVICE and result.device:
-                self._busy.labels(result.device).inc(seconds)
+        if result.device:
+            self._busy.labels(result.device).inc(sum(result.evidence.held_s.values()))
 
     def sandbox(self, level: str) -> None:
         """The level that the judges have reached."""

@@ -65,6 +65,8 @@ class WorkerClient:
         self.confined, self.channel, self.launches, self.lock, self._limits = confined, channel, launches, lock, limits
         self.ended = False
         """Whether the judge has ended it."""
+        self.evaluations = 1
+        """How many it has belonged to."""
         self.exception: ExceptionEvidence | None = None
         self.exit: ExitEvidence | None = None
         self.protocol_error = ""
@@ -139,6 +141,7 @@ class WorkerClient:
     def join(self, lock: DeviceLock, times: StageTimes, report: Callable[[str], None]) -> None:
         """Belong to another evaluation from now on."""
         self.lock, self.times = lock, times
+        self.evaluations += 1
         self._broker.join(lock, times, report)
 
     def kill(self) -> None:

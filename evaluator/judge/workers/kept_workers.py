@@ -16,6 +16,8 @@ from evaluator.worker.protocol import ProtocolError
 
 BASELINE, SPARE = "baseline", "spare"
 RESET_S = 10.0
+MOST_EVALUATIONS = 200
+"""Of the baseline's worker: its processor time is limited, and what its problems leave behind adds up."""
 
 
 def take(
@@ -37,7 +39,7 @@ def keep(context: JudgeContext, kind: str, seen: Sequence[str], worker: WorkerCl
     """Keep a worker that sees these folders; the baseline's lets go of everything first. Where there is one, or this one is not well, it
     is ended."""
     try:
-        if kind not in context.kept_workers and worker.is_alive:
+        if kind not in context.kept_workers and worker.is_alive and worker.evaluations < MOST_EVALUATIONS:
             if kind == BASELINE:
                 worker.request("reset", RESET_S)
             context.kept_workers[kind] = (worker, tuple(seen))
