@@ -18,7 +18,7 @@ alignas alignof and and_eq asm auto bitand bitor catch char16_t char32_t char8_t
 const_cast consteval constexpr constinit decltype default delete do dynamic_cast enum explicit export extern false friend goto inline long
 mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires short signed
 sizeof static static_assert static_cast struct template this thread_local throw true try typedef typeid typename typeof union unsigned using
-virtual volatile wchar_t xor xor_eq final override import module
+virtual volatile wchar_t xor xor_eq final override import module restrict
 """
 _KEYWORDS = _STATEMENTS | _TYPES | frozenset(_OTHERS.split())
 """With the words that are one in some places only."""
@@ -31,23 +31,35 @@ _STRAY = frozenset("`@#\"'")
 """Characters which are no token where they are alone."""
 
 
-def impossible_at(tokens: Sequence[Token], file: str, line: int) -> str | None:
-    """What no compiler accepts in `tokens`, all of a request's own, so that a message at `file`, `line` tells of nothing else: a stray
-    character or an impossible pair there, or brackets anywhere that don't match. None where nothing is certain."""
-    if any(token.text == "requires" for token in tokens) or any(map(_hides, tokens, tokens[1:], tokens[2:])):
-        return None
-    opening, balanced = _match(tokens)
-    if not all(_is_plain_attribute(tokens, place) for place in range(len(tokens) - 1)):
+def stray_or_pair(tokens: Sequence[Token], file: str, line: int) -> str | None:
+    """What no compiler accepts in `tokens`, all of a request's own, at a place that a message at `file`, `line` may be about: a stray
+    character or an impossible pair. None where nothing is certain."""
+    if _has_riddles(tokens):
         return None
     if any(token.file == file and token.line == line and token.kind == "other" and token.text in _STRAY for token in tokens):
         return "stray character"
+    opening, _ = _match(tokens)
     inside = _arguments_of_extensions(tokens, opening)
     for place in range(1, len(tokens)):
         before, after = tokens[place - 1], tokens[place]
         here = before.file == after.file == file and before.line <= line <= after.line
         if here and place not in inside and _never(tokens, place, opening):
             return "impossible pair"
-    return None if balanced else "unmatched bracket"
+    return None
+
+
+def has_unmatched_bracket(tokens: Sequence[Token]) -> bool:
+    """Whether the brackets of all of a request's own `tokens` certainly don't match."""
+    return not _has_riddles(tokens) and not _match(tokens)[1]
+
+
+def _has_riddles(tokens: Sequence[Token]) -> bool:
+    """Whether there is anything with a grammar of its own, or that is read here otherwise than by a compiler."""
+    return (
+        any(token.text == "requires" for token in tokens)
+        or any(map(_hides, tokens, tokens[1:], tokens[2:]))
+        or not all(_is_plain_attribute(tokens, place) for place in range(len(tokens) - 1))
+    )
 
 
 def _hides(first: Token, second: Token, third: Token) -> bool:
@@ -105,15 +117,27 @@ def _never(tokens: Sequence[Token], place: int, opening: dict[int, int]) -> bool
         return after.text == ")" and _is_call(tokens, opening.get(place))
     ends = after.kind == "number" or after.text in _STATEMENTS or after.text in _TYPES
     if _is_name(before):
-        return ends or after.kind == "string" or (_is_name(earlier) and _is_name(after))
-    if before.text in (")", "]") and _is_call(tokens, opening.get(place - 1)) and not (earlier and before.text == earlier.text == "]"):
-        return ends or _is_name(after)
+        return ends or after.kind == "string" or (_is_name(after) and (_is_name(earlier) or _is_operator(earlier)))
+    if before.text in (")", "]") and not (earlier and before.text == earlier.text == "]"):
+        opened = opening.get(place - 1)
+        if _is_call(tokens, opened):
+            return ends or _is_name(after)
+        return before.text == ")" and after.text in _STATEMENTS and _is_operand_in_brackets(tokens, opened)
     return False
 
 
 def _is_name(token: Token | None) -> bool:
     """Whether it is an identifier that neither the language nor a compiler gives a meaning of its own."""
     return token is not None and token.kind == "word" and token.text not in _KEYWORDS and not token.text.startswith("_")
+
+
+def _is_operator(token: Token | None) -> bool:
+    """Whether an operand has to follow, or in the case of `*` at most a name that ends a declarator."""
+    return token is not None and (token.text in _BINARY or token.text in ("*", "?"))
+
+
+def _is_operand_in_brackets(tokens: Sequence[Token], opened: int | None) -> bool:
+    return opened is not None and opened > 0 and _is_operator(tokens[opened - 1])
 
 
 def _is_operand(token: Token | None) -> bool:

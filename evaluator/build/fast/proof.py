@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from evaluator.build.diagnostics import LINE_DIRECTIVE
-from evaluator.build.fast.grammar import impossible_at
+from evaluator.build.fast.grammar import has_unmatched_bracket, stray_or_pair
 from evaluator.build.fast.spelling import resembles
 from evaluator.build.fast.unit import Unit
 from evaluator.build.messages import errors, parse
@@ -35,15 +35,18 @@ _OF_GNU = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_UNQUALIFIED = re.compile(r" was not declared in this scope|\w' does not name a ")
 _GRAMMAR = re.compile(
-    r"""expected\ | stray\ | missing\ terminating\ | unterminated\ | missing\ closing\ quote | unrecognized\ token
-      | a\ function-definition\ is\ not\ allowed\ here | extraneous\ """,
+    r"""expected\ | "\#"\ not\ expected\ here | stray\ | missing\ terminating\ | unterminated\ | missing\ closing\ quote
+      | unrecognized\ token | a\ function-definition\ is\ not\ allowed\ here | extraneous\ """,
     re.VERBOSE,
 )
-_ERROR_TYPE = re.compile('.*"<error-type>"')
-"""What EDG says of an expression in which it has found an error."""
+_FOLLOWING = re.compile('.*"<error-type>"|too (?:many|few) arguments (?:in|to) ')
+"""What is said of an expression in which an error has been found."""
+_AT_END = re.compile(r"^At end of source: error: expected ", re.MULTILINE)
+"""EDG's message about a bracket that is left open, which has no line."""
 _FROM_HEADERS = re.compile(
-    r"^In file included|^ +from |\.lean-|\brequired (?:from|by|for)\b|\bdetected (?:during|at)\b|instantiation|^/\S+?[:(]\d",
+    r"^(?:In file included| +) from [^\s:]*/|\.lean-|\brequired (?:from|by|for)\b|\bdetected (?:during|at)\b|instantiation|^/\S+?[:(]\d",
     re.MULTILINE,
 )
 """Messages in which a header has a part, or a template that is used somewhere."""
@@ -51,14 +54,15 @@ _READ_OTHERWISE = re.compile(r'R"|\?\?[=/\'()!<>-]|\\[uU]|\.incbin')
 """Raw strings, trigraphs and escaped identifiers: they are left to the compiler."""
 _DEFINED = re.compile(r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+(\w+)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+UNDECLARED, UNMATCHED = "undeclared name", "unmatched bracket"
 
 
 def may_be_proved(output: str, files: Collection[str], gnu: bool) -> bool:
     """Whether all errors in `output` are of a provable kind and in the request's own `files`: worth asking the preprocessor."""
     found = errors(parse(output))
-    kinds = (_OF_GNU if gnu else _OF_EDG, _GRAMMAR, _ERROR_TYPE)
+    kinds = (_OF_GNU if gnu else _OF_EDG, _GRAMMAR, _FOLLOWING)
     return (
-        bool(found)
+        (bool(found) or (not gnu and bool(_AT_END.search(output))))
         and not _FROM_HEADERS.search(output)
         and all(error.file in files and error.line is not None and error.asked_file is None for error in found)
         and all(any(kind.match(error.message) for kind in kinds) for error in found)
@@ -85,10 +89,14 @@ class Failure:
         if self.stock.own != self.fast.own or self._reopens_namespace():
             return None
         found = errors(parse(self.output))
+        if not found:
+            return self._unmatched()
         missing: set[str] = set()
-        proofs = [self._undeclared(error, missing) or self._grammar(error) for error in found]
-        follow = all(proof or self._follows(error) for proof, error in zip(proofs, found, strict=True))
-        return proofs[0] if follow else None
+        first = self._proof_of(found[0], missing)
+        return first if first and all(self._proof_of(error, missing) or self._follows(error) for error in found[1:]) else None
+
+    def _proof_of(self, error: Diagnostic, missing: set[str]) -> str | None:
+        return self._undeclared(error, missing) or self._grammar(error)
 
     def _has_riddles(self) -> bool:
         """Whether a file has words that are read here otherwise than by a compiler, or lines that it calls another file's."""
@@ -105,31 +113,48 @@ class Failure:
 
     def _undeclared(self, error: Diagnostic, missing: set[str]) -> str | None:
         """`missing`: the names of which it has been proved, to which this one is added."""
-        match = (_OF_GNU if self.gnu else _OF_EDG).fullmatch(error.message)
-        word = match and next(filter(None, match.groups()))
-        if not word:
+        word = self._missed(error)
+        if word is None or word in missing:
+            return word and UNDECLARED
+        first = next((token for token in self.stock.own if token.text == word), None)
+        known = word in self.stock.header_words or word in self._own_macros or self._has_suggestion(error, word)
+        if first is None or (first.file, first.line) != (error.file, error.line) or known:
             return None
-        if word not in missing:
-            first = next((token for token in self.stock.own if token.text == word), None)
-            known = word in self.stock.header_words or word in self._own_macros
-            if first is None or (first.file, first.line) != (error.file, error.line) or known:
-                return None
-            if self.gnu and resembles(word, self._only_stock):
-                return None
-            missing.add(word)
-        return "undeclared name"
+        missing.add(word)
+        return UNDECLARED
+
+    def _missed(self, error: Diagnostic) -> str | None:
+        """The name that an error says is declared nowhere."""
+        match = (_OF_GNU if self.gnu else _OF_EDG).fullmatch(error.message)
+        return next(filter(None, match.groups())) if match else None
+
+    def _has_suggestion(self, error: Diagnostic, word: str) -> bool:
+        """Whether the stock headers have a name, beyond the others, that g++ may suggest: in the scope where it looked for `word`."""
+        if not self.gnu:
+            return False
+        unqualified = _UNQUALIFIED.search(error.message) and not self._opens_namespace
+        return resembles(word, self.stock.global_words - self.fast.global_words if unqualified else self._only_stock)
 
     def _grammar(self, error: Diagnostic) -> str | None:
         if error.line is None or not _GRAMMAR.match(error.message):
             return None
-        return impossible_at(self.stock.own, error.file, error.line)
+        return stray_or_pair(self.stock.own, error.file, error.line) or self._unmatched()
+
+    def _unmatched(self) -> str | None:
+        return UNMATCHED if self.stock.headers_are_balanced and has_unmatched_bracket(self.stock.own) else None
 
     def _follows(self, error: Diagnostic) -> bool:
-        """Whether an error behind one that is proved depends on nothing that only the stock headers declare."""
-        if not _GRAMMAR.match(error.message) and not _ERROR_TYPE.match(error.message):
-            return False
+        """Whether an error behind one that is proved has to do with nothing that only the stock headers declare."""
         here = {token.text for token in self.stock.own if (token.file, token.line) == (error.file, error.line)}
-        return not (here | set(_WORD.findall(error.message))) & self._only_stock
+        if (here | set(_WORD.findall(error.message))) & self._only_stock:
+            return False
+        word = self._missed(error)
+        return word is None or not self._has_suggestion(error, word)
+
+    @cached_property
+    def _opens_namespace(self) -> bool:
+        """Whether names of a whole namespace are brought into another."""
+        return any(word.text == "using" and name.text == "namespace" for word, name in pairwise(self.stock.own))
 
     @cached_property
     def _only_stock(self) -> frozenset[str]:

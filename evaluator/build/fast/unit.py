@@ -17,6 +17,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_BRACE = re.compile(r"[{}]")
+_SAME_SCOPE = re.compile(r'(?:\bextern\s+""|\bnamespace|\binline\s+namespace\s+\w+|\benum\b[^;{}()]*)\s*\Z')
+"""What a brace belongs to behind which names are those of the scope around it: a linkage, a namespace without a name, an enumeration."""
+_MAX_HEAD_CHARS = 300
+_MACRO = re.compile(r"^#(?:define|undef) (\w+)", re.MULTILINE)
+_LITERAL = re.compile(r""""(?:\\.|[^"\\\n])*"|\B'(?:\\.|[^'\\\n])+'""")
 _NO_IDENTIFIER = bytes(code if chr(code).isalnum() or chr(code) == "_" or code >= 0x80 else 0x20 for code in range(256))
 
 
@@ -42,8 +48,38 @@ class Unit:
     @cached_property
     def header_words(self) -> frozenset[str]:
         """All identifiers in `headers`, those in literals too."""
-        words = self.headers.encode("utf-8", "replace").translate(_NO_IDENTIFIER).split()
-        return frozenset(word.decode("utf-8", "replace") for word in words)
+        return _words(self.headers)
+
+    @cached_property
+    def global_words(self) -> frozenset[str]:
+        """Those that may be names of the global namespace, or of macros."""
+        text = self._without_literals
+        visible: list[str] = _MACRO.findall(text)
+        scopes: list[bool] = []
+        hidden, start = 0, 0
+        for match in _BRACE.finditer(text):
+            if match[0] == "{":
+                if not hidden:
+                    visible.append(text[start : match.start()])
+                same = not hidden and bool(_SAME_SCOPE.search(text, max(start, match.start() - _MAX_HEAD_CHARS), match.start()))
+                scopes.append(same)
+                hidden += not same
+            else:
+                if not hidden:
+                    visible.append(text[start : match.start()])
+                hidden -= bool(scopes) and not scopes.pop()
+            start = match.end()
+        return _words("\n".join([*visible, text[start:]]))
+
+    @cached_property
+    def headers_are_balanced(self) -> bool:
+        """Whether no header opens a bracket that the request's own text has to close, as far as counting tells."""
+        text = self._without_literals
+        return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))
+
+    @cached_property
+    def _without_literals(self) -> str:
+        return _LITERAL.sub('""', self.headers)
 
 
 def read_unit(text: str, own_files: Collection[str]) -> Unit:
@@ -60,6 +96,11 @@ def read_unit(text: str, own_files: Collection[str]) -> Unit:
         else:
             headers.append(rest)
     return Unit(tuple(own), "\n".join(headers))
+
+
+def _words(text: str) -> frozenset[str]:
+    found = frozenset(text.encode("utf-8", "replace").translate(_NO_IDENTIFIER).split())
+    return frozenset(word.decode("utf-8", "replace") for word in found)
 
 
 def _tokens(text: str, file: str, first_line: int) -> Iterator[Token]:
