@@ -44,7 +44,7 @@ _OUT_OF_RESOURCES = re.compile(
 """Whole lines of the compilers' own: the same words quoted from a source don't count."""
 _UNMADE_OBJECT = re.compile(r"^\S+\.o: No such file or directory$")
 """What the assembler says further of an object that it could not write."""
-_LINE_DIRECTIVE = re.compile(r"(?:^|\*/)[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|[0-9]|/\*)", re.MULTILINE)
+LINE_DIRECTIVE = re.compile(r"(?:^|\*/)[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|[0-9]|/\*)", re.MULTILINE)
 """How a source gives its lines the names of other files."""
 _BINDING = re.compile(r'^m\.def\("(?P<name>[^"]+)", (?:torch::wrap_pybind_function\()?(?P=name)\)?, ".*"\);$', re.MULTILINE)
 
@@ -87,7 +87,7 @@ def _lacks_resources(output: str) -> bool:
 
 def _is_of_others(request: BuildRequest, error: Diagnostic) -> bool:
     """Whether an error is in a header that is none of the request's, which the compilers name with its path."""
-    if any(_LINE_DIRECTIVE.search(file.text.replace("\\\n", "")) for file in request.sources + request.headers):
+    if any(LINE_DIRECTIVE.search(file.text.replace("\\\n", "")) for file in request.sources + request.headers):
         return False
     return error.file.startswith("/")
 

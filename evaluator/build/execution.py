@@ -85,8 +85,8 @@ class Execution:
         commands = tuple(commands)
 
         def one(command: Command) -> tuple[CommandResult, bool]:
-            quick = self._quickly(command, fast) if fast else None
-            if quick is not None and quick.code == 0:
+            quick, proof = self._quickly(command, fast) if fast else (None, None)
+            if quick is not None and (quick.code == 0 or proof):
                 return quick, True
             result = self._stock(command)
             if fast and quick is not None and result.code == 0:
@@ -97,33 +97,32 @@ class Execution:
             done = list(pool.map(one, commands))
         return [(command, result) for command, (result, _) in zip(commands, done, strict=True)], any(quick for _, quick in done)
 
-    def _quickly(self, command: Command, fast: FastWay) -> CommandResult | None:
-        """The result of the fast way, which means something only where it is a success; None where there is no fast way."""
+    def _quickly(self, command: Command, fast: FastWay) -> tuple[CommandResult | None, str | None]:
+        """The result of the fast way, or None where there is none, and what proves it where it is a failure. A failure that nothing proves
+        means nothing."""
         start = time.monotonic()
         # Process numbers repeat in a sandbox, and with them the names of nvcc's temporary files, which every run owns by itself.
         scratch = self.folder / f".fast-{command.output}"
         scratch.mkdir(exist_ok=True)
         scratch.chmod(0o777)
         env = {**self.env, "TMPDIR": str(scratch)}
+
+        def run(argv: tuple[str, ...]) -> CommandResult:
+            return self._run(command, argv, self._fast_deadline, env)
+
         with self._slot(command, FAST_BYTES) as waited_s:
             start += waited_s
-            tried = fast.compile(
-                self.request,
-                command,
-                self.key,
-                self.folder,
-                lambda argv: self._run(command, argv, self._fast_deadline, env),
-                linked=self._linked,
-            )
+            tried = fast.compile(self.request, command, self.key, self.folder, run, linked=self._linked)
+            proof = fast.proof(self.request, command, self.folder, tried, run) if tried is not None else None
         if tried is None:
-            return None
+            return None, None
         result = self._checked(command, tried.result) if tried.made else tried.result
         if result.code == 0 and tried.made and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
             result = CommandResult(1, timed_out=False, output="")
         if result.code != 0:
             self._remove(command)
-        self._note(command, tried.way, result.code == 0, start)
-        return result
+        self._note(command, f"{tried.way}, proof: {proof}" if proof else tried.way, result.code == 0, start)
+        return result, proof
 
     def _stock(self, command: Command) -> CommandResult:
         with self._slot(command, STOCK_BYTES[command.step]):

@@ -166,7 +166,7 @@ def test_declarations_that_are_not_linked_are_only_read(machine: Toolchain, warm
     assert right.ok, right.output
     assert [attempt.way for attempt in right.attempts] == ["lean+read"]
     assert wrong.category is Category.UNDECLARED_IDENTIFIER
-    assert [(attempt.way, attempt.ok) for attempt in wrong.attempts] == [("lean+read", False), ("stock", False)]
+    assert [(attempt.way, attempt.ok) for attempt in wrong.attempts] == [("lean+read, proof: undeclared name", False)]
 
 
 @pytest.mark.parametrize(

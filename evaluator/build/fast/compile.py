@@ -1,6 +1,7 @@
 """Compiles a source the fast way: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
 
-It may fail where the stock way does not, so that its failures mean nothing: whatever does not succeed here is compiled again the stock way.
+It may fail where the stock way does not, so that a failure means nothing by itself: what does not succeed here is compiled again the stock
+way, unless the failure is of the kind that `proof.py` proves.
 """
 
 import re
@@ -12,6 +13,8 @@ from evaluator.build.commands import Command, Step
 from evaluator.build.fast.identifiers import read_identifiers
 from evaluator.build.fast.lean_headers import SourceHeaders, UnknownHeadersError
 from evaluator.build.fast.passes import read_dryrun, script
+from evaluator.build.fast.preprocess import units
+from evaluator.build.fast.proof import Failure, may_be_proved
 from evaluator.build.fast.shared_headers import LeanHeaders, RunIn, SharedHeaders
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.runner import CommandResult
@@ -55,7 +58,7 @@ class FastWay:
     ) -> FastResult | None:
         """Run `command` of the plan, in other words; `linked`: its object is needed. None where there is no fast way. Raises OSError as the
         runner does."""
-        source = next(source for source in request.sources if command.output == f"{source.name}.o")
+        source = _source_of(request, command)
         if command.step is Step.CUDA:
             return self._compile_cuda(request, source, command, key, folder, run)
         if source.suffix not in CPP_SUFFIXES:
@@ -72,6 +75,18 @@ class FastWay:
         if not linked and argv[-4:] == ("-c", source.name, "-o", command.output) and _DECLARES_ONLY.match(source.text):
             return FastResult(f"{way}+read", run((*argv[:-4], "-fsyntax-only", source.name)), headers, made=False)
         return FastResult(way, run(argv), headers)
+
+    def proof(self, request: BuildRequest, command: Command, folder: Path, tried: FastResult, run: Run) -> str | None:
+        """What proves that a source which `tried` tells the failure of fails the stock way with the same messages; None where nothing does.
+        Raises OSError as the runner does."""
+        result, gnu = tried.result, command.step is Step.CPP
+        texts = {file.name: file.text for file in request.sources + request.headers}
+        prepared = self._shared_headers.headers(self._run_in)
+        if tried.headers is None or prepared is None or not result.code or not may_be_proved(result.output, texts, gnu):
+            return None
+        source = _source_of(request, command)
+        found = units(request, source, command, (_place_of(source), str(prepared.base)), folder, run)
+        return Failure(result.output, texts, *found, gnu).proof() if found else None
 
     def doubt(self) -> None:
         """Look at what was prepared again before it is used again: something failed with it."""
@@ -114,9 +129,18 @@ class FastWay:
         return self._shared_headers.binding(request.uses_cuda, request.extra_cflags, self._run_in)
 
 
+def _source_of(request: BuildRequest, command: Command) -> SourceFile:
+    return next(source for source in request.sources if command.output == f"{source.name}.o")
+
+
+def _place_of(source: SourceFile) -> str:
+    """The name of the folder for this source's headers. No file of a request is called so: its names begin with no dot."""
+    return f".lean-{source.name}"
+
+
 def _place(folder: Path, source: SourceFile, headers: SourceHeaders) -> str:
-    """The name of a folder below `folder` with these headers. No file of a request is called so: its names begin with no dot."""
-    place = f".lean-{source.name}"
+    """The name of a folder below `folder` with these headers."""
+    place = _place_of(source)
     for name, text in headers.files.items():
         path = folder / place / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,8 @@ class BuildAttempt(Record):
     output: str
     """File that it was to make."""
     way: str
-    """`stock`, or what was done to be faster, as in `lean+passes`: an attempt of that kind says nothing when it fails."""
+    """`stock`, or what was done to be faster, as in `lean+passes`. An attempt of that kind says nothing when it fails, unless it tells what
+    proves that the stock way fails too, as in `lean+passes, proof: undeclared name`."""
     ok: bool
     duration_s: float
 

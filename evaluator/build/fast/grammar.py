@@ -1,0 +1,149 @@
+"""What no C++ program has, whatever its names mean: brackets that don't match, and tokens that never stand side by side.
+
+All of it is read after the preprocessor, so that nothing is a macro any more. Only what every C++ up to C++23 forbids is listed, with the
+extensions of g++ and nvcc: each entry has to be right for every program, and the list need not find every error.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from evaluator.build.fast.unit import Token
+
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_STATEMENTS = frozenset(("return", "if", "for", "while", "switch", "break", "continue", "else", "case"))
+"""Words that begin a statement or a part of one. Not `do`, `goto` and `try`, which have other uses."""
+_TYPES = frozenset(("int", "float", "double", "void", "bool", "char"))
+"""Not `long` and its kin, which go with others in any order."""
+_OTHERS = """
+alignas alignof and and_eq asm auto bitand bitor catch char16_t char32_t char8_t class co_await co_return co_yield compl concept const
+const_cast consteval constexpr constinit decltype default delete do dynamic_cast enum explicit export extern false friend goto inline long
+mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires short signed
+sizeof static static_assert static_cast struct template this thread_local throw true try typedef typeid typename typeof union unsigned using
+virtual volatile wchar_t xor xor_eq final override import module restrict
+"""
+_KEYWORDS = _STATEMENTS | _TYPES | frozenset(_OTHERS.split())
+"""With the words that are one in some places only."""
+_AFTER_NUMBER = frozenset(("and", "or", "xor", "bitand", "bitor", "not_eq", "and_eq", "or_eq", "xor_eq", "final", "override"))
+_BINARY = frozenset(("=", "+", "-", "/", "%", "==", "!=", "<=", "+=", "-=", "*=", "/=", "%=", "||"))
+_DIGRAPHS = frozenset(("<:", ":>", "<%", "%>", "%:"))
+_RAW = frozenset(("R", "u8R", "uR", "UR", "LR"))
+_PLAIN_ATTRIBUTES = frozenset(("nodiscard", "maybe_unused", "likely", "unlikely", "fallthrough", "noreturn"))
+_STRAY = frozenset("`@#\"'")
+"""Characters which are no token where they are alone."""
+
+
+def stray_or_pair(tokens: Sequence[Token], file: str, line: int) -> str | None:
+    """What no compiler accepts in `tokens`, all of a request's own, at a place that a message at `file`, `line` may be about: a stray
+    character or an impossible pair. None where nothing is certain."""
+    if _has_riddles(tokens):
+        return None
+    if any(token.file == file and token.line == line and token.kind == "other" and token.text in _STRAY for token in tokens):
+        return "stray character"
+    opening, _ = _match(tokens)
+    inside = _arguments_of_extensions(tokens, opening)
+    for place in range(1, len(tokens)):
+        before, after = tokens[place - 1], tokens[place]
+        here = before.file == after.file == file and before.line <= line <= after.line
+        if here and place not in inside and _never(tokens, place, opening):
+            return "impossible pair"
+    return None
+
+
+def has_unmatched_bracket(tokens: Sequence[Token]) -> bool:
+    """Whether the brackets of all of a request's own `tokens` certainly don't match."""
+    return not _has_riddles(tokens) and not _match(tokens)[1]
+
+
+def _has_riddles(tokens: Sequence[Token]) -> bool:
+    """Whether there is anything with a grammar of its own, or that is read here otherwise than by a compiler."""
+    return (
+        any(token.text == "requires" for token in tokens)
+        or any(map(_hides, tokens, tokens[1:], tokens[2:]))
+        or not all(_is_plain_attribute(tokens, place) for place in range(len(tokens) - 1))
+    )
+
+
+def _hides(first: Token, second: Token, third: Token) -> bool:
+    """Whether `first` begins something that is read here otherwise than by a compiler: a digraph, or a raw string."""
+    if first.text in _RAW and second.kind == "string":
+        return True
+    # `<::name` begins with no digraph; it is split here as `<` and `::`.
+    return first.text + second.text in _DIGRAPHS or (first.text + second.text == "<::" and third.text in (":", ">"))
+
+
+def _match(tokens: Sequence[Token]) -> tuple[dict[int, int], bool]:
+    """For each closing bracket the place of the one that it closes, up to the first that closes none; and whether all are closed."""
+    opening: dict[int, int] = {}
+    stack: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.kind != "mark":
+            continue
+        if token.text in _CLOSING.values():
+            stack.append(place)
+        elif expected := _CLOSING.get(token.text):
+            if not stack or tokens[stack[-1]].text != expected:
+                return opening, False
+            opening[place] = stack.pop()
+    return opening, not stack
+
+
+def _is_plain_attribute(tokens: Sequence[Token], place: int) -> bool:
+    """Not so for `[[` with an attribute that may hold any tokens."""
+    if tokens[place].text != "[" or tokens[place + 1].text != "[":
+        return True
+    inner = [token.text for token in tokens[place + 2 : place + 4]]
+    return len(inner) == 2 and inner[0] in _PLAIN_ATTRIBUTES and inner[1] == "]"
+
+
+def _arguments_of_extensions(tokens: Sequence[Token], opening: dict[int, int]) -> frozenset[int]:
+    """Places in the arguments of `__attribute__` and the like, which have a grammar of their own."""
+
+    def found() -> Iterable[int]:
+        for closing, opened in opening.items():
+            if opened > 0 and tokens[opened].text == "(" and (tokens[opened - 1].text.startswith("_") or tokens[opened - 1].text == "asm"):
+                yield from range(opened, closing + 1)
+
+    return frozenset(found())
+
+
+def _never(tokens: Sequence[Token], place: int, opening: dict[int, int]) -> bool:
+    """Whether the token at `place` never stands behind the one before it."""
+    before, after = tokens[place - 1], tokens[place]
+    earlier = tokens[place - 2] if place > 1 else None
+    if before.kind == "number":
+        return after.kind in ("number", "string", "character") or (after.kind == "word" and after.text not in _AFTER_NUMBER)
+    if before.text in _BINARY:
+        return after.text == ";" and _is_operand(earlier)
+    if before.text == ",":
+        return after.text == ")" and _is_call(tokens, opening.get(place))
+    ends = after.kind == "number" or after.text in _STATEMENTS or after.text in _TYPES
+    if _is_name(before):
+        return ends or after.kind == "string" or (_is_name(after) and (_is_name(earlier) or _is_operator(earlier)))
+    if before.text in (")", "]") and not (earlier and before.text == earlier.text == "]"):
+        opened = opening.get(place - 1)
+        if _is_call(tokens, opened):
+            return ends or _is_name(after)
+        return before.text == ")" and after.text in _STATEMENTS and _is_operand_in_brackets(tokens, opened)
+    return False
+
+
+def _is_name(token: Token | None) -> bool:
+    """Whether it is an identifier that neither the language nor a compiler gives a meaning of its own."""
+    return token is not None and token.kind == "word" and token.text not in _KEYWORDS and not token.text.startswith("_")
+
+
+def _is_operator(token: Token | None) -> bool:
+    """Whether an operand has to follow, or in the case of `*` at most a name that ends a declarator."""
+    return token is not None and (token.text in _BINARY or token.text in ("*", "?"))
+
+
+def _is_operand_in_brackets(tokens: Sequence[Token], opened: int | None) -> bool:
+    return opened is not None and opened > 0 and _is_operator(tokens[opened - 1])
+
+
+def _is_operand(token: Token | None) -> bool:
+    return token is not None and (_is_name(token) or token.kind == "number" or token.text in (")", "]"))
+
+
+def _is_call(tokens: Sequence[Token], opened: int | None) -> bool:
+    """Whether a name stands before this bracket, as in `name(` and `name[`."""
+    return opened is not None and opened > 0 and _is_name(tokens[opened - 1])

@@ -1,0 +1,110 @@
+"""What a source that failed the fast way looks like to the compiler, both ways: the preprocessor alone runs, for a second or two."""
+
+import os
+import re
+import shlex
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from evaluator.build.commands import Command, Step
+from evaluator.build.fast.passes import read_dryrun
+from evaluator.build.fast.unit import Unit, read_unit
+from evaluator.build.request import BuildRequest, SourceFile
+from evaluator.build.runner import CommandResult
+
+MAX_UNIT_BYTES = 64 << 20
+"""PyTorch's headers are 17 MB."""
+_KNOWN_FLAG = re.compile(
+    r"""-O[0-3sg]? | -Ofast | -w | -g\d? | -G | -W(?!error|p,|a,|l,)[\w=+-]* | -I.+ | -m(?:arch|tune|cpu)=[\w.-]+ | -m[\w.-]+ | -pthread
+      | -std=c\+\+(?:17|2a|20|2b|23)
+      | -f(?:no-)?(?:openmp|openmp-simd|fast-math|math-errno|trapping-math|finite-math-only|associative-math|unsafe-math-optimizations
+          |unroll-loops|unroll-all-loops|tree-vectorize|strict-aliasing|omit-frame-pointer|inline-functions|lto|PIC|pic)
+      | -fvisibility=\w+ | -ffp-contract=\w+
+      | --?(?:use_fast_math|lineinfo|generate-line-info|extended-lambda|expt-extended-lambda|expt-relaxed-constexpr)
+      | --?(?:fmad|ftz|prec-div|prec-sqrt|maxrregcount|threads|t)=\w+ | --?(?:ptxas-options|Xptxas)=[\w.,=-]+
+      | --?(?:gencode|generate-code|arch|gpu-architecture|code|gpu-code)=[\w,=.-]+ | -[DU]__CUDA_NO_\w+
+    """,
+    re.VERBOSE,
+)
+"""Flags of which it is known what they change for the preprocessor and in the language: nothing, or the same both ways."""
+_WITH_VALUE = frozenset(("-Xptxas", "--ptxas-options", "-gencode", "--generate-code", "-arch", "-maxrregcount", "--maxrregcount"))
+_FOR_HOST = frozenset(("-Xcompiler", "--compiler-options"))
+_OUTPUT = re.compile(r' -o "[^"$`\\]+"\s*$')
+_SCRIPT = """
+{variables}
+{fast} > {log} 2>&1 & fast=$!
+{stock} || exit
+wait $fast
+"""
+
+Run = Callable[[tuple[str, ...]], CommandResult]
+
+
+def units(
+    request: BuildRequest, source: SourceFile, command: Command, before: Sequence[str], folder: Path, run: Run
+) -> tuple[Unit, Unit] | None:
+    """The stock way's unit and the fast way's, which has the folders `before` in front of all others'. None where the preprocessor fails,
+    or isn't sure to see what the compiler would. Raises OSError as `run` does."""
+    flags = request.extra_cuda_cflags if source.is_cuda else request.extra_cflags
+    if not all_known(flags):
+        return None
+    names = tuple(f".unit-{way}-{source.name}" for way in ("stock", "fast"))
+    script = _cuda_script(command, before, names, run) if command.step is Step.CUDA else _cpp_script(command, source, before, names)
+    if script is None or run(("/bin/sh", "-c", script)).code != 0:
+        return None
+    own_files = {file.name for file in request.sources + request.headers}
+    stock, fast = (_read(folder / name) for name in names)
+    return None if stock is None or fast is None else (read_unit(stock, own_files), read_unit(fast, own_files))
+
+
+def all_known(flags: Sequence[str]) -> bool:
+    """Whether these flags of a request mean the same to the preprocessor alone and to the compiler."""
+    rest = list(flags)
+    while rest:
+        flag = rest.pop(0)
+        if flag in _FOR_HOST and rest:
+            rest = rest.pop(0).split(",") + rest
+        elif flag in _WITH_VALUE and rest:
+            rest.pop(0)
+        elif not _KNOWN_FLAG.fullmatch(flag):
+            return False
+    return True
+
+
+def _cpp_script(command: Command, source: SourceFile, before: Sequence[str], names: Sequence[str]) -> str | None:
+    tail = ("-c", source.name, "-o", command.output)
+    if command.argv[-len(tail) :] != tail:
+        return None
+    program, *flags = command.argv[: -len(tail)]
+    places = [word for folder in before for word in ("-isystem", folder)]
+    stock, fast = (
+        shlex.join([program, *more, *flags, "-E", "-dN", source.name, "-o", name]) for more, name in zip(([], places), names, strict=True)
+    )
+    return _SCRIPT.format(variables="", stock=stock, fast=fast, log=shlex.quote(f"{names[1]}.log"))
+
+
+def _cuda_script(command: Command, before: Sequence[str], names: Sequence[str], run: Run) -> str | None:
+    """The same with the preprocessor of nvcc's half for the host, which reads a source first."""
+    listed = run((command.argv[0], "--dryrun", *command.argv[1:]))
+    passes = read_dryrun(listed.output, command.argv) if listed.code == 0 else None
+    if passes is None or not _OUTPUT.search(passes.host[0]):
+        return None
+    program, _, flags = _OUTPUT.sub("", passes.host[0]).partition(" ")
+    places = " ".join(f"-isystem {shlex.quote(folder)}" for folder in before)
+    return _SCRIPT.format(
+        variables="\n".join(f"export {variable}={shlex.quote(value)}" for variable, value in passes.variables),
+        stock=f"{program} {flags} -o {shlex.quote(names[0])}",
+        fast=f"{program} {places} {flags} -o {shlex.quote(names[1])}",
+        log=shlex.quote(f"{names[1]}.log"),
+    )
+
+
+def _read(path: Path) -> str | None:
+    """None where it is too long. Raises OSError for all but a plain file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path.name} is not a plain file")
+        return file.read().decode("utf-8", "replace") if status.st_size <= MAX_UNIT_BYTES else None

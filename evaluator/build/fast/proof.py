@@ -1,0 +1,165 @@
+"""When a failure of the fast way proves that the stock way fails as well, with the same messages.
+
+Both ways compile the same tokens of the request's own files. Only the headers around them differ: the cut-down ones declare less. So a
+failure is proved where it depends on nothing that the stock headers declare beyond these. There are two such proofs. Both are read from
+what the preprocessor makes of the source the stock way, with the source's own includes, so that neither a macro nor `##` can hide a name:
+
+- **undeclared name**: the compiler doesn't know `X`, `X` is nowhere in the headers of the stock way, and the message is about the first
+  place of the whole text where it is. Nothing before that place can have declared it. The place itself is a use and no declaration: the
+  compiler has read it as one, and it met no error before, so that each name up to there had been declared in the fast way too.
+- **grammar**: the own tokens hold, where the message is, a pair that no program has (`grammar.py`), or brackets that don't match.
+
+Every further error has to be proved as well, or to follow from one that is, so that the output is what the stock way would print. g++
+suggests names that are like a missing one: where the stock headers have another such name, there is no proof. Where anything else is in
+doubt, there is none either, and the source is compiled again the stock way.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from evaluator.build.diagnostics import LINE_DIRECTIVE
+from evaluator.build.fast.grammar import has_unmatched_bracket, stray_or_pair
+from evaluator.build.fast.spelling import resembles
+from evaluator.build.fast.unit import Unit
+from evaluator.build.messages import errors, parse
+from evaluator.results.evidence import Diagnostic
+
+_OF_EDG = re.compile(r'identifier "(\w+)" is undefined|(?:namespace|class) "[^"]*" has no (?:actual )?member "(\w+)"', re.ASCII)
+_OF_GNU = re.compile(
+    r"""(?:'(\w+)'\ (?:was\ not\ declared\ in\ this\ scope|has\ not\ been\ declared|is\ not\ a\ member\ of\ '[^']*'
+          |(?:in\ [^']*'[^']*'\ )?does\ not\ name\ a\ (?:template\ )?type)
+      |'[^']*'\ has\ no\ member\ named\ '(\w+)')(?:;\ did\ you\ mean\ '[^']*'\?)?
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_UNQUALIFIED = re.compile(r" was not declared in this scope|\w' does not name a ")
+_GRAMMAR = re.compile(
+    r"""expected\ | "\#"\ not\ expected\ here | stray\ | missing\ terminating\ | unterminated\ | missing\ closing\ quote
+      | unrecognized\ token | a\ function-definition\ is\ not\ allowed\ here | extraneous\ """,
+    re.VERBOSE,
+)
+_FOLLOWING = re.compile('.*"<error-type>"|too (?:many|few) arguments (?:in|to) ')
+"""What is said of an expression in which an error has been found."""
+_AT_END = re.compile(r"^At end of source: error: expected ", re.MULTILINE)
+"""EDG's message about a bracket that is left open, which has no line."""
+_FROM_HEADERS = re.compile(
+    r"^(?:In file included| +) from [^\s:]*/|\.lean-|\brequired (?:from|by|for)\b|\bdetected (?:during|at)\b|instantiation|^/\S+?[:(]\d",
+    re.MULTILINE,
+)
+"""Messages in which a header has a part, or a template that is used somewhere."""
+_READ_OTHERWISE = re.compile(r'R"|\?\?[=/\'()!<>-]|\\[uU]|\.incbin')
+"""Raw strings, trigraphs and escaped identifiers: they are left to the compiler."""
+_DEFINED = re.compile(r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+(\w+)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+UNDECLARED, UNMATCHED = "undeclared name", "unmatched bracket"
+
+
+def may_be_proved(output: str, files: Collection[str], gnu: bool) -> bool:
+    """Whether all errors in `output` are of a provable kind and in the request's own `files`: worth asking the preprocessor."""
+    found = errors(parse(output))
+    kinds = (_OF_GNU if gnu else _OF_EDG, _GRAMMAR, _FOLLOWING)
+    return (
+        (bool(found) or (not gnu and bool(_AT_END.search(output))))
+        and not _FROM_HEADERS.search(output)
+        and all(error.file in files and error.line is not None and error.asked_file is None for error in found)
+        and all(any(kind.match(error.message) for kind in kinds) for error in found)
+    )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A source that failed the fast way."""
+
+    output: str
+    """What the compiler said there."""
+    texts: Mapping[str, str]
+    """The request's own files by name."""
+    stock: Unit
+    fast: Unit
+    gnu: bool
+    """Whether the output is g++'s, which suggests names in place of one that it misses. Both units list the names of macros then."""
+
+    def proof(self) -> str | None:
+        """What proves that the stock way fails with the same messages, as in "undeclared name"; None where nothing does."""
+        if not may_be_proved(self.output, self.texts, self.gnu) or self._has_riddles():
+            return None
+        if self.stock.own != self.fast.own or self._reopens_namespace():
+            return None
+        found = errors(parse(self.output))
+        if not found:
+            return self._unmatched()
+        missing: set[str] = set()
+        first = self._proof_of(found[0], missing)
+        return first if first and all(self._proof_of(error, missing) or self._follows(error) for error in found[1:]) else None
+
+    def _proof_of(self, error: Diagnostic, missing: set[str]) -> str | None:
+        return self._undeclared(error, missing) or self._grammar(error)
+
+    def _has_riddles(self) -> bool:
+        """Whether a file has words that are read here otherwise than by a compiler, or lines that it calls another file's."""
+        texts = [text.replace("\\\n", "") for text in self.texts.values()]
+        return any(LINE_DIRECTIVE.search(text) or _READ_OTHERWISE.search(text) for text in texts)
+
+    def _reopens_namespace(self) -> bool:
+        """Whether the source declares something in a namespace of the headers, where names mean what those declare."""
+        words = [token.text for token in self.stock.own]
+        return any(
+            word == "namespace" and words[max(place - 1, 0)] != "using" and name in self.stock.header_words
+            for place, (word, name) in enumerate(pairwise(words))
+        )
+
+    def _undeclared(self, error: Diagnostic, missing: set[str]) -> str | None:
+        """`missing`: the names of which it has been proved, to which this one is added."""
+        word = self._missed(error)
+        if word is None or word in missing:
+            return word and UNDECLARED
+        first = next((token for token in self.stock.own if token.text == word), None)
+        known = word in self.stock.header_words or word in self._own_macros or self._has_suggestion(error, word)
+        if first is None or (first.file, first.line) != (error.file, error.line) or known:
+            return None
+        missing.add(word)
+        return UNDECLARED
+
+    def _missed(self, error: Diagnostic) -> str | None:
+        """The name that an error says is declared nowhere."""
+        match = (_OF_GNU if self.gnu else _OF_EDG).fullmatch(error.message)
+        return next(filter(None, match.groups())) if match else None
+
+    def _has_suggestion(self, error: Diagnostic, word: str) -> bool:
+        """Whether the stock headers have a name, beyond the others, that g++ may suggest: in the scope where it looked for `word`."""
+        if not self.gnu:
+            return False
+        unqualified = _UNQUALIFIED.search(error.message) and not self._opens_namespace
+        return resembles(word, self.stock.global_words - self.fast.global_words if unqualified else self._only_stock)
+
+    def _grammar(self, error: Diagnostic) -> str | None:
+        if error.line is None or not _GRAMMAR.match(error.message):
+            return None
+        return stray_or_pair(self.stock.own, error.file, error.line) or self._unmatched()
+
+    def _unmatched(self) -> str | None:
+        return UNMATCHED if self.stock.headers_are_balanced and has_unmatched_bracket(self.stock.own) else None
+
+    def _follows(self, error: Diagnostic) -> bool:
+        """Whether an error behind one that is proved has to do with nothing that only the stock headers declare."""
+        here = {token.text for token in self.stock.own if (token.file, token.line) == (error.file, error.line)}
+        if (here | set(_WORD.findall(error.message))) & self._only_stock:
+            return False
+        word = self._missed(error)
+        return word is None or not self._has_suggestion(error, word)
+
+    @cached_property
+    def _opens_namespace(self) -> bool:
+        """Whether names of a whole namespace are brought into another."""
+        return any(word.text == "using" and name.text == "namespace" for word, name in pairwise(self.stock.own))
+
+    @cached_property
+    def _only_stock(self) -> frozenset[str]:
+        return self.stock.header_words - self.fast.header_words
+
+    @cached_property
+    def _own_macros(self) -> frozenset[str]:
+        return frozenset(name for text in self.texts.values() for name in _DEFINED.findall(text.replace("\\\n", "")))

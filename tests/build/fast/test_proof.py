@@ -1,0 +1,141 @@
+"""What a failure with cut-down headers proves, by real compilers with small headers: where there is a proof, the whole headers fail with
+the same messages; where only the whole headers know better, there is none."""
+
+import pytest
+
+from evaluator.build.toolchain import Toolchain
+from tests.build.fast.small_world import SmallWorld
+
+TORCH = "#include <torch/extension.h>\n"
+NAME, PAIR, STRAY, UNMATCHED = "undeclared name", "impossible pair", "stray character", "unmatched bracket"
+
+PROVED = {
+    "a macro whose header is missing": (NAME, "void f() {\n  C10_CUDA_KERNEL_LAUNCH_CHECK();\n}\n"),
+    "the same twice": (NAME, "void f() {\n  C10_CUDA_KERNEL_LAUNCH_CHECK();\n}\nvoid g() {\n  C10_CUDA_KERNEL_LAUNCH_CHECK();\n}\n"),
+    "a variable": (NAME, "int f(at::Tensor x) {\n  return x.size(0) + tile_width_of_block;\n}\n"),
+    "two variables": (NAME, "int f(int x) {\n  int y = x + block_size_x;\n  return y * elements_per_thread;\n}\n"),
+    "a member of a namespace": (NAME, "at::Tensor f(at::Tensor x) {\n  return at::fast_gelu_of_mine(x);\n}\n"),
+    "a method": (NAME, "int f(at::Tensor x) {\n  return x.elements_in_total();\n}\n"),
+    "behind a macro of PyTorch's that both have": (NAME, "void f(at::Tensor x) {\n  BOTH(x);\n  unknown_helper_call(x);\n}\n"),
+    "in a template of its own": (
+        NAME,
+        "template <class T> T f(T x) {\n  return x + undeclared_epsilon_value;\n}\nint g() { return f(1); }\n",
+    ),
+    "a semicolon before return": (PAIR, "int f(int x) {\n  int y = x * 2\n  return y;\n}\n"),
+    "a semicolon before another statement": (PAIR, "int f(int x) {\n  int y = x * 2\n  if (y > 3) return 1;\n  return y;\n}\n"),
+    "a semicolon behind a call": (PAIR, "int g(int);\nint f(int x) {\n  g(x)\n  return x;\n}\n"),
+    "a semicolon before a declaration": (PAIR, "int f(int x) {\n  int y = x\n  int z = y;\n  return z;\n}\n"),
+    "an operand": (PAIR, "int f(int x) {\n  int y = x + ;\n  return y;\n}\n"),
+    "a value": (PAIR, "int f(int x) {\n  int y = ;\n  return x;\n}\n"),
+    "a comma too many": (PAIR, "int g(int);\nint f(int x) {\n  return g(x,);\n}\n"),
+    "a brace": (UNMATCHED, "int f(int x) {\n  if (x) {\n  return x;\n}\n"),
+    "a brace too many": (UNMATCHED, "int f(int x) {\n  return x;\n}\n}\n"),
+    "a parenthesis": (UNMATCHED, "int f(int x) {\n  return (x + 1;\n}\n"),
+    "cut off in the middle": (UNMATCHED, "int f(int x) {\n  for (int i = 0; i < x; ++i) {\n    x +="),
+    "a fence of Markdown": (STRAY, "int f(int x) {\n  return x;\n}\n```\n"),
+    "a comment of Python's": (STRAY, "int f(int x) {\n  int y = x; # twice\n  return y;\n}\n"),
+    "a decorator": (STRAY, "@torch\nint f(int x) {\n  return x;\n}\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def cpp(machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    assert machine.cxx is not None
+    return SmallWorld(tmp_path_factory.mktemp("cpp"), machine.cxx.command, ".cpp")
+
+
+@pytest.fixture(scope="module")
+def cuda(cuda_machine: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> SmallWorld:
+    assert cuda_machine.nvcc is not None
+    return SmallWorld(tmp_path_factory.mktemp("cuda"), cuda_machine.nvcc.command, ".cu")
+
+
+@pytest.mark.parametrize("case", PROVED)
+def test_proof_means_that_the_whole_headers_say_the_same(case: str, cpp: SmallWorld) -> None:
+    proof, text = PROVED[case]
+    tried = cpp.try_both(TORCH + text)
+    assert tried.same, tried.whole.output
+    assert tried.proof == proof, tried.cut.output
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("case", PROVED)
+def test_so_it_is_with_nvcc(case: str, cuda: SmallWorld) -> None:
+    proof, text = PROVED[case]
+    tried = cuda.try_both(TORCH + text)
+    assert tried.same, tried.whole.output
+    assert tried.proof == proof, tried.cut.output
+
+
+def test_name_that_is_missing_in_an_own_header(cpp: SmallWorld) -> None:
+    tried = cpp.try_both(f'{TORCH}#include "own.h"\n', "inline int f() {\n  return number_of_warps_in_block;\n}\n")
+    assert tried.same
+    assert tried.proof == NAME
+
+
+# What the whole headers know is told in the key.
+ONLY_WHOLE = {
+    "a function": "at::Tensor f(at::Tensor x) { return at::softmax_of(x); }",
+    "a macro": "void f(int x) { CHECK(x); }",
+    "a type": "int f() { at::Thing x; return x.value; }",
+    "a type, and an error that follows": "void f() { torch::nn::Linear x; x.features = 1; }",
+    "a global type": "int f(PyThing* x) { return x->count; }",
+    "an enumerator": "int f() { return WHOLE_ONLY; }",
+    "a template, read as a comparison": "int f(at::Tensor x) { return at::item_of<int>(x); }",
+    "a template by way of a using-directive": "using namespace at;\nint f(Tensor x) { return item_of<int>(x); }",
+    "a name by way of a using-directive": "using namespace at;\nTensor f(Tensor x) { return softmax_of(x); }",
+    "a name by way of another namespace": "at::Tensor f(at::Tensor x) { return torch::zeros_like(x); }",
+    "an overload": "int f(at::Tensor x) { return at::rank(x, 1.0); }",
+    "a specialization": "int f() { return at::TypeOf<float>::value; }",
+    "a member of a base": "struct Own : at::Module { int f() { return parameters; } };",
+    "a friend that only an argument finds": "int f() { at::Options x; return device_of(x); }",
+    "a macro that declares its argument": "int f() {\n  DECLARE(freshly_declared);\n  return freshly_declared;\n}",
+    "a macro that pastes a name together": "int f() {\n  MAKE(my_, variable);\n  return my_variable;\n}",
+    "a macro of headers that pasted a name": "int f() { return relu_operator(); }",
+    "a name that an own macro pastes": "#define GLUE(a, b) a##b\nint f() { return GLUE(relu_, operator)(); }",
+    "a macro that opens a brace": "int f(int x) BEGIN_GUARD\n  return x;\n}",
+    "a macro that own text asks for": "#ifdef SMALL_WHOLE\nint hidden_by_macro;\n#endif\nint f() { return hidden_by_macro; }",
+    "a macro that own text asks for by value": "#if SMALL_WHOLE == 1\nint hidden;\n#endif\nint f() {\n  return hidden;\n}",
+    "what an own macro stands for": "#define SIZE WHOLE_ONLY\nint f() { return SIZE; }",
+    "the second of two": "int f(at::Tensor x) {\n  int a = unknown_to_everybody;\n  return at::item_of<int>(x) + a;\n}",
+    "the first of two": "int f(at::Tensor x) {\n  at::softmax_of(x);\n  return unknown_to_everybody;\n}",
+    "a type, in a namespace that is opened again": "namespace at {\nint f() {\n  Thing(fresh);\n  return fresh.value;\n}\n}",
+    "a name that g++ suggests": "at::Tensor f(at::Tensor x) {\n  return at::zeros_lik(x);\n}",
+    "a global name that g++ suggests": "int f(PyThang* x) { return 1; }",
+    "a macro that g++ suggests": "void f(int x) { CHECKS(x); }",
+    "a type, in a file that calls itself another": '#line 7 "main.cpp"\nint f() { at::Thing x; return x.value; }',
+    "a type, behind a bracket that a header opens": "#include <small/opens.h>\nOPERATOR(x, y)\n}",
+    "a type, between digraphs": "int f() <%\n  at::Thing x;\n  return x.value;\n%>\n",
+    "a type, beside a raw string": 'const char* text = R"(a (b\n)";\nint f() { at::Thing x; return x.value; }',
+    "a type, beside an attribute with words of its own": "[[vendor::loop(parallel for)]] int f(at::Thing x) { return x.value; }",
+    "a macro, behind a name that is explained below": "int f() { CHECK(later_on); return 0; }\nint later_on;",
+}
+
+
+@pytest.mark.parametrize("case", ONLY_WHOLE)
+def test_what_only_the_whole_headers_know_is_no_proof(case: str, cpp: SmallWorld) -> None:
+    tried = cpp.try_both(f"{TORCH}{ONLY_WHOLE[case]}\n")
+    assert tried.cut.code != 0
+    assert not tried.same, "the case shows nothing"
+    assert tried.proof is None, tried.cut.output
+
+
+@pytest.mark.parametrize("header", ["#define RESULT CHECK(1)\n", "#pragma once\n#define RESULT at::Thing().value\n"])
+def test_nor_is_it_behind_an_own_header(header: str, cpp: SmallWorld) -> None:
+    tried = cpp.try_both(f'{TORCH}#include "own.h"\nint f() {{ RESULT; return 0; }}\n', header)
+    assert tried.cut.code != 0
+    assert tried.whole.code == 0
+    assert tried.proof is None
+
+
+# What g++ alone reports so.
+GNU_ONLY = frozenset(case for case in ONLY_WHOLE if "g++" in case)
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("case", ONLY_WHOLE.keys() - GNU_ONLY)
+def test_nor_is_it_with_nvcc(case: str, cuda: SmallWorld) -> None:
+    tried = cuda.try_both(f"{TORCH}{ONLY_WHOLE[case]}\n")
+    assert tried.cut.code != 0
+    assert not tried.same, "the case shows nothing"
+    assert tried.proof is None, tried.cut.output
