@@ -55,12 +55,12 @@ class BaselineAlone:
     def blank_ms(self, alone: TimedWorker) -> float:
         """What the time of a call holds that does nothing, by a worker that is trusted and undisturbed.
 
-        On the CPU this is the fastest empty request: on a busy machine the rest may or may not be in a call's time, and taking it off
-        would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel, less that kernel; 0 where the
-        host's time counts.
+        On the CPU this is a call's share of the fastest empty request: on a busy machine the rest may or may not be in a call's time, and
+        taking it off would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel, less that kernel;
+        0 where the host's time counts.
         """
         if not self._interleaver.on_device:
-            return min(alone.ping() for _ in range(MIN_CALLS))
+            return min(alone.ping() for _ in range(MIN_CALLS)) / self._interleaver.length
         if not alone.launch_lead.cycles:
             return 0.0
         length = self._interleaver.most_in_block

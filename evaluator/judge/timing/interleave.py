@@ -165,8 +165,7 @@ class Interleaver:
         given = list(zip(sets, self._given(timed, length), strict=True))
         with self._blaming(timed):
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
-        places = [None] if length == 1 and not self.on_device else range(length)
-        return [Answer(*pair, *claim, self.calls, place) for pair, claim, place in zip(given, answers, places, strict=True)]
+        return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
 
     @contextmanager
     def _blaming(self, timed: TimedWorker) -> Iterator[None]:

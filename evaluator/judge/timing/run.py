@@ -19,6 +19,7 @@ from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.cross_check import compare
 from evaluator.judge.timing.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.interleave import Interleaver
+from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions, room_bytes
 from evaluator.judge.timing.speedup import interval
 from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
@@ -26,7 +27,6 @@ from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up
 from evaluator.results.evidence import TimingEvidence
-from evaluator.sandbox.affinity import kept_to
 
 _random = secrets.SystemRandom()
 
@@ -47,7 +47,8 @@ class TimingRun:
         self._options, self._memory, self._deadline_s = options, timed_case.memory, timed_case.deadline_s
         self._on_device = timed_case.on_device
         self._interleaver = Interleaver(participants, timed_case, options.protocol)
-        self._spot_check = SpotCheck(self._interleaver, timed_case)
+        self._place = JudgePlace(options.cores)
+        self._spot_check = SpotCheck(self._interleaver, timed_case, self._place)
         participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
 
     def run(self) -> TimingEvidence:
@@ -57,7 +58,7 @@ class TimingRun:
         ReferenceFailedError.
         """
         try:
-            with kept_to(self._options.cores):
+            with self._place.kept():
                 return self._run()
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
@@ -76,6 +77,8 @@ class TimingRun:
             warm_blocks(interleaver)
             candidate_may = self._options.launch_lead
             give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
+        elif interleaver.length > 1:
+            warm_blocks(interleaver)
         stop = self._run_blocks()
         self._spot_check.settle()
         strayed = any(timed.strays(cores) for timed in interleaver.timed_workers)
@@ -92,7 +95,8 @@ class TimingRun:
         blank_ms = baseline_alone.blank_ms(alone)
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
         in_a_row = len(gated_calls.places) if gated_calls else 0
-        timing = compare(*summaries, on_device=self._on_device, gated=candidate.is_gated, in_a_row=in_a_row)
+        gated, in_block = candidate.is_gated, interleaver.length
+        timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": interleaver.calls,

@@ -15,6 +15,7 @@ from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.gated_calls import Taken
 from evaluator.judge.timing.interleave import Answer, Interleaver
+from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import TimedCase
 from evaluator.judge.timing.stopping import MIN_BLOCKS, MIN_CALLS
 from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
@@ -55,8 +56,8 @@ class WrongAnswerError(Exception):
 class SpotCheck:
     """Looks at the answers of one timing."""
 
-    def __init__(self, interleaver: Interleaver, timed_case: TimedCase) -> None:
-        self._interleaver, self._case, self._oracle = interleaver, timed_case.case, timed_case.oracle
+    def __init__(self, interleaver: Interleaver, timed_case: TimedCase, place: JudgePlace) -> None:
+        self._interleaver, self._place, self._case, self._oracle = interleaver, place, timed_case.case, timed_case.oracle
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
         self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
         self.sampler = Sampler(interleaver.example, self.shapes, self._case.rows_independent)
@@ -119,7 +120,8 @@ class SpotCheck:
         timed.samples.forget_reveals()
 
     def watch(self, timed: TimedWorker) -> None:
-        """Leave the worker alone for a while and note what it does. On a GPU it waits awake for requests; there bursts show late work."""
+        """Leave the worker alone for a while and note what it does: for each call, as long as one of the baseline does. On a GPU it waits
+        awake for requests; there bursts show late work."""
         if not self._on_device:
             shortest_s, longest_s = WATCH_S
             took_ms = self._interleaver.baseline.samples.wall_ms
@@ -170,7 +172,8 @@ class SpotCheck:
 
     def compare(self, taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
         """Compare an answer's tensors. Raises WrongAnswerError."""
-        judged = judge_values(self._case, self._oracle, arguments, taken.values, self._form, sample=taken.sample)
+        with self._place.left():
+            judged = judge_values(self._case, self._oracle, arguments, taken.values, self._form, sample=taken.sample)
         if judged.category is not None:
             raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
         if not inputs.unchanged(arguments, self._case.in_place):

@@ -69,7 +69,10 @@ class TimedWorker:
         self.samples = Samples(self._gpu is not None, self.since)
         self._recorded: set[str] = set()
         self._busy_ms = self._answered_at = 0.0
-        """On the CPU, of the last call: the processor time of the process, and when its answer came."""
+        """On the CPU, of the last request: the processor time of the process for each of its calls, and when its answer came, or the last
+        of its answers was revealed."""
+        self._calls = 1
+        """Of the last request for calls."""
         self._cpu_time = CpuTime(pid) if pid and self._gpu is None else None
         """On the CPU only: a worker on a GPU waits awake."""
 
@@ -88,21 +91,20 @@ class TimedWorker:
             raise ProtocolError("a call does not take longer than the request for it")
         return wall_ms, event_ms, answer
 
-    def sample(self, inputs: InputSet, arguments: Sequence[Any]) -> Message:
-        """One call that counts, and its answer."""
-        self.samples.at_s.append(self.samples.now_s())
-        wall_ms, event_ms, answer = self.call(inputs, arguments)
-        if self._cpu_time:
-            self.samples.busy_ms.append(self._busy_ms)
-        self.samples.wall_ms.append(wall_ms)
-        self.samples.event_ms.append(event_ms)
-        return answer
-
     def block(self, given: Given, *, apart: bool) -> list[Any]:
         """Calls that count, in one request on a GPU: each timed by itself (`apart`), or all together. Returns their answers."""
         cycles = self.launch_lead.cycles if apart else 0
         fields = {"flushes": self._orders(len(given)), "apart": apart, "head_start": cycles, "copies": self.copies and apart}
         return self._take("block", given, len(given) if apart else 1, **fields)
+
+    def host_block(self, given: Given) -> list[Any]:
+        """Calls that count, in one request on the CPU, and one sample, which is the mean of them. Returns their answers."""
+        at_s = self.samples.now_s()
+        wall_ms, message = self._ask("host_block", given, sets=list(range(len(given))))
+        self.samples.wall_ms.append(wall_ms / len(given))
+        self.samples.at_s.append(at_s)
+        self.samples.busy_ms.append(self._busy_ms)
+        return _answers(message, len(given))
 
     def blank(self, count: int) -> list[float]:
         """Event times of a block of so many calls, each an empty kernel timed by itself, in ms."""
@@ -120,9 +122,7 @@ class TimedWorker:
         event_ms = [max(took_ms, LEAST_MS) for took_ms in claimed_times_ms(message, times)]
         if sum(event_ms) > wall_ms + LEAST_MS * times:
             raise ProtocolError("calls do not take longer than the request for them")
-        answers = message.get("outputs")
-        if not isinstance(answers, list) or len(answers) != len(given):
-            raise ProtocolError("a block has one answer for each of its calls")
+        answers = _answers(message, len(given))
         self.samples.wall_ms.append(wall_ms / len(given))
         self.samples.event_ms += [took_ms * times / len(given) for took_ms in event_ms]
         if kind == "block":
@@ -192,19 +192,25 @@ class TimedWorker:
 
     @contextmanager
     def revealing(self) -> Iterator[None]:
-        """Time a reveal: by the clock on a GPU, on the CPU by the processor time since the answer, to which no other load adds."""
+        """Time a reveal: by the clock on a GPU, on the CPU by the processor time since the answer, or since the reveal of another answer of
+        its block, to which no other load adds."""
         start = time.perf_counter()
         yield
         now = time.perf_counter()
         if self._cpu_time:
             self.samples.arrival_ms.append((now - self._answered_at) * 1e3)
             self.samples.reveal_busy_ms.append(self._busy_ms)
-        self.samples.reveal_ms.append(self._cpu_time.since_answer_ms() if self._cpu_time else (now - start) * 1e3)
+            self.samples.reveal_ms.append(self._cpu_time.since_answer_ms())
+            self._cpu_time.answered()
+            self._answered_at = time.perf_counter()
+        else:
+            self.samples.reveal_ms.append((now - start) * 1e3)
 
     def watch(self, longest_s: float) -> None:
-        """Note the processor time that the worker's processes go on using after an answer; on the CPU only."""
+        """Note the processor time that the worker's processes go on using after a block, for each of its calls, within `longest_s` for each
+        of them; on the CPU only."""
         if self._cpu_time is not None:
-            self.samples.background_ms.append(self._cpu_time.after_answer_ms(longest_s))
+            self.samples.background_ms.append(self._cpu_time.after_answer_ms(longest_s * self._calls) / self._calls)
             self.samples.background_busy_ms.append(self._busy_ms)
 
     def strays(self, cores: Collection[int]) -> bool:
@@ -238,14 +244,16 @@ class TimedWorker:
         with self._cpu_time.arriving() if self._cpu_time and given else nullcontext() as used_ms:
             fill(given)
             start = time.perf_counter()
-        self.samples.ahead_ms += used_ms or []
+        calls = max(len(given), 1)
+        self.samples.ahead_ms += [each_ms / calls for each_ms in used_ms or []]
         called_at_ms = self._cpu_time.main_ms() if self._cpu_time else 0.0
         answer = self.worker.request(kind, self.deadline_s, **fields)
         answered_at = time.perf_counter()
         took_ms = (answered_at - start) * 1e3
         if self._cpu_time and given:
             self._cpu_time.answered(called_at_ms, took_ms)
-            self._busy_ms, self._answered_at = self._cpu_time.main_at_answer_ms() - called_at_ms, answered_at
+            self._busy_ms, self._answered_at = (self._cpu_time.main_at_answer_ms() - called_at_ms) / calls, answered_at
+            self._calls = calls
         return took_ms, answer
 
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
@@ -290,6 +298,14 @@ class TimedWorker:
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
         self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given], keep=keep)
+
+
+def _answers(message: Message, count: int) -> list[Any]:
+    """The answers of a block. Raises ProtocolError where there is not one for each of its calls."""
+    answers = message.get("outputs")
+    if not isinstance(answers, list) or len(answers) != count:
+        raise ProtocolError("a block has one answer for each of its calls")
+    return answers
 
 
 def claimed_times_ms(answer: Message, count: int, field: str = "ms") -> list[float]:

@@ -15,7 +15,7 @@ import torch
 
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.memory import Mappings, checked
+from evaluator.worker.memory import Mappings, checked, keep_freed_memory
 from evaluator.worker.origin import INSTALLED_KERNELS
 from evaluator.worker.parameters import Agreement, agree
 from evaluator.worker.patches.ablation import Ablation
@@ -42,6 +42,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     _name_kernels(source)
     if not state.on_device:
         os.environ.update(ENVIRONMENT)
+        keep_freed_memory()
     if state.on_device:
         # From here on it is settled which GPUs there are to this process: the submission's code could name others.
         from cuda.bindings import driver
