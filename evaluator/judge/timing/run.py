@@ -23,6 +23,7 @@ from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions, room_bytes
 from evaluator.judge.timing.speedup import interval
 from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
+from evaluator.judge.timing.statistic import statistic_of, usual_statistic
 from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up
@@ -79,7 +80,9 @@ class TimingRun:
             give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
         elif interleaver.length > 1:
             warm_blocks(interleaver)
+        before_ms = candidate.elsewhere_ms()
         stop = self._run_blocks()
+        elsewhere_ms = candidate.elsewhere_ms() - before_ms
         self._spot_check.settle()
         strayed = any(timed.strays(cores) for timed in interleaver.timed_workers)
         if gated_calls:
@@ -97,6 +100,7 @@ class TimingRun:
         in_a_row = len(gated_calls.places) if gated_calls else 0
         gated, in_block = candidate.is_gated, interleaver.length
         timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
+        statistic = statistic_of(timing.candidate, cores, elsewhere_ms, interleaver.length)
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": interleaver.calls,
@@ -110,7 +114,10 @@ class TimingRun:
             "warm_up_calls": warmed.calls,
             "steady": warmed.steady,
             "stop": stop,
-            "interval": interval(candidate.samples_ms(blank_ms), baseline_ms, interleaver.blocks, paired=not timing.disturbed),
+            "statistic": statistic,
+            "interval": interval(
+                candidate.samples_ms(blank_ms), baseline_ms, interleaver.blocks, paired=not timing.disturbed, statistic=statistic
+            ),
             "others": baseline_alone.others(blank_ms),
             "failed_baselines": interleaver.left_out,
         }
@@ -137,7 +144,7 @@ class TimingRun:
 
     def _run_blocks(self) -> str:
         """A block of each worker, in an order drawn anew, until there are enough; the reason to stop."""
-        interleaver, criterion = self._interleaver, StoppingCriterion(self._interleaver)
+        interleaver, criterion = self._interleaver, StoppingCriterion(self._interleaver, usual_statistic(self._options.cores))
         start = time.monotonic()
         while not (stop := criterion.reason(time.monotonic() - start)):
             interleaver.calls += interleaver.length

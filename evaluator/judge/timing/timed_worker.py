@@ -213,6 +213,10 @@ class TimedWorker:
             self.samples.background_ms.append(self._cpu_time.after_answer_ms(longest_s * self._calls) / self._calls)
             self.samples.background_busy_ms.append(self._busy_ms)
 
+    def elsewhere_ms(self) -> float:
+        """Processor time so far of the worker's processes but the one that is called; 0 on a GPU."""
+        return self._cpu_time.elsewhere_ms() if self._cpu_time else 0.0
+
     def strays(self, cores: Collection[int]) -> bool:
         """Whether one of the worker's threads may run outside of these cores, to which it is kept; on a GPU it is kept to none."""
         return bool(cores) and self._cpu_time is not None and not self._cpu_time.cores() <= set(cores)
