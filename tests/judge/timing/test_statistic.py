@@ -20,8 +20,8 @@ LAZY = (0.1,) * 12 + (5.0,) * 18
 
 def side(busy_ms: Sequence[float]) -> TimingSide:
     lower, median, upper = quartiles(busy_ms or [1.0])
-    figures = {"median_ms": median, "lower_quartile_ms": lower, "upper_quartile_ms": upper}
-    return TimingSide(samples_ms=tuple(busy_ms), busy_ms=tuple(busy_ms), **figures)
+    times_ms = tuple(busy_ms)
+    return TimingSide(median_ms=median, lower_quartile_ms=lower, upper_quartile_ms=upper, samples_ms=times_ms, busy_ms=times_ms)
 
 
 @pytest.mark.parametrize(
