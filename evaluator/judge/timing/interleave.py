@@ -167,6 +167,12 @@ class Interleaver:
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
         return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
 
+    def host_blanks(self, timed: TimedWorker) -> Iterator[float]:
+        """What requests for blocks take that hold no call, each in ms, over the same inputs."""
+        given = list(zip(_random.sample(self.sets, self.length), self._given(timed, self.length), strict=True))
+        while True:
+            yield timed.host_blank(given)
+
     @contextmanager
     def _blaming(self, timed: TimedWorker) -> Iterator[None]:
         """Raise BaselineFailedError for what a baseline's worker sends: it is not the candidate's fault."""
