@@ -10,6 +10,7 @@ import torch
 
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.timing.block_claims import block_answers, claimed_times_ms
 from evaluator.judge.timing.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
@@ -104,7 +105,7 @@ class TimedWorker:
         self.samples.wall_ms.append(wall_ms / len(given))
         self.samples.at_s.append(at_s)
         self.samples.busy_ms.append(self._busy_ms)
-        return _answers(message, len(given))
+        return block_answers(message, len(given))
 
     def blank(self, count: int) -> list[float]:
         """Event times of a block of so many calls, each an empty kernel timed by itself, in ms."""
@@ -122,7 +123,7 @@ class TimedWorker:
         event_ms = [max(took_ms, LEAST_MS) for took_ms in claimed_times_ms(message, times)]
         if sum(event_ms) > wall_ms + LEAST_MS * times:
             raise ProtocolError("calls do not take longer than the request for them")
-        answers = _answers(message, len(given))
+        answers = block_answers(message, len(given))
         self.samples.wall_ms.append(wall_ms / len(given))
         self.samples.event_ms += [took_ms * times / len(given) for took_ms in event_ms]
         if kind == "block":
@@ -302,19 +303,3 @@ class TimedWorker:
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
         self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given], keep=keep)
-
-
-def _answers(message: Message, count: int) -> list[Any]:
-    """The answers of a block. Raises ProtocolError where there is not one for each of its calls."""
-    answers = message.get("outputs")
-    if not isinstance(answers, list) or len(answers) != count:
-        raise ProtocolError("a block has one answer for each of its calls")
-    return answers
-
-
-def claimed_times_ms(answer: Message, count: int, field: str = "ms") -> list[float]:
-    """So many times that a worker claims. Raises ProtocolError where the answer holds nothing of the kind."""
-    values = answer.get(field)
-    if not isinstance(values, list) or len(values) != count:
-        raise ProtocolError("a block has as many times as were asked for")
-    return [claimed_ms({"ms": value}) for value in values]

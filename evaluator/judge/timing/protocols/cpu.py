@@ -10,7 +10,7 @@ BLOCK_MS = 2.0
 
 class Cpu(TimingProtocol):
     """Short calls share a request: being woken for one takes a worker 0.05 to 0.2 ms, more in one process than in another. In the end the
-    judge takes off the time of a request that does nothing."""
+    judge takes off the time of a block without calls."""
 
     name = "cpu"
     device_kind = "cpu"
