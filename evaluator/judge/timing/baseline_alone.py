@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 
 from evaluator.judge.timing.gated_calls import GatedCalls
 from evaluator.judge.timing.interleave import Answer, Interleaver
-from evaluator.judge.timing.samples import quartiles
 from evaluator.judge.timing.spot_check import SpotCheck
 from evaluator.judge.timing.stopping import LEAST_CALLS, MIN_CALLS
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.evidence import TimingSide
-from evaluator.results.evidence.timing import Statistic, is_slower
+from evaluator.results.evidence.timing import is_slower
 
 BLOCKS = 16
 LEAST_BLOCKS = 2
@@ -29,12 +28,8 @@ _random = secrets.SystemRandom()
 class BaselineAlone:
     """Times baselines without the candidate, whose worker has ended."""
 
-    def __init__(
-        self, interleaver: Interleaver, spot_check: SpotCheck, deadline_s: float, look: Callable[[], object], statistic: Statistic
-    ) -> None:
-        """`statistic` is what a side's time usually is of its samples."""
+    def __init__(self, interleaver: Interleaver, spot_check: SpotCheck, deadline_s: float, look: Callable[[], object]) -> None:
         self._interleaver, self._spot_check, self._deadline_s, self._look = interleaver, spot_check, deadline_s, look
-        self._statistic = statistic
 
     def run(self, gated_calls: GatedCalls | None) -> TimedWorker:
         """The baseline, timed as the candidate was: blocks, reveals, watching, and the talk behind the gate without its calls.
@@ -60,15 +55,12 @@ class BaselineAlone:
     def blank_ms(self, alone: TimedWorker) -> float:
         """What the time of a call holds that does nothing, by a worker that is trusted and undisturbed.
 
-        On the CPU this is a call's share of a request for a block without calls: the lower quartile where that is the calls' statistic too.
-        Otherwise the fastest: on a busy machine the rest may or may not be in a call's time, and taking it off would leave nothing of short
-        calls. On a GPU it is the median of two events around an empty kernel, less that kernel;
-        0 where the host's time counts.
+        On the CPU this is a call's share of the fastest request for a block without calls: on a busy machine the rest may or may not be in
+        a call's time, and taking it off would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel,
+        less that kernel; 0 where the host's time counts.
         """
         if not self._interleaver.on_device:
-            blanks_ms = list(self._host_blanks(alone))
-            found_ms = quartiles(blanks_ms)[0] if self._statistic == "lower_quartile" else min(blanks_ms)
-            return found_ms / self._interleaver.length
+            return min(self._host_blanks(alone)) / self._interleaver.length
         if not alone.launch_lead.cycles:
             return 0.0
         length = self._interleaver.most_in_block

@@ -93,7 +93,7 @@ class TimingRun:
                 raise UnevenError
             gated_calls.time_kernels(candidate)
         candidate.worker.end()
-        baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look, usual_statistic(cores))
+        baseline_alone = BaselineAlone(interleaver, self._spot_check, self._deadline_s, self._options.look)
         alone = baseline_alone.run(gated_calls)
         blank_ms = baseline_alone.blank_ms(alone)
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
