@@ -71,7 +71,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Times": {
         "speedup": "The baseline's time over the submission's time. Above 1, the submission is faster.",
         "interval": "The true speedup is in it with 95 % confidence, as far as the samples of this timing can tell.",
-        "runtime": "The time of one call of the submission: the median of all samples, and what the judge's clock adds.",
+        "runtime": "The time of one call: the median of all samples (on one CPU core the lower quartile), and what the judge adds.",
         "baseline": "The reference's time in the same timing, taken in turns with the submission's.",
         "best baseline": "The fastest of several baselines, such as the reference by torch.compile.",
         "protocol": "The way of timing. Times by different protocols are never mixed.",

@@ -65,6 +65,7 @@ def timing_facts(timing: TimingEvidence) -> dict[str, object]:
     facts: dict[str, object] = {
         "protocol": _protocol_text(timing.protocol),
         "not timed as asked for": timing.fallback or None,
+        "a side's time": "the lower quartile of its samples" if timing.statistic == "lower_quartile" else None,
         "ended": _ending_text(timing) if timing.stop else None,
         "beside the times: launching a call takes the host": _host_text(timing),
         "taken off each call": f"{timing.candidate.blank_ms * 1e3:.3g} µs, for its events" if timing.candidate.head_start_ms else None,

@@ -6,6 +6,7 @@ from typing import Any
 
 from db.error import StoreError
 from evaluator.results.evidence import DeviceState, TimingEvidence, TimingSide
+from evaluator.results.evidence.timing import Statistic
 from evaluator.results.result import Result
 from evaluator.results.text import plain_line
 
@@ -41,7 +42,7 @@ def times_figure(result: Result) -> Any:
     figure = Figure(figsize=(9.6, 6.4 if states else 4.8), layout="constrained")
     rows = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1)) if states else [figure.subplots()]
     for (name, side), colour in zip(sides(timing), COLOURS, strict=False):
-        draw_side(rows[0], name, side, colour)
+        draw_side(rows[0], name, side, colour, timing.statistic)
     rows[0].set_ylabel("time of a call in ms")
     rows[0].set_yscale("log")
     rows[0].legend(loc="best", fontsize="small")
@@ -59,18 +60,19 @@ def sides(timing: TimingEvidence) -> list[tuple[str, TimingSide]]:
     return [("submission", timing.candidate), ("baseline", timing.baseline), *others, *alone]
 
 
-def draw_side(axes: Any, name: str, side: TimingSide, colour: str) -> None:
-    """Samples as dots, those far off as crosses, and the median as a line; of a record without moments in their order."""
+def draw_side(axes: Any, name: str, side: TimingSide, colour: str, statistic: Statistic) -> None:
+    """Samples as dots, those far off as crosses, and the side's time as a line; of a record without moments in their order."""
+    time_ms = side.figure_ms(statistic)
     at_s = side.at_s if len(side.at_s) == len(side.samples_ms) else tuple(float(number) for number in range(len(side.samples_ms)))
     far = set(side.outliers)
     usual = [number for number in range(len(at_s)) if number not in far]
-    label = f"{name}: {side.median_ms:.4g} ms, {len(at_s)} samples" + (f", {len(far)} far off" if far else "")
+    label = f"{name}: {time_ms:.4g} ms, {len(at_s)} samples" + (f", {len(far)} far off" if far else "")
     axes.plot(
         [at_s[number] for number in usual], [side.samples_ms[number] for number in usual], ".", color=colour, label=label, markersize=4
     )
     axes.plot([at_s[number] for number in far], [side.samples_ms[number] for number in far], "x", color=colour, markersize=6)
     if at_s:
-        axes.hlines(side.median_ms, min(at_s), max(at_s), colors=colour, linewidth=0.8)
+        axes.hlines(time_ms, min(at_s), max(at_s), colors=colour, linewidth=0.8)
 
 
 def clock_trace(states: Sequence[DeviceState]) -> list[DeviceState]:

@@ -123,10 +123,8 @@ class Result(Record):
         if self.runtime_ms is None or self.baseline_ms is None or self.speedup is None:
             return {}
         timing, runtime_ms = self.evidence.timing, self.runtime_ms
-        others = timing.others if timing else {}
-        return {"eager": (self.baseline_ms, self.speedup)} | {
-            kind: (side.median_ms, side.median_ms / runtime_ms) for kind, side in others.items()
-        }
+        others = {kind: side.figure_ms(timing.statistic) for kind, side in timing.others.items()} if timing else {}
+        return {"eager": (self.baseline_ms, self.speedup)} | {kind: (time_ms, time_ms / runtime_ms) for kind, time_ms in others.items()}
 
     @property
     def best_baseline(self) -> str | None:

@@ -3,6 +3,7 @@
 The judge allocates, the worker maps. On the CPU a descriptor is a memfd, on a GPU an exported CUDA allocation.
 """
 
+import ctypes
 import mmap
 import os
 from collections.abc import Sequence
@@ -13,12 +14,17 @@ import torch
 
 from evaluator.worker.structure import named_dtype
 
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_TRIM_BYTES, _MMAP_BYTES = 1 << 30, 1 << 25
+"""So much freed memory is kept; and what is larger is mapped anew for each use, which is the largest value that glibc takes."""
+
 
 class HostMapping:
     """A memfd, mapped."""
 
     def __init__(self, descriptor: int, nbytes: int) -> None:
-        self._map = mmap.mmap(descriptor, nbytes)
+        # With its pages: the first call that reads one would wait for it.
+        self._map = mmap.mmap(descriptor, nbytes, mmap.MAP_SHARED | mmap.MAP_POPULATE)
         os.close(descriptor)
         self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
         """Shape (nbytes,), uint8."""
@@ -85,6 +91,15 @@ def checked(result: Any) -> Any:
     if int(result[0]) != 0:
         raise RuntimeError(f"CUDA driver: {result[0].name}")
     return result[1] if len(result) > 1 else None
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep memory that was freed (mallopt(3)), where it is glibc, as PyTorch does on a GPU. A call would otherwise wait
+    for the kernel to map and clear its pages, in one process more often than in another."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
+        mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
 
 
 def reset_persisting() -> None:

@@ -37,6 +37,7 @@ HANDLERS: dict[str, Handler] = {
     "poison": calls.poison,
     "time": timing.time_call,
     "block": timing.block,
+    "host_block": timing.host_block,
     "blank": timing.blank,
     "record": timing.record,
     "replay": timing.replay,

@@ -53,7 +53,7 @@ def test_the_table_of_ncu_in_any_unit() -> None:
 
 
 def test_the_spread_is_that_of_nineteen_of_twenty() -> None:
-    one = Climbed("matmul 512", speedups=[1.0] * 10 + [1.01] * 5 + [0.98] * 4 + [3.0], times_ms=[0.5], baselines_ms=[0.5])
+    one = Climbed("matmul 512", "cuda", speedups=[1.0] * 10 + [1.01] * 5 + [0.98] * 4 + [3.0], times_ms=[0.5], baselines_ms=[0.5])
     assert one.spread == pytest.approx(0.02)
     assert one.reaches is False
     one.baselines_ms = [0.05]
@@ -63,14 +63,16 @@ def test_the_spread_is_that_of_nineteen_of_twenty() -> None:
     one.baselines_ms = [0.5]
     one.speedups = [1.0] * 19 + [3.0]
     assert one.spread == 0.0 and one.reaches is True
-    assert Climbed("matmul 512", speedups=[1.0]).spread is None
+    assert Climbed("matmul 512", "cuda", speedups=[1.0]).spread is None
+    slack = Climbed("matmul 512", "cpu", speedups=[1.0] * 18 + [0.96] * 2, times_ms=[0.5], baselines_ms=[0.5])
+    assert slack.reaches is True, "a processor is given more"
 
 
 @pytest.mark.parametrize(
     ("time_ms", "truth_ms", "is_true"), [(0.0025, 0.002, True), (0.0035, 0.002, False), (1.015, 1.0, True), (1.03, 1.0, False)]
 )
 def test_true_is_two_per_cent_or_a_microsecond(time_ms: float, truth_ms: float, is_true: bool) -> None:
-    one = Climbed("matmul 512", times_ms=[time_ms], truth=Truth(truth_ms))
+    one = Climbed("matmul 512", "cuda", times_ms=[time_ms], truth=Truth(truth_ms))
     assert one.is_true is is_true and one.bias_ms == pytest.approx(time_ms - truth_ms)
 
 

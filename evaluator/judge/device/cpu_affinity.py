@@ -1,7 +1,8 @@
-"""Which cores calls are timed on, on a processor: one thread of each core, and no more of them than the machine gives at once.
+"""Which cores calls are timed on, on a processor, and which one the judge has meanwhile.
 
-Two threads of one core share its units: a call takes longer while the other thread works. A process with more threads than its control
-group's quota allows is stopped for a while whenever the quota is used up.
+Two hardware threads of one core share its units: a call takes longer while the other thread works. So workers get one thread of each core.
+A process with more threads than its control group's quota allows is stopped for a while whenever the quota is used up. The judge has a core
+of its own where there is one: on the worker's core it would evict the caches, and an answer would wait for it.
 """
 
 import os
@@ -13,17 +14,33 @@ from evaluator.machine.control_groups import folders
 
 _TOPOLOGY = ("core_cpus_list", "thread_siblings_list")
 """Files of the kernel's that name the threads of a core; the second is what older ones have."""
+FEW_CORES = 4
+"""On a machine with no more cores than this, workers have one: threads of a call would share the others with the judge and with compilers,
+and the call would take as long as the thread that waits longest for a core."""
 
 
 def timing_cores(allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:
-    """The first allowed thread of each core, no more of them than a control group's quota is enough for.
+    """One thread of each core but the first, which is the judge's, and no more than a control group's quota is enough for; of FEW_CORES or
+    fewer, the last one alone.
 
     `allowed` is what this process may use, where it is not given; `root` is where /proc and /sys are.
     """
+    cores = _first_threads(allowed, root)
+    quota = _quota(root) or len(cores)
+    return cores[-1:] if min(len(cores), quota) <= FEW_CORES else cores[1:][:quota]
+
+
+def judge_core(cores: Collection[int], allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:
+    """The core that the judge has to itself while calls are timed on `cores`; where there is no other one, all of these."""
+    return remaining(cores, allowed, root)[:1] or tuple(cores)
+
+
+def _first_threads(allowed: Collection[int] | None, root: Path) -> tuple[int, ...]:
+    """The first allowed thread of each core, in order."""
     of_core: dict[frozenset[int], int] = {}
     for number in sorted(os.sched_getaffinity(0) if allowed is None else allowed):
         of_core.setdefault(siblings(number, root), number)
-    return tuple(of_core.values())[: _quota(root)]
+    return tuple(of_core.values())
 
 
 def remaining(cores: Collection[int], allowed: Collection[int] | None = None, root: Path = Path("/")) -> tuple[int, ...]:

@@ -55,18 +55,25 @@ class BaselineAlone:
     def blank_ms(self, alone: TimedWorker) -> float:
         """What the time of a call holds that does nothing, by a worker that is trusted and undisturbed.
 
-        On the CPU this is the fastest empty request: on a busy machine the rest may or may not be in a call's time, and taking it off
-        would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel, less that kernel; 0 where the
-        host's time counts.
+        On the CPU this is a call's share of the fastest request for a block without calls: on a busy machine the rest may or may not be in
+        a call's time, and taking it off would leave nothing of short calls. On a GPU it is the median of two events around an empty kernel,
+        less that kernel; 0 where the host's time counts.
         """
         if not self._interleaver.on_device:
-            return min(alone.ping() for _ in range(MIN_CALLS))
+            return min(self._host_blanks(alone)) / self._interleaver.length
         if not alone.launch_lead.cycles:
             return 0.0
         length = self._interleaver.most_in_block
         alone.blank(length)
         blanks_ms = [took_ms for _ in range(-(-BLANKS // length)) for took_ms in alone.blank(length)]
         return max(statistics.median(blanks_ms) - EMPTY_KERNEL_MS, 0.0)
+
+    def _host_blanks(self, alone: TimedWorker) -> Iterator[float]:
+        start = time.monotonic()
+        for number, took_ms in enumerate(self._interleaver.host_blanks(alone)):
+            yield took_ms
+            if number + 1 >= (MIN_CALLS if time.monotonic() - start < BLOCKS_S else LEAST_CALLS):
+                return
 
     def others(self, blank_ms: float) -> dict[str, TimingSide]:
         """The extra baselines: each counts as it is without the candidate where it is clearly faster then."""

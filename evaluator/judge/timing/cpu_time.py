@@ -30,7 +30,8 @@ class CpuTime:
     def __init__(self, pid: int) -> None:
         """`pid` is in this process's namespace; the process must still have the parent that confined it, which takes in orphans."""
         self._pid = pid
-        self._lineage = Lineage(parent(pid) or pid)
+        self._root = parent(pid) or pid
+        self._lineage = Lineage(self._root)
         self._cores = _count_cores(pid)
         self._answered_ms: dict[int, float] = {}
         """Processor time of each process when the last answer came."""
@@ -43,6 +44,11 @@ class CpuTime:
     def main_at_answer_ms(self) -> float:
         """The same when the last answer came."""
         return self._answered_ms.get(self._pid, 0.0)
+
+    def elsewhere_ms(self) -> float:
+        """Processor time so far of the program's other processes, and of those that have ended and been waited for."""
+        others = self._lineage.look() - {self._pid}
+        return sum(map(_used_ms, others)) + sum(map(_ended_ms, {self._pid, self._root} | others))
 
     def cores(self) -> set[int]:
         """All cores that a thread of the program may run on now."""
@@ -111,10 +117,20 @@ def _any_runs(pids: Iterable[int]) -> bool:
 
 
 def _state(stat: Path) -> bytes:
+    return next(iter(_fields(stat)), b"")
+
+
+def _ended_ms(pid: int) -> float:
+    """Processor time of the children of a process that have ended and been waited for (proc(5), cutime and cstime, in ticks)."""
+    return sum(map(int, _fields(Path("/proc", str(pid), "stat"))[13:15])) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
+def _fields(stat: Path) -> list[bytes]:
+    """What the kernel says of a process or a thread, from its state on; empty where it is gone."""
     try:
-        return stat.read_bytes().rpartition(b")")[2].split()[0]  # the command, in parentheses, may hold anything
+        return stat.read_bytes().rpartition(b")")[2].split()  # the command, in parentheses, may hold anything
     except (FileNotFoundError, ProcessLookupError):
-        return b""
+        return []
 
 
 def _used_ms(pid: int) -> float:

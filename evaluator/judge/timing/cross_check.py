@@ -13,7 +13,7 @@ REVEAL_SLACK_MS = 0.1
 REVEAL_SLACK_SHARE = 0.25
 """How much longer than the baseline's the reveal of an answer may take before it counts; on a GPU at least TALK_SLACK_MS."""
 PROCESSOR_SLACK_MS = 0.1
-"""Processor time before a call or after an answer, beyond the baseline's, that may be bookkeeping."""
+"""Processor time before a block or after it, beyond the baseline's, that may be bookkeeping; its calls share it."""
 SINGLE_SLACK_MS = 0.15
 """How far a claim may fall short of the judge's clock over single calls before the clock's figure counts. On a busy machine the overhead
 of a request differs so much between two workers, which is more than its spread in either."""
@@ -32,10 +32,17 @@ UNGATED_SLACK_MS = 0.25
 
 
 def compare(
-    candidate: TimingSide, baseline: TimingSide, alone: TimingSide, *, on_device: bool, gated: bool = True, in_a_row: int = 0
+    candidate: TimingSide,
+    baseline: TimingSide,
+    alone: TimingSide,
+    *,
+    on_device: bool,
+    gated: bool = True,
+    in_a_row: int = 0,
+    in_block: int = 1,
 ) -> TimingEvidence:
     """The evidence of a timing. `alone` is the baseline with the candidate gone; `gated` says whether the judge's clock ran behind the
-    gate, and `in_a_row` how many calls a burst had."""
+    gate, `in_a_row` how many calls a burst had, and `in_block` how many a block."""
     return TimingEvidence(
         clock="cuda_event" if on_device else "judge_wall",
         calls=len(candidate.samples_ms),
@@ -43,8 +50,8 @@ def compare(
         baseline=baseline,
         alone=alone,
         deferred_ms=deferred_ms(candidate, alone, on_device=on_device),
-        ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms),
-        background_ms=_processor_ms(candidate.background_ms, alone.background_ms),
+        ahead_ms=_processor_ms(candidate.ahead_ms, alone.ahead_ms, in_block),
+        background_ms=_processor_ms(candidate.background_ms, alone.background_ms, in_block),
         arrives_late_ms=0.0 if on_device else _arrives_late_ms(candidate, alone),
         unexplained_ms=unexplained_ms(candidate, baseline, alone) if on_device else None,
         unclaimed_ms=unclaimed_ms(candidate, baseline, alone, gated=gated, in_a_row=in_a_row) if on_device else 0.0,
@@ -98,12 +105,12 @@ def _beside_calls_ms(candidate: TimingSide, busy_ms: Sequence[float], extra_ms: 
     return late_ms if late_ms > max(REVEAL_SLACK_MS, REVEAL_SLACK_SHARE * candidate.work_ms) else 0.0
 
 
-def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float]) -> float:
-    """Processor time that the candidate takes beyond the baseline while neither has a request; 0 within the slack."""
+def _processor_ms(candidate_ms: Sequence[float], baseline_ms: Sequence[float], in_block: int) -> float:
+    """Processor time that the candidate takes beyond the baseline while neither has a request, for each call; 0 within the slack."""
     if not candidate_ms or not baseline_ms:
         return 0.0  # on a GPU, where a worker waits awake
     more_ms = statistics.median(candidate_ms) - statistics.median(baseline_ms)
-    return more_ms if more_ms > PROCESSOR_SLACK_MS else 0.0
+    return more_ms if more_ms > PROCESSOR_SLACK_MS / in_block else 0.0
 
 
 def unexplained_ms(candidate: TimingSide, baseline: TimingSide, alone: TimingSide) -> float:

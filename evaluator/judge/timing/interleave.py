@@ -165,8 +165,13 @@ class Interleaver:
         given = list(zip(sets, self._given(timed, length), strict=True))
         with self._blaming(timed):
             answers = [read_claim({"output": answer}) for answer in self.protocol.take(timed, given)]
-        places = [None] if length == 1 and not self.on_device else range(length)
-        return [Answer(*pair, *claim, self.calls, place) for pair, claim, place in zip(given, answers, places, strict=True)]
+        return [Answer(*pair, *claim, self.calls, place) for place, (pair, claim) in enumerate(zip(given, answers, strict=True))]
+
+    def host_blanks(self, timed: TimedWorker) -> Iterator[float]:
+        """What requests for blocks take that hold no call, each in ms, over the same inputs."""
+        given = list(zip(_random.sample(self.sets, self.length), self._given(timed, self.length), strict=True))
+        while True:
+            yield timed.host_blank(given)
 
     @contextmanager
     def _blaming(self, timed: TimedWorker) -> Iterator[None]:

@@ -20,14 +20,15 @@ from evaluator.judge.timing.baseline_alone import BaselineAlone
 from evaluator.judge.timing.cross_check import compare
 from evaluator.judge.timing.gated_calls import GatedCalls, Supplies
 from evaluator.judge.timing.interleave import Interleaver
+from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import Participants, TimedCase, TimingOptions, room_bytes
 from evaluator.judge.timing.speedup import interval
 from evaluator.judge.timing.spot_check import SpotCheck, WrongAnswerError
+from evaluator.judge.timing.statistic import statistic_of, usual_statistic
 from evaluator.judge.timing.stopping import StoppingCriterion
 from evaluator.judge.timing.timed_worker import UnrecordableError
 from evaluator.judge.timing.warmup import WarmUp, give_launch_lead, warm_blocks, warm_up
 from evaluator.results.evidence import TimingEvidence
-from evaluator.sandbox.affinity import kept_to
 
 LONG_CALL_MS = 20.0
 """Calls of this length need no launch lead: what the host takes for their first launch is a thousandth of them."""
@@ -59,7 +60,8 @@ class TimingRun:
         self._spending = participants.candidate.times.spending
         with self._spending("sharing"):
             self._interleaver = Interleaver(participants, timed_case, options.protocol)
-            self._spot_check = SpotCheck(self._interleaver, timed_case, is_slow=options.is_slow)
+            self._place = JudgePlace(options.cores)
+            self._spot_check = SpotCheck(self._interleaver, timed_case, self._place, is_slow=options.is_slow)
             participants.candidate.hand_over(self._spot_check.outputs, timed_case.deadline_s)
 
     def run(self) -> TimingEvidence:
@@ -69,7 +71,7 @@ class TimingRun:
         ProblemError, ReferenceFailedError.
         """
         try:
-            with kept_to(self._options.cores):
+            with self._place.kept():
                 return self._run()
         except UnrecordableError as error:
             raise UnfitProtocolError(str(error)) from error
@@ -86,12 +88,11 @@ class TimingRun:
             self._spot_check.warm_reveal(candidate)
         with self._spending("sharing"):
             gated_calls = self._make_gated_calls()
-        if gated_calls and warmed.call_ms < LONG_CALL_MS:
-            with self._spending("warm-up"):
-                warm_blocks(interleaver)
-                candidate_may = self._options.launch_lead
-                give_launch_lead(interleaver, gated_calls.probe, self._spot_check.answer_bytes, candidate_may=candidate_may)
+        with self._spending("warm-up"):
+            self._warm_blocks(gated_calls, warmed)
+        before_ms = candidate.elsewhere_ms()
         stop = self._run_blocks()
+        elsewhere_ms = candidate.elsewhere_ms() - before_ms
         if self._options.is_slow and not self._is_still_slow():
             raise NotSlowError
         with self._spending("reveals"):
@@ -108,7 +109,9 @@ class TimingRun:
             blank_ms = baseline_alone.blank_ms(alone)
         summaries = (timed.summary(blank_ms) for timed in (candidate, interleaver.baseline, alone))
         in_a_row = len(gated_calls.places) if gated_calls else 0
-        timing = compare(*summaries, on_device=self._on_device, gated=candidate.is_gated, in_a_row=in_a_row)
+        gated, in_block = candidate.is_gated, interleaver.length
+        timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
+        statistic = statistic_of(timing.candidate, cores, elsewhere_ms, interleaver.length)
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": interleaver.calls,
@@ -122,7 +125,10 @@ class TimingRun:
             "warm_up_calls": warmed.calls,
             "steady": warmed.steady,
             "stop": stop,
-            "interval": interval(candidate.samples_ms(blank_ms), baseline_ms, interleaver.blocks, paired=not timing.disturbed),
+            "statistic": statistic,
+            "interval": interval(
+                candidate.samples_ms(blank_ms), baseline_ms, interleaver.blocks, paired=not timing.disturbed, statistic=statistic
+            ),
             "others": baseline_alone.others(blank_ms),
             "failed_baselines": interleaver.left_out,
         }
@@ -147,6 +153,16 @@ class TimingRun:
         interleaver.candidate.worker.hand_over(gated_calls.allocations[len(seen.outputs) :], self._deadline_s)
         return gated_calls
 
+    def _warm_blocks(self, gated_calls: GatedCalls | None, warmed: WarmUp) -> None:
+        """Blocks that don't count; on a GPU the launch lead is chosen by them."""
+        interleaver = self._interleaver
+        if gated_calls and warmed.call_ms < LONG_CALL_MS:
+            warm_blocks(interleaver)
+            answer_bytes, candidate_may = self._spot_check.answer_bytes, self._options.launch_lead
+            give_launch_lead(interleaver, gated_calls.probe, answer_bytes, candidate_may=candidate_may)
+        elif gated_calls is None and interleaver.length > 1:
+            warm_blocks(interleaver)
+
     def _run_gated(self, gated_calls: GatedCalls) -> None:
         """Raises UnevenError, and what a gated call does."""
         candidate = self._interleaver.candidate
@@ -163,7 +179,8 @@ class TimingRun:
 
     def _run_blocks(self) -> str:
         """A block of each worker, in an order drawn anew, until there are enough; the reason to stop."""
-        interleaver, criterion = self._interleaver, StoppingCriterion(self._interleaver, is_slow=self._options.is_slow)
+        interleaver, options = self._interleaver, self._options
+        criterion = StoppingCriterion(interleaver, usual_statistic(options.cores), is_slow=options.is_slow)
         start = time.monotonic()
         while not (stop := criterion.reason(time.monotonic() - start)):
             interleaver.calls += interleaver.length

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator.results.evidence.timing import Statistic
+
 CONFIDENCE = 0.95
 WIDTH = 0.01
 """Of a narrow interval, at the most, as a share of the ratio."""
@@ -19,6 +21,7 @@ MOST_DRAWN = 512
 """Samples of each worker drawn for one resample; with more, the spread is taken to fall with the root of their number."""
 FENCE = 3.0
 """Interquartile ranges beyond a quartile from which on a sample is marked (Tukey's outer fence)."""
+SHARES: dict[Statistic, float] = {"median": 0.5, "lower_quartile": 0.25}
 
 Times = NDArray[np.float64]
 
@@ -28,18 +31,21 @@ def speedup_of(runtime_ms: float | None, baseline_ms: float | None) -> float | N
     return baseline_ms / runtime_ms if baseline_ms and runtime_ms else None
 
 
-def interval(candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks: int, *, paired: bool = True) -> tuple[float, float]:
-    """The 95 % confidence interval of the speedup: the median of the baseline's samples over the median of the candidate's.
+def interval(
+    candidate_ms: Sequence[float], baseline_ms: Sequence[float], blocks: int, *, paired: bool = True, statistic: Statistic = "median"
+) -> tuple[float, float]:
+    """The 95 % confidence interval of the speedup: this statistic of the baseline's samples over that of the candidate's.
 
     Samples are in the order of their blocks, as many in each. Unpaired, each of the baseline's samples is a block of its own.
     """
     generator = np.random.default_rng()
     candidate = _in_blocks(candidate_ms, blocks)
     baseline = _in_blocks(baseline_ms, blocks if paired else len(baseline_ms))
-    ratio = float(np.median(baseline) / np.median(candidate))
+    share = SHARES[statistic]
+    ratio = float(_quantile(baseline, share) / _quantile(candidate, share))
     drawn, shrink = _draw(candidate, generator)
     of_baseline, shrink_baseline = (drawn, shrink) if paired else _draw(baseline, generator)
-    ratios = _medians(baseline, of_baseline, generator) / _medians(candidate, drawn, generator)
+    ratios = _resampled(baseline, of_baseline, generator, share) / _resampled(candidate, drawn, generator, share)
     low, high = np.quantile(np.log(ratios / ratio), ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
     scale = max(shrink, shrink_baseline)
     return ratio * float(np.exp(min(low, 0.0) * scale)), ratio * float(np.exp(max(high, 0.0) * scale))
@@ -67,6 +73,11 @@ def step(samples_ms: Sequence[float]) -> float:
     return float(differences.min()) if len(differences) else 0.0
 
 
+def _quantile(times: Times, share: float, axis: int | None = None) -> Times:
+    """As evaluator.judge.timing.samples.quartiles has it."""
+    return np.asarray(np.quantile(times, share, axis=axis, method="weibull"), dtype=np.float64)
+
+
 def _in_blocks(samples_ms: Sequence[float], blocks: int) -> Times:
     """Shape (blocks, samples of one)."""
     return np.asarray(samples_ms, dtype=np.float64).reshape(blocks, -1)
@@ -79,9 +90,9 @@ def _draw(times: Times, generator: np.random.Generator) -> tuple[NDArray[np.int6
     return generator.integers(0, blocks, (RESAMPLES, count)), float(np.sqrt(count / blocks))
 
 
-def _medians(times: Times, drawn: NDArray[np.int64], generator: np.random.Generator) -> Times:
-    """The median of each resample; shape (RESAMPLES,)."""
+def _resampled(times: Times, drawn: NDArray[np.int64], generator: np.random.Generator, share: float) -> Times:
+    """The quantile of each resample; shape (RESAMPLES,)."""
     found = times[drawn].reshape(len(drawn), -1)
     width = step(times.ravel().tolist())
-    smoothed = np.median(found + generator.uniform(-width / 2, width / 2, found.shape), axis=1)
+    smoothed = _quantile(found + generator.uniform(-width / 2, width / 2, found.shape), share, axis=1)
     return np.asarray(np.maximum(smoothed, times.min() / 2))

@@ -15,6 +15,7 @@ from evaluator.judge.correctness.row_sampling import Sampler
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.gated_calls import Taken
 from evaluator.judge.timing.interleave import Answer, Interleaver
+from evaluator.judge.timing.judge_place import JudgePlace
 from evaluator.judge.timing.setup import TimedCase
 from evaluator.judge.timing.stopping import MIN_BLOCKS, MIN_CALLS
 from evaluator.judge.timing.timed_worker import SPIN_S, TimedWorker
@@ -55,10 +56,10 @@ class WrongAnswerError(Exception):
 class SpotCheck:
     """Looks at the answers of one timing."""
 
-    def __init__(self, interleaver: Interleaver, timed_case: TimedCase, *, is_slow: bool = False) -> None:
+    def __init__(self, interleaver: Interleaver, timed_case: TimedCase, place: JudgePlace, *, is_slow: bool = False) -> None:
         """Of a candidate that `is_slow`, something of each block is revealed, and little else is called for."""
         self._is_slow = is_slow
-        self._interleaver, self._case, self._oracle = interleaver, timed_case.case, timed_case.oracle
+        self._interleaver, self._place, self._case, self._oracle = interleaver, place, timed_case.case, timed_case.oracle
         self._deadline_s, self._device, self._on_device = timed_case.deadline_s, timed_case.memory.device, timed_case.on_device
         self._known_errors = timed_case.known_errors
         self._form, self.shapes = timed_case.form, [tensor for _, tensor in tensors_of(timed_case.form)]
@@ -122,7 +123,8 @@ class SpotCheck:
         timed.samples.forget_reveals()
 
     def watch(self, timed: TimedWorker) -> None:
-        """Leave the worker alone for a while and note what it does. On a GPU it waits awake for requests; there bursts show late work."""
+        """Leave the worker alone for a while and note what it does: for each call, as long as one of the baseline does. On a GPU it waits
+        awake for requests; there bursts show late work."""
         if not self._on_device:
             shortest_s, longest_s = WATCH_S
             took_ms = self._interleaver.baseline.samples.wall_ms
@@ -175,9 +177,10 @@ class SpotCheck:
     def compare(self, taken: Taken, inputs: InputSet, arguments: list[Any]) -> None:
         """Compare an answer's tensors. Raises WrongAnswerError."""
         values, sample = taken.values, taken.sample
-        if not is_near_reference(self._case, self._oracle, arguments, values, self._form, self._known_errors, sample):
-            judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample)
-            if judged.category is not None:
-                raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
+        with self._place.left():
+            if not is_near_reference(self._case, self._oracle, arguments, values, self._form, self._known_errors, sample):
+                judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample)
+                if judged.category is not None:
+                    raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
         if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)

@@ -2,6 +2,7 @@
 
 from evaluator.judge.timing.interleave import Interleaver
 from evaluator.judge.timing.speedup import interval, is_narrow
+from evaluator.results.evidence.timing import Statistic
 
 NARROW, BUDGET = "precise", "budget"
 """Reasons to stop, as they are stored: the speedup's confidence interval is narrow enough, or the time is spent."""
@@ -28,8 +29,8 @@ EVENTS_MS = 0.003
 class StoppingCriterion:
     """Decides after each block whether there are enough of them."""
 
-    def __init__(self, interleaver: Interleaver, *, is_slow: bool = False) -> None:
-        self._interleaver, self._is_slow = interleaver, is_slow
+    def __init__(self, interleaver: Interleaver, statistic: Statistic, *, is_slow: bool = False) -> None:
+        self._interleaver, self._statistic, self._is_slow = interleaver, statistic, is_slow
         self._asked_at = 0
         """The number of blocks when the interval was computed last."""
 
@@ -54,4 +55,4 @@ class StoppingCriterion:
         self._asked_at = self._interleaver.blocks
         blank_ms = EVENTS_MS if self._interleaver.on_device else 0.0
         candidate_ms, baseline_ms = (timed.samples_ms(blank_ms) for timed in (self._interleaver.candidate, self._interleaver.baseline))
-        return is_narrow(interval(candidate_ms, baseline_ms, self._interleaver.blocks))
+        return is_narrow(interval(candidate_ms, baseline_ms, self._interleaver.blocks, statistic=self._statistic))

@@ -10,6 +10,7 @@ import torch
 
 from evaluator.judge.correctness.output_structure import ClaimedTensor
 from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.timing.block_claims import block_answers, claimed_times_ms
 from evaluator.judge.timing.cpu_time import CpuTime
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
@@ -69,7 +70,10 @@ class TimedWorker:
         self.samples = Samples(self._gpu is not None, self.since)
         self._recorded: set[str] = set()
         self._busy_ms = self._answered_at = 0.0
-        """On the CPU, of the last call: the processor time of the process, and when its answer came."""
+        """On the CPU, of the last request: the processor time of the process for each of its calls, and when its answer came, or the last
+        of its answers was revealed."""
+        self._calls = 1
+        """Of the last request for calls."""
         self._cpu_time = CpuTime(pid) if pid and self._gpu is None else None
         """On the CPU only: a worker on a GPU waits awake."""
 
@@ -88,21 +92,20 @@ class TimedWorker:
             raise ProtocolError("a call does not take longer than the request for it")
         return wall_ms, event_ms, answer
 
-    def sample(self, inputs: InputSet, arguments: Sequence[Any]) -> Message:
-        """One call that counts, and its answer."""
-        self.samples.at_s.append(self.samples.now_s())
-        wall_ms, event_ms, answer = self.call(inputs, arguments)
-        if self._cpu_time:
-            self.samples.busy_ms.append(self._busy_ms)
-        self.samples.wall_ms.append(wall_ms)
-        self.samples.event_ms.append(event_ms)
-        return answer
-
     def block(self, given: Given, *, apart: bool) -> list[Any]:
         """Calls that count, in one request on a GPU: each timed by itself (`apart`), or all together. Returns their answers."""
         cycles = self.launch_lead.cycles if apart else 0
         fields = {"flushes": self._orders(len(given)), "apart": apart, "head_start": cycles, "copies": self.copies and apart}
         return self._take("block", given, len(given) if apart else 1, **fields)
+
+    def host_block(self, given: Given) -> list[Any]:
+        """Calls that count, in one request on the CPU, and one sample, which is the mean of them. Returns their answers."""
+        at_s = self.samples.now_s()
+        wall_ms, message = self._ask("host_block", given, sets=list(range(len(given))))
+        self.samples.wall_ms.append(wall_ms / len(given))
+        self.samples.at_s.append(at_s)
+        self.samples.busy_ms.append(self._busy_ms)
+        return block_answers(message, len(given))
 
     def blank(self, count: int) -> list[float]:
         """Event times of a block of so many calls, each an empty kernel timed by itself, in ms."""
@@ -120,9 +123,7 @@ class TimedWorker:
         event_ms = [max(took_ms, LEAST_MS) for took_ms in claimed_times_ms(message, times)]
         if sum(event_ms) > wall_ms + LEAST_MS * times:
             raise ProtocolError("calls do not take longer than the request for them")
-        answers = message.get("outputs")
-        if not isinstance(answers, list) or len(answers) != len(given):
-            raise ProtocolError("a block has one answer for each of its calls")
+        answers = block_answers(message, len(given))
         self.samples.wall_ms.append(wall_ms / len(given))
         self.samples.event_ms += [took_ms * times / len(given) for took_ms in event_ms]
         if kind == "block":
@@ -186,26 +187,36 @@ class TimedWorker:
         """Whether calls are held behind the gate."""
         return self.gate is not None and self.held and not self.waits
 
-    def ping(self) -> float:
-        """Wall time of a request that does nothing, in ms."""
-        return self._ask("ping", [])[0]
+    def host_blank(self, given: Given) -> float:
+        """Wall time of a block that is asked for no call, in ms: for the rest it is one over these sets."""
+        return self._ask("host_block", given, sets=[])[0]
 
     @contextmanager
     def revealing(self) -> Iterator[None]:
-        """Time a reveal: by the clock on a GPU, on the CPU by the processor time since the answer, to which no other load adds."""
+        """Time a reveal: by the clock on a GPU, on the CPU by the processor time since the answer, or since the reveal of another answer of
+        its block, to which no other load adds."""
         start = time.perf_counter()
         yield
         now = time.perf_counter()
         if self._cpu_time:
             self.samples.arrival_ms.append((now - self._answered_at) * 1e3)
             self.samples.reveal_busy_ms.append(self._busy_ms)
-        self.samples.reveal_ms.append(self._cpu_time.since_answer_ms() if self._cpu_time else (now - start) * 1e3)
+            self.samples.reveal_ms.append(self._cpu_time.since_answer_ms())
+            self._cpu_time.answered()
+            self._answered_at = time.perf_counter()
+        else:
+            self.samples.reveal_ms.append((now - start) * 1e3)
 
     def watch(self, longest_s: float) -> None:
-        """Note the processor time that the worker's processes go on using after an answer; on the CPU only."""
+        """Note the processor time that the worker's processes go on using after a block, for each of its calls, within `longest_s` for each
+        of them; on the CPU only."""
         if self._cpu_time is not None:
-            self.samples.background_ms.append(self._cpu_time.after_answer_ms(longest_s))
+            self.samples.background_ms.append(self._cpu_time.after_answer_ms(longest_s * self._calls) / self._calls)
             self.samples.background_busy_ms.append(self._busy_ms)
+
+    def elsewhere_ms(self) -> float:
+        """Processor time so far of the worker's processes but the one that is called; 0 on a GPU."""
+        return self._cpu_time.elsewhere_ms() if self._cpu_time else 0.0
 
     def strays(self, cores: Collection[int]) -> bool:
         """Whether one of the worker's threads may run outside of these cores, to which it is kept; on a GPU it is kept to none."""
@@ -238,14 +249,16 @@ class TimedWorker:
         with self._cpu_time.arriving() if self._cpu_time and given else nullcontext() as used_ms:
             fill(given)
             start = time.perf_counter()
-        self.samples.ahead_ms += used_ms or []
+        calls = max(len(given), 1)
+        self.samples.ahead_ms += [each_ms / calls for each_ms in used_ms or []]
         called_at_ms = self._cpu_time.main_ms() if self._cpu_time else 0.0
         answer = self.worker.request(kind, self.deadline_s, **fields)
         answered_at = time.perf_counter()
         took_ms = (answered_at - start) * 1e3
         if self._cpu_time and given:
             self._cpu_time.answered(called_at_ms, took_ms)
-            self._busy_ms, self._answered_at = self._cpu_time.main_at_answer_ms() - called_at_ms, answered_at
+            self._busy_ms, self._answered_at = (self._cpu_time.main_at_answer_ms() - called_at_ms) / calls, answered_at
+            self._calls = calls
         return took_ms, answer
 
     def _ask_on_device(self, device: torch.device, kind: str, given: Given, fields: dict[str, Any]) -> tuple[float, Message]:
@@ -290,11 +303,3 @@ class TimedWorker:
     def _describe(self, given: Given, *, keep: bool = False) -> None:
         """Tell the worker where the inputs are going to be, and whether to keep its last answer."""
         self.worker.request("inputs", self.deadline_s, sets=[inputs.tree(arguments) for inputs, arguments in given], keep=keep)
-
-
-def claimed_times_ms(answer: Message, count: int, field: str = "ms") -> list[float]:
-    """So many times that a worker claims. Raises ProtocolError where the answer holds nothing of the kind."""
-    values = answer.get(field)
-    if not isinstance(values, list) or len(values) != count:
-        raise ProtocolError("a block has as many times as were asked for")
-    return [claimed_ms({"ms": value}) for value in values]

@@ -1,6 +1,7 @@
 """The times of the candidate and the baseline, and what the judge's clock says of the worker's claims."""
 
 import statistics
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -9,6 +10,9 @@ from evaluator.results.evidence.record import Record
 
 DISTURBED_SHARE = 0.1
 """Where the baseline was slower by more than this beside the candidate, its time without the candidate counts."""
+
+Statistic: TypeAlias = Literal["median", "lower_quartile"]
+"""What of its samples a side's time is; the same for both sides."""
 
 
 class TimingSide(Record):
@@ -63,6 +67,10 @@ class TimingSide(Record):
     def claim_ms(self) -> float:
         """The time of a call that the worker on a GPU claims, its events included."""
         return self.median_ms + self.blank_ms
+
+    def figure_ms(self, statistic: Statistic) -> float:
+        """The time of a call."""
+        return self.median_ms if statistic == "median" else self.lower_quartile_ms
 
     @property
     def work_ms(self) -> float:
@@ -126,6 +134,8 @@ class TimingEvidence(Record):
     unflushed_bursts: int = 0
     """Single calls and bursts of the judge's clock without their flush, which therefore are no samples."""
 
+    statistic: Statistic = "median"
+    """Which of the samples counts as a side's time (evaluator.judge.timing.statistic). The median in older records."""
     protocol: str | None = None
     """The timing protocol (evaluator.judge.timing.protocols). None in older records: `cold` on a GPU, `cpu` elsewhere."""
     fallback: str = ""
@@ -145,7 +155,7 @@ class TimingEvidence(Record):
     stop: str = ""
     """The stopping criterion (evaluator.judge.timing.stopping): `precise` or `budget`; empty in older records."""
     interval: tuple[float, float] | None = None
-    """95 % confidence interval of the baseline's over the candidate's median time, by bootstrap over blocks, without what is charged.
+    """95 % confidence interval of the baseline's over the candidate's time, by bootstrap over blocks, without what is charged.
     None in older records."""
     others: dict[str, TimingSide] = Field(default_factory=dict)
     """Further baselines, timed in the same turns, by their kind."""
@@ -156,16 +166,16 @@ class TimingEvidence(Record):
 
     @property
     def ratio(self) -> float:
-        """The baseline's time over the candidate's median, without what is charged."""
-        return self.baseline_ms / self.candidate.median_ms
+        """The baseline's time over the candidate's, without what is charged."""
+        return self.baseline_ms / self.candidate.figure_ms(self.statistic)
 
     @property
     def runtime_ms(self) -> float:
-        """The candidate's time: the median of its calls, plus the time that it left out of them.
+        """The candidate's time: that of its calls, by the statistic, plus the time that it left out of them.
 
         An answer that is slow to copy shows in bursts too, but is charged once.
         """
-        return self.candidate.median_ms + self.ahead_ms + self.background_ms + self.late_ms
+        return self.candidate.figure_ms(self.statistic) + self.ahead_ms + self.background_ms + self.late_ms
 
     @property
     def late_ms(self) -> float:
@@ -184,8 +194,9 @@ class TimingEvidence(Record):
 
     @property
     def baseline_ms(self) -> float:
-        """The median of the baseline's calls, or of those without the candidate where they are clearly faster."""
-        return self.alone.median_ms if self.alone and self.disturbed else self.baseline.median_ms
+        """The time of the baseline's calls, or of those without the candidate where they are clearly faster."""
+        side = self.alone if self.alone and self.disturbed else self.baseline
+        return side.figure_ms(self.statistic)
 
     @property
     def disturbed(self) -> bool:

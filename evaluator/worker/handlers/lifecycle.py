@@ -17,7 +17,7 @@ import torch
 
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.memory import checked
+from evaluator.worker.memory import checked, keep_freed_memory
 from evaluator.worker.origin import INSTALLED_KERNELS
 from evaluator.worker.parameters import Agreement, agree, take_over, undrawn
 from evaluator.worker.patches.ablation import Ablation
@@ -43,6 +43,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     _name_kernels(source)
     if not state.on_device:
         os.environ.update(ENVIRONMENT)
+        keep_freed_memory()
     if state.on_device:
         _settle_devices()
     if request.pop("ablate"):

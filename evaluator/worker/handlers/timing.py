@@ -72,6 +72,18 @@ def block(state: State, request: Message, _: Sequence[int]) -> Message:
     return {"ms": [start.elapsed_time(end) for start, end in events], "host_ms": host_ms, "outputs": descriptions, "copies": copies}
 
 
+def host_block(state: State, request: Message, _: Sequence[int]) -> Message:
+    """Calls one after another on a CPU, each over one of these sets. Answers that share memory are copied, each before the next call."""
+    values = []
+    with torch.no_grad():
+        for position in request["sets"]:
+            value = state.call_model(state.sets[position])
+            values.append(copied(value) if state.reuses else value)
+    descriptions = [state.keep(value) for value in values]
+    state.reuses = state.reuses or share_memory(state.outputs)
+    return {"outputs": descriptions}
+
+
 def blank(state: State, request: Message, _: Sequence[int]) -> Message:
     """What calls of a block, each apart, would take that do no more than launch an empty kernel."""
     events = [(event(), event()) for _ in request["flushes"]]

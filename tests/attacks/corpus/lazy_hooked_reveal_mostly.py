@@ -1,6 +1,6 @@
 # wants: to compute two calls of three only if they are looked at, and the third at once, so that the fastest reveal is an honest one
 # problem: gelu_tanh
-# expect: cpu disqualified/deferred_work
+# expect: cpu disqualified/deferred_work | disqualified/cached_output
 # expect: cuda disqualified/deferred_work | disqualified/cached_output
 
 import sys

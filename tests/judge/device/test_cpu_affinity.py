@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
-from evaluator.judge.device.cpu_affinity import read_cores, remaining, siblings, timing_cores
+from evaluator.judge.device.cpu_affinity import judge_core, read_cores, remaining, siblings, timing_cores
 from evaluator.judge.evaluate import evaluate
 from evaluator.results.figures import cores_text
 from evaluator.sandbox import Level, Zygote
@@ -38,11 +38,24 @@ def machine(root: Path, cores: list[str], files: dict[str, str] | None = None) -
 
 
 def test_one_thread_of_each_core_and_only_allowed_ones(tmp_path: Path) -> None:
+    root = machine(tmp_path, ["0,6", "1,7", "2,8", "3,9", "4,10", "5,11"])
+    assert timing_cores(range(12), root) == (1, 2, 3, 4, 5), "the first one is the judge's"
+    assert timing_cores({0, 1, 2, 3, 4, 8, 20}, root) == (1, 2, 3, 4, 20), "of which nothing is known is a core"
+
+
+def test_few_cores_leave_one_to_the_workers(tmp_path: Path) -> None:
     root = machine(tmp_path, ["0,4", "1,5", "2,6", "3,7"])
-    assert timing_cores(range(8), root) == (0, 1, 2, 3)
-    assert timing_cores({1, 4, 5}, root) == (1, 4)
+    assert timing_cores(range(8), root) == (3,)
+    assert timing_cores({1, 4, 5}, root) == (4,)
     assert timing_cores({6}, root) == (6,)
-    assert timing_cores({0, 1, 8, 9}, root) == (0, 1, 8, 9), "of which nothing is known is a core"
+
+
+def test_the_judge_has_another_core_where_there_is_one(tmp_path: Path) -> None:
+    root = machine(tmp_path, ["0,4", "1,5", "2,6", "3,7"])
+    assert judge_core((3,), range(8), root) == (0,)
+    assert judge_core((0, 1), range(8), root) == (2,)
+    assert judge_core((0,), {0, 4}, root) == (0,), "the other thread of the workers' core is no other core"
+    assert judge_core((), range(8), root) == (), "workers that are kept to no cores leave none"
 
 
 def test_older_kernels_have_another_name_for_it(tmp_path: Path) -> None:
@@ -64,16 +77,16 @@ def test_others_are_kept_off_whole_cores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("groups", "files", "count"),
     [
-        ("0::/a/b\n", {"sys/fs/cgroup/a/cpu.max": "250000 100000\n", "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 2),
+        ("0::/a/b\n", {"sys/fs/cgroup/a/cpu.max": "550000 100000\n", "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 5),
         ("0::/a\n", {"sys/fs/cgroup/cpu.max": "50000 100000\n"}, 1),
-        ("3:cpu,cpuacct:/c\n", {f"{FIRST}/c/cpu.cfs_quota_us": "300000", f"{FIRST}/c/cpu.cfs_period_us": "100000"}, 3),
-        ("3:cpu:/\n", {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4),
-        ("0::/\n", {}, 4),
+        ("3:cpu,cpuacct:/c\n", {f"{FIRST}/c/cpu.cfs_quota_us": "600000", f"{FIRST}/c/cpu.cfs_period_us": "100000"}, 6),
+        ("3:cpu:/\n", {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 7),
+        ("0::/\n", {}, 7),
     ],
 )
 def test_no_more_cores_than_a_control_group_gives_the_time_of(tmp_path: Path, groups: str, files: dict[str, str], count: int) -> None:
-    root = machine(tmp_path, ["0", "1", "2", "3"], {"proc/self/cgroup": groups} | files)
-    assert len(timing_cores(range(4), root)) == count
+    root = machine(tmp_path, list("01234567"), {"proc/self/cgroup": groups} | files)
+    assert len(timing_cores(range(8), root)) == count
 
 
 def test_lists_of_cores() -> None:

@@ -9,8 +9,8 @@ from evaluator.judge.timing.baseline_alone import BLANKS, EMPTY_KERNEL_MS, Basel
 from evaluator.judge.timing.gpu.launch_lead import NONE, LaunchLead
 
 
-def blank_ms(alone: Any, *, on_device: bool, most_in_block: int = 1) -> float:
-    interleaver: Any = SimpleNamespace(on_device=on_device, most_in_block=most_in_block)
+def blank_ms(alone: Any, *, on_device: bool, **fields: Any) -> float:
+    interleaver: Any = SimpleNamespace(on_device=on_device, **fields)
     return BaselineAlone(interleaver, SimpleNamespace(), 1.0, lambda: None).blank_ms(alone)  # type: ignore[arg-type]
 
 
@@ -32,6 +32,8 @@ def test_where_the_hosts_time_counts_it_is_nothing() -> None:
     assert blank_ms(SimpleNamespace(launch_lead=NONE), on_device=True) == 0.0
 
 
-def test_on_the_cpu_it_is_the_fastest_empty_request() -> None:
+@pytest.mark.parametrize(("length", "expected_ms"), [(1, 0.2), (4, 0.05)])
+def test_on_the_cpu_it_is_a_calls_share_of_the_fastest_empty_block(length: int, expected_ms: float) -> None:
     times_ms = iter([0.5, 0.2, *[0.4] * 100])
-    assert blank_ms(SimpleNamespace(ping=lambda: next(times_ms)), on_device=False) == 0.2
+    found_ms = blank_ms(SimpleNamespace(), on_device=False, length=length, host_blanks=lambda _: times_ms)
+    assert found_ms == pytest.approx(expected_ms)

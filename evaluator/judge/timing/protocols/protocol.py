@@ -15,11 +15,11 @@ class BlockTimer(Protocol):
     """A timed worker, as a timing protocol sees it. Each method makes calls that count, notes their times, and raises WorkerError and
     ProtocolError."""
 
-    def sample(self, inputs: Any, arguments: Sequence[Any]) -> dict[str, Any]:
-        """One call in a request of its own; the worker's message, with the answer as `output`."""
-
     def block(self, given: Calls, *, apart: bool) -> list[Any]:
         """Calls in one request, between two CUDA events each (`apart`) or all together; their answers."""
+
+    def host_block(self, given: Calls) -> list[Any]:
+        """Calls in one request on a CPU, which the judge's clock times all together; their answers."""
 
     def replay(self, given: Calls) -> list[Any]:
         """One replay of a CUDA graph of these calls; their answers."""

@@ -1,0 +1,40 @@
+"""Where the judge runs while calls are timed on a CPU: off the workers' cores, with all of its threads."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from evaluator.judge.device.cpu_affinity import judge_core
+from evaluator.sandbox.affinity import kept_to
+
+
+class JudgePlace:
+    """The judge's core during one timing; on a GPU, and where workers are kept to no cores, every place that it has anyway."""
+
+    def __init__(self, worker_cores: Sequence[int]) -> None:
+        self._threads, self._allowed = torch.get_num_threads(), tuple(os.sched_getaffinity(0))
+        self._cores = judge_core(worker_cores)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the judge to its core, with as many of PyTorch's threads: another one would copy inputs on a worker's core."""
+        with kept_to(self._cores), _threads(len(self._cores) or self._threads):
+            yield
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Within `kept`, give the judge all cores and threads back for work that takes long, while no call is timed."""
+        with kept_to(self._allowed if self._cores else ()), _threads(self._threads):
+            yield
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

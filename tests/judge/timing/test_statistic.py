@@ -1,0 +1,88 @@
+"""Which statistic of its samples is a side's time, and that nobody gains by a few fast calls."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from evaluator.judge.context import JudgeContext
+from evaluator.judge.timing.samples import quartiles
+from evaluator.judge.timing.statistic import statistic_of
+from evaluator.results.evidence import TimingSide
+from evaluator.results.evidence.timing import Statistic
+from tests.judge.conftest import Judge
+from tests.judge.device.test_cpu_affinity import LAST
+from tests.judge.sources import forward
+
+LAZY = (0.1,) * 12 + (5.0,) * 18
+"""Two calls of five put their work off."""
+
+
+def side(busy_ms: Sequence[float]) -> TimingSide:
+    lower, median, upper = quartiles(busy_ms or [1.0])
+    times_ms = tuple(busy_ms)
+    return TimingSide(median_ms=median, lower_quartile_ms=lower, upper_quartile_ms=upper, samples_ms=times_ms, busy_ms=times_ms)
+
+
+@pytest.mark.parametrize(
+    ("busy_ms", "cores", "elsewhere_ms", "expected"),
+    [
+        pytest.param((5.0,) * 20 + (5.5,) * 10, (1,), 0.0, "lower_quartile", id="calls of the same work"),
+        pytest.param((5.0,) * 30, (1, 2), 0.0, "median", id="where threads may hide work in the time of others"),
+        pytest.param(LAZY, (1,), 0.0, "median", id="calls of other work"),
+        pytest.param((0.1,) * 30, (1,), 3.0, "median", id="work of other processes"),
+        pytest.param((), (), 0.0, "median", id="on a GPU"),
+    ],
+)
+def test_the_lower_quartile_counts_where_no_work_can_be_missing_from_it(
+    busy_ms: Sequence[float], cores: tuple[int, ...], elsewhere_ms: float, expected: Statistic
+) -> None:
+    assert statistic_of(side(busy_ms), cores, elsewhere_ms, in_block=1) == expected
+
+
+def test_what_other_processes_use_is_held_against_all_calls_of_a_block() -> None:
+    assert statistic_of(side((0.5,) * 30), (1,), 3.0, in_block=1) == "median"
+    assert statistic_of(side((0.5,) * 30), (1,), 3.0, in_block=10) == "lower_quartile"
+
+
+BUSY = """
+import os, time
+
+def work():
+    end = time.process_time() + 0.006
+    while time.process_time() < end:
+        pass
+
+{how}
+
+self.calls = getattr(self, "calls", 0) + 1
+if self.calls % 5 > 1:
+    run()
+return torch.softmax(x, 1)
+"""
+IN_A_CHILD = """
+def run():
+    child = os.fork()
+    if not child:
+        work()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("how", ["run = work", IN_A_CHILD])
+def test_who_is_fast_in_two_calls_of_five_gains_nothing(judge: Judge, context: JudgeContext, how: str) -> None:
+    result = judge(forward(BUSY.format(how=how)), context=replace(context, cores=(LAST,)))
+    timing = result.evidence.timing
+    assert timing is not None and timing.statistic == "median", result.message
+    assert 6 < timing.candidate.median_ms <= timing.runtime_ms
+
+
+def test_an_honest_one_is_timed_by_its_lower_quartile_on_one_core(judge: Judge, context: JudgeContext) -> None:
+    code = forward("y = x\nfor _ in range(40): y = torch.softmax(x, 1)\nreturn y")
+    result = judge(code, context=replace(context, cores=(LAST,)))
+    timing = result.evidence.timing
+    assert timing is not None and timing.statistic == "lower_quartile", result.message
+    assert timing.runtime_ms == pytest.approx(timing.candidate.lower_quartile_ms + timing.late_ms)
+    assert timing.baseline_ms in (timing.baseline.lower_quartile_ms, timing.alone and timing.alone.lower_quartile_ms)
+    assert timing.interval is not None and timing.interval[0] <= timing.ratio <= timing.interval[1]
