@@ -9,7 +9,6 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +84,7 @@ class Runner(ABC):
 
 
 class PlainRunner(Runner):
-    """Runs programs without confinement, each in a session of its own, which is killed as a whole."""
+    """Runs programs without confinement, each in a session of its own. It is killed as a whole."""
 
     def start(
         self,
@@ -120,7 +119,7 @@ class _PlainRunning(Running):
     def kill(self) -> Ended:
         if self._process.returncode is None:
             # Not reaped yet, so its number can't have passed to another session.
-            _kill_session(self._process.pid)
+            _kill_below(self._process.pid)
             self._process.wait()
         return self._ended(None)
 
@@ -132,24 +131,34 @@ class _PlainRunning(Running):
         return Ended(code, bytes(self._kept).decode(errors="replace"))
 
 
-def _kill_session(session: int) -> None:
-    """Kill all processes of a session, whatever groups they are in: ninja puts each of its commands into a group of its own."""
+def _kill_below(root: int) -> None:
+    """Kill a session's leader, all processes below it, and the sessions that they began: ninja's commands each have one."""
+    os.kill(root, signal.SIGSTOP)  # it begins no other while we look
     deadline = time.monotonic() + _KILL_GRACE_S
-    while (members := list(_members(session))) and time.monotonic() < deadline:
-        for pid in members:
+    while (below := _below(root)) and time.monotonic() < deadline:
+        for pid in below:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
+    os.kill(root, signal.SIGKILL)
 
 
-def _members(session: int) -> Iterator[int]:
-    """Processes of a session that have not ended."""
+def _below(root: int) -> set[int]:
+    """Processes that have not ended, are below the leader of a session, or belong to a session that began there."""
+    present: dict[int, tuple[int, int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(FileNotFoundError, ProcessLookupError):
-                state, _, _, of = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-                if int(of) == session and state not in "ZX":
-                    yield int(entry.name)
+                # The command, in parentheses, may hold anything.
+                state, above, _, session = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
+                if state not in "ZX":
+                    present[int(entry.name)] = (int(above), int(session))
+    found, sessions, before = {root}, {root}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {pid for pid, (above, session) in present.items() if above in found or session in sessions}
+        sessions |= {present[pid][1] for pid in found if pid in present}
+    return found - {root}
 
 
 def _drain(stream: IO[bytes], kept: bytearray) -> None:

@@ -31,7 +31,7 @@ def test_signal_has_no_code(tmp_path: Path) -> None:
 IN_A_GROUP_OF_ITS_OWN = f"{sys.executable} -c 'import os, time; os.setpgid(0, 0); time.sleep(60)'"
 
 
-@pytest.mark.parametrize("child_command", ["sleep 60", IN_A_GROUP_OF_ITS_OWN])
+@pytest.mark.parametrize("child_command", ["sleep 60", "setsid sleep 60", IN_A_GROUP_OF_ITS_OWN])
 def test_deadline_ends_the_whole_session(tmp_path: Path, child_command: str) -> None:
     started = time.monotonic()
     code, timed_out, output = sh(f"{child_command} & echo $! > child; echo begun; wait", tmp_path, 0.5)
