@@ -16,7 +16,7 @@ from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, Runne
 from evaluator.build.toolchain import ninja_program
 from evaluator.build.work_folder import read_product, work_folder
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,200}")
+_PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,240}")
 _LEFTOVERS_S = 0.1
 """How long ninja may go on when all of its jobs have ended."""
 _HEAD = """ninja_required_version = 1.11
@@ -35,7 +35,7 @@ _SCRIPT = """: > {name}.began
 {{ ( cd {folder} || exit 125
 {command}
 ) 2>&1; echo $? > {name}.status; }} 2> {name}.signal | {{ ulimit -f {blocks}; trap '' XFSZ
-cat > {name}.log; cat > /dev/null; }} 2> /dev/null
+cat > {name}.log || cat > /dev/null; }} 2> /dev/null
 read -r code < {name}.status
 echo "$code" > {name}.code
 exit "$code"
