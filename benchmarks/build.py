@@ -2,9 +2,9 @@
 
     python -m benchmarks.build [--limit N] [--repetitions N] [--json FILE] [NAME...]
 
-Measures the shipped CUDA submissions where there is nvcc, and the C++ ones where there is not (`--kind` tells otherwise). Each
-repetition builds every extension both ways, one after the other in turns, every time with an empty cache of builds; the headers
-that ours shares are made once beforehand, and their time is told apart.
+Measures the shipped CUDA submissions where there is nvcc, and the C++ ones where there is not (`--kind` tells otherwise; `sources` are
+made-up C++ extensions of several sources). Each repetition builds every extension both ways, one after the other in turns, every time
+with an empty cache of builds; the headers that ours shares are made once beforehand, and their time is told apart.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.extensions import Extension, shipped_extensions
+from benchmarks.extensions import Extension, several_sources, shipped_extensions
 from evaluator.build import Builder, BuildOutcome, Cache, Toolchain
 from evaluator.sandbox import Zygote, best_level
 
 WARM_REPETITIONS = 5
-TARGETS = {"cuda": 5.0, "cpp": 3.0}
+TARGETS = {"cuda": 5.0, "cpp": 3.0, "sources": 3.0}
 """How many times faster ours is meant to be, by the geometric mean."""
 
 
@@ -94,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     toolchain = Toolchain.find(None)
     kind = options.kind or ("cuda" if toolchain.nvcc else "cpp")
     with console.status("reading the submissions"):
-        found = [item for item in shipped_extensions() if item.request.uses_cuda == (kind == "cuda")]
+        found = list(several_sources() if kind == "sources" else shipped_extensions())
+        found = [item for item in found if item.request.uses_cuda == (kind == "cuda")]
     chosen = _chosen(found, options.names, options.limit)
     with ExitStack() as stack:
         level = best_level()
@@ -138,7 +139,7 @@ def _report(kind: str, toolchain: Toolchain, level: str, prepared_s: float, rows
         "torch": toolchain.torch.version,
         "nvcc": toolchain.nvcc.version if toolchain.nvcc else None,
         "cxx": toolchain.cxx.version if toolchain.cxx else None,
-        "links": kind == "cpp" or toolchain.links_cuda,
+        "links": kind != "cuda" or toolchain.links_cuda,
         "prepared_s": prepared_s,
         "ratio": _geometric_mean(row.ratio for row in rows),
         "ratio_of_those_that_build": _geometric_mean(row.ratio for row in built),
@@ -191,7 +192,7 @@ def _geometric_mean(ratios: Iterable[float]) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.build", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="only submissions whose path contains this")
-    parser.add_argument("--kind", choices=sorted(TARGETS), help="cuda where there is nvcc, else cpp")
+    parser.add_argument("--kind", choices=sorted(TARGETS), help="cuda where there is nvcc, else cpp; sources: several in C++")
     parser.add_argument("--limit", type=int, metavar="N", help="at most so many extensions, spread evenly over all")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="cold builds of each extension, each way (default 1)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there")

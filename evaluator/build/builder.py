@@ -1,12 +1,8 @@
 """The builder: one request in, one shared object or one reasoned failure out."""
 
 import logging
-import os
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,16 +10,17 @@ from typing import TYPE_CHECKING
 from evaluator.build.cache import Cache, Entry
 from evaluator.build.commands import Plan, plan
 from evaluator.build.diagnostics import categorise, first_fault
-from evaluator.build.execution import Execution, Ran, read_object
+from evaluator.build.execution import Execution, Ran
 from evaluator.build.fast.compile import FastWay
 from evaluator.build.fast.shared_headers import SharedHeaders
 from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
 from evaluator.build.messages import parse
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult, Runner, plain_runner
+from evaluator.build.runner import CommandResult, PlainRunner, Runner
 from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Toolchain
+from evaluator.build.work_folder import read_product, work_folder
 from evaluator.results.category import Category
 from evaluator.results.evidence import BuildAttempt, BuildEvidence
 
@@ -80,12 +77,12 @@ class Builder:
         self._elsewhere = elsewhere
         self._toolchain = toolchain
         self._timeout_s = timeout_s
-        self._runner: Runner = plain_runner
+        self._runner: Runner = PlainRunner()
         if zygote is not None:
-            from evaluator.build.confined import confined_runner
+            from evaluator.build.confined import ConfinedRunner
 
             shared = () if stock_only else self._shared_folders()
-            self._runner = confined_runner(zygote, (*toolchain.readonly_paths, *shared), cores)
+            self._runner = ConfinedRunner(zygote, (*toolchain.readonly_paths, *shared), cores)
         self._shared_headers = SharedHeaders(cache, toolchain, work_folder)
         self._fast = None if stock_only else FastWay(self._shared_headers, self._run_in)
 
@@ -182,13 +179,13 @@ class Builder:
             category = self._category(request, todo, results)
             output = "\n".join(text for _, result in results if (text := result.output.replace(f"{folder}/", "").strip()))
             if category is None and todo.link is not None:
-                shared_object = read_object(folder / todo.link.output)
+                shared_object = read_product(folder / todo.link.output)
         if category is Category.NO_TOOLCHAIN and todo.lacking:
             output = f"this machine lacks {todo.lacking}\n{output}"
         return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object), execution.waited_s
 
     def _run_in(self, argv: tuple[str, ...], folder: Path) -> CommandResult:
-        return self._runner(argv, folder, self._env(folder), PREPARATION_TIMEOUT_S)
+        return self._runner.run(argv, folder, self._env(folder), PREPARATION_TIMEOUT_S)
 
     def _env(self, folder: Path) -> dict[str, str]:
         return {"PATH": self._toolchain.search_path, "LC_ALL": "C", "HOME": "/tmp", "TMPDIR": str(folder)}
@@ -228,22 +225,6 @@ def _renamed(evidence: BuildEvidence, old: str, new: str) -> BuildEvidence:
     """The evidence of a build under another name, as if it had been built under this one."""
     diagnostics = tuple(item.model_copy(update={"message": item.message.replace(old, new)}) for item in evidence.diagnostics)
     return evidence.model_copy(update={"name": new, "output": evidence.output.replace(old, new), "diagnostics": diagnostics})
-
-
-@contextmanager
-def work_folder() -> Iterator[Path]:
-    """A fresh folder which a confined compiler, who may be another user, can write in, and nobody else can find."""
-    parent = Path(tempfile.mkdtemp(prefix="assay-build-"))
-    try:
-        parent.chmod(0o711)
-        folder = parent / os.urandom(8).hex()
-        folder.mkdir()
-        folder.chmod(0o777)
-        yield folder
-    finally:
-        shutil.rmtree(parent, ignore_errors=True)
-        if parent.exists():
-            log.warning("%s could not be removed", parent)
 
 
 def _cap(text: str) -> str:

@@ -1,49 +1,69 @@
-"""Runs compiler calls in the sandbox."""
+"""Runs compilers in the sandbox."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, Runner
+from evaluator.build.runner import MAX_OUTPUT_BYTES, Ended, Runner, Running
 from evaluator.sandbox import Limits, Program, SandboxUnavailable, Zygote
 
 LIMITS = Limits(memory_bytes=16 << 30, output_bytes=MAX_OUTPUT_BYTES)
-"""CUTLASS-sized templates take nvcc up to 8 GiB."""
+"""Of one compiler. CUTLASS-sized templates take nvcc up to 8 GiB."""
 _KILL_GRACE_S = 10.0
 _IN_FOLDER = 'umask 022 && cd "$0" && exec "$@"'
-"""Every call may run as another user, and the linker has to read what the compilers wrote."""
+"""Every program may run as another user, and the linker has to read what the compilers wrote."""
 
 
-def confined_runner(zygote: Zygote, readonly: tuple[str, ...], cores: tuple[int, ...] = ()) -> Runner:
-    """A Runner whose commands see the system, `readonly`, and their folder, and nothing else; no network, no device. They run
-    on these cores alone, where there are any."""
+class ConfinedRunner(Runner):
+    """Its programs see the system, `readonly`, and their folders, and nothing else; no network, no device. They run on these cores alone,
+    where there are any."""
 
-    def run(argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
+    def __init__(self, zygote: Zygote, readonly: tuple[str, ...], cores: tuple[int, ...] = ()) -> None:
+        self._zygote, self._readonly, self._cores = zygote, readonly, cores
+
+    def start(
+        self, argv: tuple[str, ...], folder: Path, env: dict[str, str], *, writable: tuple[Path, ...] = (), at_once: int = 1
+    ) -> Running:
+        """Start it in the sandbox."""
+        limits = replace(LIMITS, memory_bytes=at_once * LIMITS.memory_bytes)
         program = Program(
             argv=("/bin/sh", "-c", _IN_FOLDER, str(folder), *argv),
             env=env,
-            readonly=readonly,
-            writable=(str(folder),),
-            limits=LIMITS,
-            cores=cores,
+            readonly=self._readonly,
+            writable=(str(folder), *map(str, writable)),
+            limits=limits,
+            cores=self._cores,
         )
+        return _ConfinedRunning(self._zygote, program)
+
+
+class _ConfinedRunning(Running):
+    def __init__(self, zygote: Zygote, program: Program) -> None:
+        self._limits = program.limits
         try:
-            confined = zygote.start_program(program, {})
+            self._confined = zygote.start_program(program, {})
         except SandboxUnavailable as error:
             raise OSError(f"the compiler could not be confined: {error}") from error
+
+    def wait(self, timeout_s: float) -> Ended | None:
         try:
-            ended = confined.wait(timeout_s)
-            timed_out = ended is None
-            if ended is None:
-                confined.kill()
-                ended = confined.wait(_KILL_GRACE_S)
-            output = "\n".join(text for text in confined.output() if text)
+            ended = self._confined.wait(timeout_s)
         except SandboxUnavailable as error:
             raise OSError(f"the compiler's confinement was lost: {error}") from error
-        finally:
-            confined.close()
-        if ended is not None and ended.memory_exceeded:
-            return CommandResult(None, timed_out, f"{output}\nthe compiler needed more than {LIMITS.memory_bytes >> 30} GiB\n")
-        if ended is not None and ended.disk_exceeded:
-            return CommandResult(None, timed_out, f"{output}\nthe compiler's temporary files took more than {LIMITS.tmp_bytes >> 30} GiB\n")
-        return CommandResult(None if ended is None else ended.code, timed_out, output)
+        if ended is None:
+            return None
+        shortage = ""
+        if ended.memory_exceeded:
+            shortage = f"the compiler needed more than {self._limits.memory_bytes >> 30} GiB"
+        elif ended.disk_exceeded:
+            shortage = f"the compiler's temporary files took more than {self._limits.tmp_bytes >> 30} GiB"
+        return Ended(ended.code, self._output(), shortage)
 
-    return run
+    def kill(self) -> Ended:
+        self._confined.kill()
+        return self.wait(_KILL_GRACE_S) or Ended(None, self._output())
+
+    def close(self) -> None:
+        self._confined.close()
+
+    def _output(self) -> str:
+        return "\n".join(text for text in self._confined.output() if text)

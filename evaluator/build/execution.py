@@ -1,24 +1,25 @@
-"""Carries out the commands of one build: each the fast way where there is one, and the stock way where that fails."""
+"""Carries out the commands of one build: each the fast way where there is one, and the stock way where that fails.
 
-import logging
-import os
-import stat
-import threading
+ninja runs the commands. What goes the fast way is one build graph. What has to go the stock way follows as a graph of its own as soon as
+that is known, while the rest of the first one goes on. The link comes last.
+"""
+
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator.build.commands import Command, Plan, Step
-from evaluator.build.fast.compile import FastWay
+from evaluator.build.fast.compile import FastAttempt, FastWay
+from evaluator.build.graph import Edge, GraphRun, Job, JobEnd, shell_command
+from evaluator.build.phase import Phase, Phases
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.slots import Slots
+from evaluator.build.work_folder import fault_of, read_product
 from evaluator.results.evidence import BuildAttempt
 
-MAX_OBJECT_BYTES = 512 << 20
 STOCK = "stock"
 STOCK_BYTES = {Step.CUDA: 3 << 30, Step.CPP: 2 << 30, Step.LINK: 1 << 30}
 """What nvcc and g++ may need for a source with all of PyTorch's headers, and the linker."""
@@ -27,8 +28,6 @@ KEEP_GARBAGE = ("--param", "ggc-min-expand=30", "--param", "ggc-min-heapsize=157
 makes depends on this."""
 FAST_BYTES = 1 << 30
 """What they may with cut-down headers; nvcc's two halves together."""
-
-log = logging.getLogger(__name__)
 
 Ran = tuple[Command, CommandResult]
 
@@ -50,106 +49,167 @@ class Execution:
     gnu: bool = False
     """Whether C++ is compiled by GNU's compiler."""
     attempts: list[BuildAttempt] = field(default_factory=list)
+    waited_s: float = 0.0
+    """How long nothing of the build ran, since it waited for slots."""
 
     def __post_init__(self) -> None:
-        self._fast_deadline = time.monotonic() + self.timeout_s
+        self._fast_deadline = 0.0
         self._stock_deadline: float | None = None
-        self._waited_s: dict[str, float] = {}
-        """For slots, by the file that was to be made."""
-        self._noting = threading.Lock()
         self._linked = True
-
-    @property
-    def waited_s(self) -> float:
-        """How much of its time the build waited for slots: as long as that of its compiles which waited longest, and then the link."""
-        with self._noting:
-            return max(self._waited_s.values(), default=0.0)
+        self._tried: dict[str, FastAttempt] = {}
+        """What is under way the fast way, by the file that is to be made."""
+        self._left_over: list[Command] = []
+        """What has to be done the stock way, and is not begun."""
+        self._doubtful: set[str] = set()
+        """What failed the fast way."""
 
     def carry_out(self, todo: Plan) -> list[Ran]:
         """Run the compiles side by side, then the link if all went well; in the order of the plan. Raises OSError as the runner does."""
         self._linked = todo.link is not None
-        results, quick = self._compile(todo.compiles, self.fast)
+        results, quick = self._run(todo.compiles, self.fast)
         if todo.link is None or any(result.code != 0 for _, result in results):
             return results
-        linked = self._stock(todo.link)
-        if linked.code != 0 and quick:
+        linked, _ = self._run((todo.link,), None)
+        if linked[0][1].code != 0 and quick:
             self._remove(*todo.compiles, todo.link)
-            results, _ = self._compile(todo.compiles, None)
+            results, _ = self._run(todo.compiles, None)
             if any(result.code != 0 for _, result in results):
                 return results
-            linked = self._stock(todo.link)
-        return [*results, (todo.link, linked)]
+            linked, _ = self._run((todo.link,), None)
+        return [*results, *linked]
 
-    def _compile(self, commands: Iterable[Command], fast: FastWay | None) -> tuple[list[Ran], bool]:
-        """The results, and whether any of them came about the fast way."""
-        commands = tuple(commands)
+    def _run(self, commands: Sequence[Command], fast: FastWay | None) -> tuple[list[Ran], bool]:
+        """The results of commands that are independent of each other, and whether any of them came about the fast way."""
+        by_output = {command.output: command for command in self._largest_first(commands)}
+        results: dict[str, CommandResult] = {}
+        quick = False
+        with Phases() as phases:
+            if fast is not None and commands:
+                phases.add(
+                    Phase(lambda at_once, _: self._begin_fast(by_output.values(), fast, at_once), len(commands), self.slots, FAST_BYTES)
+                )
+            else:
+                self._left_over = list(by_output.values())
+            while phases.any or self._left_over:
+                if self._left_over:
+                    phases.add(self._stock_phase(self._left_over))
+                    self._left_over = []
+                for end in phases.step():
+                    command, attempt = by_output[end.output], self._tried.pop(end.output, None)
+                    result = self._settled(command, end) if attempt is None else self._settled_fast(command, attempt, end)
+                    if result is None:
+                        self._left_over.append(command)
+                    else:
+                        results[end.output] = result
+                        quick = quick or attempt is not None
+            self.waited_s += phases.waited_s
+        return [(command, results[command.output]) for command in commands], quick
 
-        def one(command: Command) -> tuple[CommandResult, bool]:
-            quick, proof = self._quickly(command, fast) if fast else (None, None)
-            if quick is not None and (quick.code == 0 or proof):
-                return quick, True
-            result = self._stock(command)
-            if fast and quick is not None and result.code == 0:
-                fast.doubt()
-            return result, False
+    def _settled_fast(self, command: Command, attempt: FastAttempt, end: JobEnd) -> CommandResult | None:
+        """The result of a command that went the fast way, where that decides: a success does, and a failure that is proved. None where the
+        stock way has to decide."""
+        result = self._checked(command, end.result) if attempt.made else end.result
+        ok = result.code == 0
+        if ok and attempt.made and attempt.headers:
+            ok = not attempt.headers.left_undefined(read_product(self.folder / command.output))
+        began = time.monotonic()
+        proof = self._proof(command, attempt, end.result)
+        way = f"{attempt.way}, proof: {proof}" if proof else attempt.way
+        self._note(end, way, ok, time.monotonic() - began)
+        if ok:
+            return result
+        self._remove(command)
+        if proof:
+            return result
+        self._doubtful.add(command.output)
+        return None
 
-        with ThreadPoolExecutor(max(1, min(len(commands), os.cpu_count() or 1))) as pool:
-            done = list(pool.map(one, commands))
-        return [(command, result) for command, (result, _) in zip(commands, done, strict=True)], any(quick for _, quick in done)
-
-    def _quickly(self, command: Command, fast: FastWay) -> tuple[CommandResult | None, str | None]:
-        """The result of the fast way, or None where there is none, and what proves it where it is a failure. A failure that nothing proves
-        means nothing."""
-        start = time.monotonic()
-        # Process numbers repeat in a sandbox, and with them the names of nvcc's temporary files, which every run owns by itself.
-        scratch = self.folder / f".fast-{command.output}"
-        scratch.mkdir(exist_ok=True)
-        scratch.chmod(0o777)
-        env = {**self.env, "TMPDIR": str(scratch)}
+    def _proof(self, command: Command, attempt: FastAttempt, result: CommandResult) -> str | None:
+        """What proves that the stock way would fail as well, with the same messages."""
+        if self.fast is None or not result.code:
+            return None
+        env = {**self.env, "TMPDIR": str(self._scratch(command))}
 
         def run(argv: tuple[str, ...]) -> CommandResult:
-            return self._run(command, argv, self._fast_deadline, env)
+            left_s = self._fast_deadline - time.monotonic()
+            return self.runner.run(argv, self.folder, env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
 
-        with self._slot(command, FAST_BYTES) as waited_s:
-            start += waited_s
-            tried = fast.compile(self.request, command, self.key, self.folder, run, linked=self._linked)
-            proof = fast.proof(self.request, command, self.folder, tried, run) if tried is not None else None
-        if tried is None:
-            return None, None
-        result = self._checked(command, tried.result) if tried.made else tried.result
-        if result.code == 0 and tried.made and tried.headers and tried.headers.left_undefined(read_object(self.folder / command.output)):
-            result = CommandResult(1, timed_out=False, output="")
-        if result.code != 0:
-            self._remove(command)
-        self._note(command, f"{tried.way}, proof: {proof}" if proof else tried.way, result.code == 0, start)
-        return result, proof
+        with self.slots.claim(FAST_BYTES, 1) if self.slots else nullcontext() as claim:
+            if claim is not None:
+                claim.wait()
+            return self.fast.proof(self.request, command, self.folder, attempt, result, run)
 
-    def _stock(self, command: Command) -> CommandResult:
-        with self._slot(command, STOCK_BYTES[command.step]):
-            start = time.monotonic()
-            if self._stock_deadline is None:
-                self._stock_deadline = start - self._waited_s.get(command.output, 0.0) + self.timeout_s
-            argv = (command.argv[0], *KEEP_GARBAGE, *command.argv[1:]) if self.gnu and command.step is Step.CPP else command.argv
-            result = self._checked(command, self._run(command, argv, self._stock_deadline, self.env))
-        self._note(command, STOCK, result.code == 0, start)
+    def _settled(self, command: Command, end: JobEnd) -> CommandResult:
+        """The result of a command that went the stock way, which is final."""
+        result = self._checked(command, end.result)
+        self._note(end, STOCK, result.code == 0)
+        if self.fast and result.code == 0 and command.output in self._doubtful:
+            self.fast.doubt()
         return result
 
-    @contextmanager
-    def _slot(self, command: Command, memory_bytes: int) -> Iterator[float]:
-        """Hold slots for so much memory; gives the seconds that they were waited for."""
-        if self.slots is None:
-            yield 0.0
-            return
-        with self.slots.taken(memory_bytes) as waited_s:
-            with self._noting:
-                # A link comes after all compiles, and with what they have waited.
-                before_s = max(self._waited_s.values(), default=0.0) if command.step is Step.LINK else 0.0
-                self._waited_s[command.output] = max(self._waited_s.get(command.output, 0.0), before_s) + waited_s
-            yield waited_s
+    def _begin_fast(self, commands: Iterable[Command], fast: FastWay, at_once: int) -> tuple[GraphRun, float] | None:
+        """The graph of what has a fast way, and its deadline. The rest is left over for the stock way."""
+        deadline = self._fast_deadline = time.monotonic() + self.timeout_s
+        tried: dict[Command, FastAttempt] = {}
+        for command in commands:
+            if attempt := fast.attempt(self.request, command, self.folder, linked=self._linked):
+                tried[command] = attempt
+                self._scratch(command).mkdir()
+                self._scratch(command).chmod(0o777)
+        listed = self._listed({command: attempt for command, attempt in tried.items() if command.step is Step.CUDA}, at_once, deadline)
+        jobs = []
+        for command in commands:
+            attempt = tried.get(command)
+            if attempt and command.output in listed:
+                attempt = attempt.with_passes(listed[command.output])
+            if attempt is None:
+                self._left_over.append(command)
+            else:
+                self._tried[command.output] = attempt
+                source = self.request.source_of(command.output).name
+                jobs.append(Job(command.output, attempt.edges(command.output, self.key, source, self._scratch(command))))
+        return (self._graph(jobs, at_once), deadline) if jobs else None
 
-    def _run(self, command: Command, argv: tuple[str, ...], deadline: float, env: dict[str, str]) -> CommandResult:
-        left_s = deadline + self._waited_s.get(command.output, 0.0) - time.monotonic()
-        return self.runner(argv, self.folder, env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
+    def _listed(self, cuda: dict[Command, FastAttempt], at_once: int, deadline: float) -> dict[str, CommandResult]:
+        """What nvcc says its passes are, by the file that is to be made."""
+        if not cuda:
+            return {}
+        scratch = {command: {"TMPDIR": str(self._scratch(command))} for command in cuda}
+        jobs = [
+            Job(command.output, (Edge(command.output, shell_command(attempt.listing, scratch[command])),))
+            for command, attempt in cuda.items()
+        ]
+        run = self._graph(jobs, at_once)
+        try:
+            ended = run.wait(max(deadline - time.monotonic(), 0.0))
+            return {end.output: end.result for end in [*ended, *(run.stop() if run.left else [])]}
+        finally:
+            run.close()
+
+    def _scratch(self, command: Command) -> Path:
+        """Where a command that goes the fast way leaves its temporary files. Process numbers repeat in a sandbox, and with them the names
+        of nvcc's: what goes the stock way has to find its own names free."""
+        return self.folder / f".fast-{command.output}"
+
+    def _stock_phase(self, commands: Sequence[Command]) -> Phase:
+        def begin(at_once: int, waited_s: float) -> tuple[GraphRun, float]:
+            deadline = time.monotonic() + self.timeout_s if self._stock_deadline is None else self._stock_deadline + waited_s
+            self._stock_deadline = deadline
+            jobs = [Job(command.output, (Edge(command.output, shell_command(self._stock_argv(command))),)) for command in commands]
+            return self._graph(jobs, at_once), deadline
+
+        return Phase(begin, len(commands), self.slots, max(STOCK_BYTES[command.step] for command in commands))
+
+    def _stock_argv(self, command: Command) -> tuple[str, ...]:
+        return (command.argv[0], *KEEP_GARBAGE, *command.argv[1:]) if self.gnu and command.step is Step.CPP else command.argv
+
+    def _graph(self, jobs: Sequence[Job], at_once: int) -> GraphRun:
+        return GraphRun(self.runner, self.folder, self.env, jobs, at_once)
+
+    def _largest_first(self, commands: Iterable[Command]) -> list[Command]:
+        """What takes long is begun early: ninja takes edges that are ready in the order of its file."""
+        size = {f"{source.name}.o": len(source.text) for source in self.request.sources}
+        return sorted(commands, key=lambda command: -size.get(command.output, 0))
 
     def _remove(self, *commands: Command) -> None:
         """Take away what was made, so that another command, which may be another user, can make it anew."""
@@ -157,29 +217,9 @@ class Execution:
             (self.folder / command.output).unlink(missing_ok=True)
 
     def _checked(self, command: Command, result: CommandResult) -> CommandResult:
-        if result.code == 0 and (fault := _fault_of(self.folder / command.output)):
+        if result.code == 0 and (fault := fault_of(self.folder / command.output)):
             return CommandResult(1, timed_out=False, output=f"{result.output}\n{command.output} {fault}\n")
         return result
 
-    def _note(self, command: Command, way: str, ok: bool, start: float) -> None:
-        self.attempts.append(BuildAttempt(output=command.output, way=way, ok=ok, duration_s=round(time.monotonic() - start, 3)))
-
-
-def _fault_of(path: Path) -> str | None:
-    """What keeps a command's product from being used, which is the doing of the request's flags; None where nothing does."""
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return "was not made"
-    if not stat.S_ISREG(status.st_mode):
-        return "is not a plain file"
-    return f"is larger than {MAX_OBJECT_BYTES} bytes" if status.st_size > MAX_OBJECT_BYTES else None
-
-
-def read_object(path: Path) -> bytes:
-    """A command's product, whatever happened to it since it was looked at. Raises OSError for all but a plain file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path.name} is not a plain file")
-        return file.read(MAX_OBJECT_BYTES)
+    def _note(self, end: JobEnd, way: str, ok: bool, more_s: float = 0.0) -> None:
+        self.attempts.append(BuildAttempt(output=end.output, way=way, ok=ok, duration_s=round(end.duration_s + more_s, 3)))

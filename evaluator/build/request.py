@@ -131,6 +131,10 @@ class BuildRequest(_Untrusted):
     def uses_cuda(self) -> bool:
         return self.with_cuda or any(source.is_cuda for source in self.sources)
 
+    def source_of(self, output: str) -> SourceFile:
+        """The source whose object is called `output`."""
+        return next(source for source in self.sources if output == f"{source.name}.o")
+
     def key(self, toolchain: Toolchain) -> str:
         """SHA-256, in hex, of all that decides what the build makes and what is said about it."""
         return self._digest((EVALUATOR_VERSION, *toolchain.identity, self.name))

@@ -1,13 +1,15 @@
-"""How one compiler call is run: confined, or plainly for `--no-sandbox`.
+"""How a program of the builder is run: confined, or plainly for `--no-sandbox`.
 
-Both are functions of the same shape, (argv, folder, environment, seconds) -> CommandResult, so that the builder knows no difference.
+Both are a `Runner`, so that the builder knows no difference.
 """
 
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -15,6 +17,7 @@ from typing import IO
 MAX_OUTPUT_BYTES = 2 << 20
 """Kept of a command's output: errors come first as a rule, so the head is kept and the rest read and dropped."""
 _DRAIN_GRACE_S = 2.0
+_KILL_GRACE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -28,32 +31,134 @@ class CommandResult:
     """Standard output and standard error together, capped."""
 
 
-Runner = Callable[[tuple[str, ...], Path, dict[str, str], float], CommandResult]
-"""argv, working folder (read and write), environment, limit in seconds. Raises OSError when the command can't be started."""
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    code: int | None
+    """Exit code; None when a signal ended it."""
+    output: str
+    """Standard output and standard error together, capped."""
+    shortage: str = ""
+    """What it needed more of than it may have, in words; it, or a process that it started, was killed for that."""
 
 
-def plain_runner(argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
-    """Run without confinement, in a session of its own, which is killed as a whole at the deadline."""
-    process = subprocess.Popen(
-        argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    assert process.stdout is not None
-    kept = bytearray()
-    reader = threading.Thread(target=_drain, args=(process.stdout, kept), daemon=True)
-    reader.start()
-    timed_out = False
-    try:
-        process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-    finally:
-        if process.returncode is None:
+class Running(ABC):
+    """A program that was started. To be closed."""
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> Ended | None:
+        """How it ended; None when it has not within `timeout_s`. Raises OSError where its confinement was lost."""
+
+    @abstractmethod
+    def kill(self) -> Ended:
+        """Kill it and all that it started. Raises as `wait` does."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Kill what is left of it, and free what it held here."""
+
+
+class Runner(ABC):
+    """Starts programs."""
+
+    @abstractmethod
+    def start(
+        self, argv: tuple[str, ...], folder: Path, env: dict[str, str], *, writable: tuple[Path, ...] = (), at_once: int = 1
+    ) -> Running:
+        """Start a program in `folder`, which it may read and write as it may `writable`, with the environment `env` alone. It has the
+        memory of `at_once` compilers. Raises OSError where it can't be started."""
+
+    def run(self, argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
+        """Run a program to its end, or until `timeout_s` is over. Raises OSError as `start` does."""
+        running = self.start(argv, folder, env)
+        try:
+            ended = running.wait(timeout_s)
+            timed_out = ended is None
+            ended = ended or running.kill()
+        finally:
+            running.close()
+        if ended.shortage:
+            return CommandResult(None, timed_out, f"{ended.output}\n{ended.shortage}\n")
+        return CommandResult(ended.code, timed_out, ended.output)
+
+
+class PlainRunner(Runner):
+    """Runs programs without confinement, each in a session of its own. It is killed as a whole."""
+
+    def start(
+        self,
+        argv: tuple[str, ...],
+        folder: Path,
+        env: dict[str, str],
+        *,
+        writable: tuple[Path, ...] = (),  # noqa: ARG002 - it may write all that the builder may
+        at_once: int = 1,  # noqa: ARG002 - its memory has no bound
+    ) -> Running:
+        """Start it without any bound."""
+        return _PlainRunning(argv, folder, env)
+
+
+class _PlainRunning(Running):
+    def __init__(self, argv: tuple[str, ...], folder: Path, env: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        assert self._process.stdout is not None
+        self._kept = bytearray()
+        self._reader = threading.Thread(target=_drain, args=(self._process.stdout, self._kept), daemon=True)
+        self._reader.start()
+
+    def wait(self, timeout_s: float) -> Ended | None:
+        try:
+            code = self._process.wait(max(timeout_s, 0.0))
+        except subprocess.TimeoutExpired:
+            return None
+        return self._ended(None if code < 0 else code)
+
+    def kill(self) -> Ended:
+        if self._process.returncode is None:
             # Not reaped yet, so its number can't have passed to another session.
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    reader.join(_DRAIN_GRACE_S)
-    code = process.returncode
-    return CommandResult(None if code < 0 else code, timed_out, bytes(kept).decode(errors="replace"))
+            _kill_below(self._process.pid)
+            self._process.wait()
+        return self._ended(None)
+
+    def close(self) -> None:
+        self.kill()
+
+    def _ended(self, code: int | None) -> Ended:
+        self._reader.join(_DRAIN_GRACE_S)
+        return Ended(code, bytes(self._kept).decode(errors="replace"))
+
+
+def _kill_below(root: int) -> None:
+    """Kill a session's leader, all processes below it, and the sessions that they began: ninja's commands each have one."""
+    os.kill(root, signal.SIGSTOP)  # it begins no other while we look
+    deadline = time.monotonic() + _KILL_GRACE_S
+    while (below := _below(root)) and time.monotonic() < deadline:
+        for pid in below:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+    os.kill(root, signal.SIGKILL)
+
+
+def _below(root: int) -> set[int]:
+    """Processes that have not ended, are below the leader of a session, or belong to a session that began there."""
+    present: dict[int, tuple[int, int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                # The command, in parentheses, may hold anything.
+                state, above, _, session = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
+                if state not in "ZX":
+                    present[int(entry.name)] = (int(above), int(session))
+    found, sessions, before = {root}, {root}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {pid for pid, (above, session) in present.items() if above in found or session in sessions}
+        sessions |= {present[pid][1] for pid in found if pid in present}
+    return found - {root}
 
 
 def _drain(stream: IO[bytes], kept: bytearray) -> None:

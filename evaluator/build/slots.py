@@ -4,15 +4,14 @@ A slot is a lock file: the kernel frees it when its holder dies, however it dies
 several.
 """
 
-import contextlib
 import fcntl
 import os
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
-_POLL_S = 0.02
+POLL_S = 0.02
 _COLLECTING = "collecting"
 
 
@@ -27,42 +26,90 @@ class Slots:
         """Slots that stand for so much memory; all that there are where it is more."""
         return min(max(-(-memory_bytes // self.slot_bytes), 1), self.count)
 
-    @contextlib.contextmanager
-    def taken(self, memory_bytes: int) -> Iterator[float]:
-        """Hold the slots that so much memory needs; gives the seconds that they were waited for. Raises OSError where none can be made."""
-        start = time.monotonic()
+    def claim(self, memory_bytes: int, programs: int) -> "Claim":
+        """A claim to the slots of so many programs that need so much memory each. To be closed."""
+        return Claim(self, self.needed(memory_bytes), programs)
+
+    def path(self, name: str) -> Path:
+        """The lock file of that name. Raises OSError where the folder can't be made."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.ExitStack() as held:
-            wanted = self.needed(memory_bytes)
-            # Whoever holds some and waits for more is alone in that: two of them could wait for each other.
-            with contextlib.ExitStack() as alone:
-                if wanted > 1:
-                    self._take(1, [_COLLECTING], alone)
-                self._take(wanted, [str(number) for number in range(self.count)], held)
-            yield time.monotonic() - start
+        return self.folder / name
 
-    def _take(self, wanted: int, names: list[str], held: contextlib.ExitStack) -> None:
-        while True:
-            random.shuffle(names)
-            for name in tuple(names):
-                if wanted and self._try(name, held):
-                    names.remove(name)
-                    wanted -= 1
-            if not wanted:
+
+class Claim:
+    """Slots that are taken as they become free: those of one program first, then without waiting those of others. A context manager, which
+    gives them back."""
+
+    def __init__(self, slots: Slots, each: int, programs: int) -> None:
+        """`each`: slots of one program."""
+        self._slots, self._each, self._programs = slots, each, programs
+        self._held: dict[str, int] = {}
+        self._collecting: int | None = None
+
+    def take(self) -> int:
+        """How many programs may run at once, once it is not 0; it never waits. Raises OSError where there can be no slot."""
+        if len(self._held) < self._each:
+            # A claim that holds some and waits for more is alone in that: two of them could wait for each other.
+            if self._each > 1 and self._collecting is None:
+                self._collecting = self._try(_COLLECTING)
+            if self._each == 1 or self._collecting is not None:
+                self._take_free(self._each)
+            if len(self._held) < self._each:
+                return 0
+            self._stop_collecting()
+        self._take_free(self._each * self._programs)
+        return self.keep(self._programs)
+
+    def wait(self) -> int:
+        """The same, but it waits until it is not 0."""
+        while not (programs := self.take()):
+            time.sleep(POLL_S)
+        return programs
+
+    def keep(self, programs: int) -> int:
+        """Give back the slots that more than so many programs need. Returns how many may run at once now."""
+        self._programs = min(self._programs, programs)
+        kept = min(len(self._held) // self._each, self._programs)
+        while len(self._held) > kept * self._each:
+            _release(self._held.popitem()[1])
+        return kept
+
+    def close(self) -> None:
+        """Give back all slots."""
+        self._stop_collecting()
+        self.keep(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take_free(self, wanted: int) -> None:
+        """Take slots that are free until so many are held."""
+        names = [name for name in map(str, range(self._slots.count)) if name not in self._held]
+        random.shuffle(names)
+        for name in names:
+            if len(self._held) >= wanted:
                 return
-            time.sleep(_POLL_S)
+            if (descriptor := self._try(name)) is not None:
+                self._held[name] = descriptor
 
-    def _try(self, name: str, held: contextlib.ExitStack) -> bool:
-        descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _try(self, name: str) -> int | None:
+        descriptor = os.open(self._slots.path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BaseException as error:
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
-                return False
+                return None
             raise
-        held.callback(_release, descriptor)
-        return True
+        return descriptor
+
+    def _stop_collecting(self) -> None:
+        if self._collecting is not None:
+            _release(self._collecting)
+            self._collecting = None
 
 
 def _release(descriptor: int) -> None:

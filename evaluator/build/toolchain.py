@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import ninja
+
 Capability = tuple[int, int]
 
 DEFAULT_CAPABILITY: Capability = (9, 0)
@@ -131,8 +133,8 @@ class Toolchain:
 
     @property
     def readonly_paths(self) -> tuple[str, ...]:
-        """Folders that a confined compiler has to see besides /usr, which every sandbox shows."""
-        paths = {self.torch.root, self.python_include, *_cudnn_home()}
+        """What a confined compiler, and ninja, have to see besides /usr, which every sandbox shows."""
+        paths = {self.torch.root, self.python_include, ninja_program(), *_cudnn_home()}
         if self.cuda_home is not None:
             paths |= {self.cuda_home, self.cuda_home.resolve()}
         for compiler in (self.cxx, self.nvcc):
@@ -146,6 +148,11 @@ class Toolchain:
         """PATH for the compilers: their own folders, then the system's."""
         tools = [str(Path(compiler.command[0]).parent) for compiler in (self.nvcc, self.cxx) if compiler]
         return ":".join(dict.fromkeys([*tools, "/usr/local/bin", "/usr/bin", "/bin"]))
+
+
+def ninja_program() -> Path:
+    """The ninja that was installed as a package, which runs the compilers."""
+    return Path(ninja.BIN_DIR) / "ninja"
 
 
 def find_cuda_home() -> Path | None:

@@ -126,6 +126,13 @@ def test_headers_lie_beside_the_sources(bare: Toolchain, tmp_path: Path) -> None
     assert Builder(Cache(tmp_path / "cache"), bare).build(with_header).evidence.ok
 
 
+def test_the_longest_names_are_built(bare: Toolchain, tmp_path: Path) -> None:
+    longest = request(PLAIN_C, f"{'f' * 126}.c", name="x" * 200)
+    outcome = Builder(Cache(tmp_path / "cache"), bare).build(longest)
+    assert content(outcome)
+    assert [attempt.output for attempt in outcome.evidence.attempts] == [f"{'f' * 126}.c.o", f"{'x' * 200}.so"]
+
+
 def test_functions_defined_twice_do_not_link(bare: Toolchain, tmp_path: Path) -> None:
     twice = request(sources=[{"name": "a.c", "text": PLAIN_C}, {"name": "b.c", "text": PLAIN_C}])
     evidence = Builder(Cache(tmp_path / "cache"), bare).build(twice).evidence

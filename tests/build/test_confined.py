@@ -9,7 +9,8 @@ import pytest
 
 from evaluator.build.builder import Builder
 from evaluator.build.cache import Cache
-from evaluator.build.confined import confined_runner
+from evaluator.build.confined import LIMITS, ConfinedRunner
+from evaluator.build.graph import Edge, GraphRun, Job
 from evaluator.build.request import BuildRequest
 from evaluator.build.runner import CommandResult, Runner
 from evaluator.build.toolchain import Toolchain
@@ -32,7 +33,7 @@ def zygote() -> Iterator[Zygote]:
 
 @pytest.fixture
 def runner(zygote: Zygote) -> Runner:
-    return confined_runner(zygote, ())
+    return ConfinedRunner(zygote, ())
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def sh(runner: Runner, script: str, folder: Path, timeout_s: float = 30.0) -> CommandResult:
-    return runner(("/bin/sh", "-c", script), folder, ENV, timeout_s)
+    return runner.run(("/bin/sh", "-c", script), folder, ENV, timeout_s)
 
 
 def test_runs_in_its_folder_and_leaves_its_product_there(runner: Runner, folder: Path) -> None:
@@ -58,7 +59,7 @@ def test_runs_in_its_folder_and_leaves_its_product_there(runner: Runner, folder:
 
 def test_compilers_run_on_the_cores_that_they_are_given(zygote: Zygote, folder: Path) -> None:
     last = max(os.sched_getaffinity(0))
-    result = sh(confined_runner(zygote, (), (last,)), "grep Cpus_allowed_list /proc/self/status", folder)
+    result = sh(ConfinedRunner(zygote, (), (last,)), "grep Cpus_allowed_list /proc/self/status", folder)
     assert (result.code, result.output.split()[-1]) == (0, str(last))
 
 
@@ -94,6 +95,61 @@ def test_commands_side_by_side_share_the_folder(runner: Runner, folder: Path) ->
         results = list(pool.map(lambda i: sh(runner, f"sleep 0.2; echo {i} > {i}.o", folder), range(8)))
     assert [result.code for result in results] == [0] * 8, results
     assert sh(runner, "cat *.o | wc -l; echo > last.so", folder).output.strip() == "8"
+
+
+def graph(runner: Runner, folder: Path, *scripts: str, timeout_s: float = 60.0, at_once: int = 2) -> list[CommandResult]:
+    """Results of scripts that are edges of one graph, in their order."""
+    jobs = [Job(f"job{number}", (Edge(f"job{number}", script),)) for number, script in enumerate(scripts)]
+    run = GraphRun(runner, folder, ENV, jobs, at_once)
+    try:
+        ended = run.wait(timeout_s)
+        ended += run.stop() if run.left else []
+    finally:
+        run.close()
+    return [end.result for end in sorted(ended, key=lambda end: end.output)]
+
+
+def test_ninja_runs_a_graph_in_the_sandbox(runner: Runner, folder: Path) -> None:
+    made, failed = graph(runner, folder, "pwd; echo made > product; umask", "echo wrong >&2; exit 2")
+    assert made == CommandResult(0, timed_out=False, output=f"{folder}\n0022\n")
+    assert failed == CommandResult(2, timed_out=False, output="wrong\n")
+    assert (folder / "product").read_text() == "made\n"
+
+
+def test_a_graph_sees_no_secret_and_writes_nowhere_else(runner: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "1")
+    neighbour = folder.parent / "neighbour"
+    neighbour.write_text("0xfeedface")
+    (said,) = graph(runner, folder, f"env; cat {neighbour}; echo > {neighbour}")
+    assert said.code != 0
+    assert "SECRET" not in said.output
+    assert neighbour.read_text() == "0xfeedface"
+    assert "0xfeedface" not in said.output
+
+
+def test_the_deadline_of_a_graph_leaves_nothing_behind(runner: Runner, folder: Path) -> None:
+    mark = f"30.{os.getpid()}"
+    quick, slow = graph(runner, folder, "echo done", f"echo begun; setsid sleep {mark} & sleep {mark}", timeout_s=1.0)
+    assert (quick.code, quick.timed_out) == (0, False)
+    assert (slow.code, slow.timed_out, slow.output) == (None, True, "begun\n")
+    alive = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
+    assert not alive
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_memory_that_a_graph_needs_too_much_of_is_told(runner: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.build.confined.LIMITS", replace(LIMITS, memory_bytes=128 << 20))
+    hungry = "exec python3 -c 'x = bytearray(1 << 30); print(sum(x[::4096]))'"
+    fed, killed = graph(runner, folder, "echo fed", f"sleep 1; {hungry}", at_once=1)
+    assert (fed.code, fed.output) == (0, "fed\n")
+    assert killed.code is None
+    assert "the compiler needed more than 0 GiB" in killed.output
 
 
 @pytest.mark.build

@@ -14,7 +14,8 @@ from evaluator.build.commands import plan
 from evaluator.build.execution import KEEP_GARBAGE, Execution
 from evaluator.build.fast.compile import _DECLARES_ONLY, CPP_SUFFIXES
 from evaluator.build.request import BuildRequest
-from evaluator.build.runner import CommandResult
+from evaluator.build.runner import PlainRunner
+from evaluator.build.slots import Slots
 from evaluator.build.toolchain import Compiler, Toolchain
 from evaluator.results.category import Category
 from tests.build.conftest import DATA, FLAGS
@@ -34,6 +35,7 @@ DRYRUN = """#$ PATH=/usr/bin:/bin
 #$ fatbinary x
 #$ gcc -c -x c++ y
 """
+ENV = {"PATH": "/usr/bin:/bin"}
 OBJECT = 'for last; do :; done; echo object > "$last"'
 
 
@@ -98,8 +100,9 @@ def test_passes_that_are_not_known_are_left_to_nvcc(toolchain: Toolchain, tmp_pa
 
 
 def test_time_that_the_fast_way_takes_is_not_the_stock_ones(toolchain: Toolchain, tmp_path: Path) -> None:
-    slow = passes(tmp_path).replace("#$ fatbinary x", "#$ fatbinary x; sleep 30")
-    outcome = build(machine_with(tmp_path, toolchain, slow, OBJECT), tmp_path, timeout_s=1.0)
+    listed = passes(tmp_path)
+    (tmp_path / "tools" / "fatbinary").write_text("#!/bin/sh\nexec sleep 30\n")
+    outcome = build(machine_with(tmp_path, toolchain, listed, OBJECT), tmp_path, timeout_s=1.0)
     assert outcome.evidence.ok, outcome.evidence.output
     assert [(attempt.way, attempt.ok) for attempt in outcome.evidence.attempts] == [("passes", False), ("stock", True)]
 
@@ -112,19 +115,47 @@ def test_stock_only_tries_nothing_else(toolchain: Toolchain, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("gnu", [True, False])
 def test_only_gnus_compiler_is_told_to_keep_its_garbage(toolchain: Toolchain, tmp_path: Path, gnu: bool) -> None:
+    compiler = tmp_path / "c++"
+    compiler.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{OBJECT}\n')
+    compiler.chmod(0o755)
     request = BuildRequest.model_validate({"name": "x", "sources": [{"name": "main.cpp", "text": ""}]})
-    todo, ran = plan(request, toolchain), []
+    todo = plan(request, replace(toolchain, cxx=Compiler((str(compiler),), "1")))
+    results = Execution(request, "key", tmp_path, ENV, PlainRunner(), None, 10.0, gnu=gnu).carry_out(todo)
+    assert [result.code for _, result in results] == [0, 0], results
+    plain = todo.compiles[0].argv[1:]
+    compiled, linked = (tmp_path / "calls").read_text().splitlines()
+    assert compiled.split() == [*(KEEP_GARBAGE if gnu else ()), *plain]
+    assert todo.link is not None and linked.split() == list(todo.link.argv[1:])
 
-    def runner(argv: tuple[str, ...], folder: Path, env: dict[str, str], timeout_s: float) -> CommandResult:
-        ran.append(argv)
-        (folder / argv[-1]).write_text("made")
-        return CommandResult(0, timed_out=False, output="")
 
-    Execution(request, "key", tmp_path, {}, runner, None, 10.0, gnu=gnu).carry_out(todo)
-    compiled, linked = ran
-    plain = todo.compiles[0].argv
-    assert compiled == ((plain[0], *KEEP_GARBAGE, *plain[1:]) if gnu else plain)
-    assert todo.link is not None and linked == todo.link.argv
+def test_what_failed_the_fast_way_is_begun_again_while_the_rest_goes_on(toolchain: Toolchain, tmp_path: Path) -> None:
+    """The pass of one source waits for what nvcc makes of the other, whose own passes fail."""
+    listed = passes(tmp_path)
+    waiting = f"while [ ! -e {tmp_path}/stock ]; do sleep 0.02; done"
+    (tmp_path / "tools" / "cudafe++").write_text(f'#!/bin/sh\ncase "$TMPDIR" in *bad.cu*) exit 1;; esac\n{waiting}\n')
+    (tmp_path / "tools" / "gcc").write_text('#!/bin/sh\ncase "$*" in *-c*) name=${TMPDIR##*/.fast-}; echo object > "$name";; esac\n')
+    machine = machine_with(tmp_path, toolchain, listed, f"touch {tmp_path}/stock; {OBJECT}")
+    sources = [{"name": "good.cu", "text": "// the longer one"}, {"name": "bad.cu", "text": ""}]
+    request = BuildRequest.model_validate({"name": "x", "sources": sources})
+    slots = Slots(tmp_path / "slots", 5, 1 << 30)
+    evidence = Builder(Cache(tmp_path / "cache"), machine, timeout_s=20.0, slots=slots).build(request).evidence
+    assert evidence.ok, evidence.output
+    assert sorted((attempt.output, attempt.way, attempt.ok) for attempt in evidence.attempts) == [
+        ("bad.cu.o", "passes", False),
+        ("bad.cu.o", "stock", True),
+        ("good.cu.o", "passes", True),
+    ]
+
+
+def test_without_slots_to_spare_one_source_follows_the_other(toolchain: Toolchain, tmp_path: Path) -> None:
+    machine = machine_with(tmp_path, toolchain, "", f"mkdir {tmp_path}/alone || exit 1; sleep 0.2; rmdir {tmp_path}/alone; {OBJECT}")
+    sources = [{"name": f"{name}.cu", "text": ""} for name in "abc"]
+    request = BuildRequest.model_validate({"name": "x", "sources": sources})
+    slots = Slots(tmp_path / "slots", 5, 1 << 30)
+    evidence = Builder(Cache(tmp_path / "cache"), machine, slots=slots).build(request).evidence
+    assert evidence.ok, evidence.output
+    with slots.claim(5 << 30, 1) as claim:
+        assert claim.take() == 1
 
 
 ONLY_STOCK = """#include <torch/extension.h>

@@ -1,16 +1,17 @@
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from evaluator.build.runner import MAX_OUTPUT_BYTES, plain_runner
+from evaluator.build.runner import MAX_OUTPUT_BYTES, PlainRunner
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
 
 def sh(script: str, folder: Path, timeout_s: float = 10.0) -> tuple[int | None, bool, str]:
-    result = plain_runner(("/bin/sh", "-c", script), folder, ENV, timeout_s)
+    result = PlainRunner().run(("/bin/sh", "-c", script), folder, ENV, timeout_s)
     return result.code, result.timed_out, result.output
 
 
@@ -27,9 +28,13 @@ def test_signal_has_no_code(tmp_path: Path) -> None:
     assert sh("kill -SEGV $$", tmp_path)[:2] == (None, False)
 
 
-def test_deadline_ends_the_whole_session(tmp_path: Path) -> None:
+IN_A_GROUP_OF_ITS_OWN = f"{sys.executable} -c 'import os, time; os.setpgid(0, 0); time.sleep(60)'"
+
+
+@pytest.mark.parametrize("child_command", ["sleep 60", "setsid sleep 60", IN_A_GROUP_OF_ITS_OWN])
+def test_deadline_ends_the_whole_session(tmp_path: Path, child_command: str) -> None:
     started = time.monotonic()
-    code, timed_out, output = sh("sleep 60 & echo $! > child; echo begun; wait", tmp_path, 0.5)
+    code, timed_out, output = sh(f"{child_command} & echo $! > child; echo begun; wait", tmp_path, 0.5)
     assert (code, timed_out, output) == (None, True, "begun\n")
     assert time.monotonic() - started < 5
     child = int((tmp_path / "child").read_text())
@@ -57,4 +62,4 @@ def test_child_that_keeps_the_pipe_open_does_not_hold_the_result(tmp_path: Path)
 
 def test_missing_command_raises(tmp_path: Path) -> None:
     with pytest.raises(OSError):
-        plain_runner(("/no/such/compiler",), tmp_path, ENV, 1)
+        PlainRunner().run(("/no/such/compiler",), tmp_path, ENV, 1)

@@ -23,7 +23,8 @@ HOLDER = """
 import sys
 from pathlib import Path
 from evaluator.build.slots import Slots
-with Slots(Path(sys.argv[1]), 1, 1).taken(1):
+with Slots(Path(sys.argv[1]), 1, 1).claim(1, 1) as claim:
+    claim.wait()
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -43,7 +44,8 @@ def test_never_more_than_there_are_hold_one(tmp_path: Path) -> None:
     now, peak, counting = [0], [0], threading.Lock()
 
     def hold() -> None:
-        with slots.taken(GIB):
+        with slots.claim(GIB, 1) as claim:
+            claim.wait()
             with counting:
                 now[0] += 1
                 peak[0] = max(peak[0], now[0])
@@ -67,7 +69,8 @@ def test_two_that_need_all_do_not_wait_for_each_other_for_ever(tmp_path: Path) -
 
     def hold() -> None:
         for _ in range(3):
-            with slots.taken(3 * GIB):
+            with slots.claim(3 * GIB, 1) as claim:
+                claim.wait()
                 time.sleep(0.005)
         done.append(1)
 
@@ -80,18 +83,32 @@ def test_the_wait_is_told_and_a_holder_that_is_killed_holds_no_longer(tmp_path: 
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         threading.Timer(0.3, holder.kill).start()
-        with Slots(tmp_path, 1, 1).taken(1) as waited_s:
-            assert waited_s >= 0.2
-    with Slots(tmp_path, 1, 1).taken(1) as waited_s:
-        assert waited_s < 0.2
+        with Slots(tmp_path, 1, 1).claim(1, 1) as claim:
+            assert claim.take() == 0
+            begun = time.monotonic()
+            assert claim.wait() == 1
+            assert time.monotonic() - begun >= 0.2
+    with Slots(tmp_path, 1, 1).claim(1, 1) as claim:
+        assert claim.take() == 1
 
 
 def test_an_error_gives_the_slots_back(tmp_path: Path) -> None:
     slots = Slots(tmp_path, 2, 1)
-    with pytest.raises(ZeroDivisionError), slots.taken(2):
+    with pytest.raises(ZeroDivisionError), slots.claim(2, 1) as claim:
+        claim.wait()
         raise ZeroDivisionError
-    with slots.taken(2) as waited_s:
-        assert waited_s < 0.2
+    with slots.claim(2, 1) as claim:
+        assert claim.take() == 1
+
+
+def test_several_programs_have_what_is_free_and_give_back_what_they_need_no_more(tmp_path: Path) -> None:
+    slots = Slots(tmp_path, 5, GIB)
+    with slots.claim(GIB, 1) as other, slots.claim(2 * GIB, 3) as claim, slots.claim(GIB, 4) as waiting:
+        assert (other.take(), claim.take(), waiting.take()) == (1, 2, 0)
+        assert (claim.keep(1), waiting.take()) == (1, 2)
+        assert claim.take() == 1
+    with slots.claim(5 * GIB, 1) as claim:
+        assert claim.take() == 1
 
 
 def test_waiting_for_a_slot_is_no_part_of_a_builds_time(toolchain: Toolchain, tmp_path: Path) -> None:
@@ -103,7 +120,7 @@ def test_waiting_for_a_slot_is_no_part_of_a_builds_time(toolchain: Toolchain, tm
     machine = Toolchain(Compiler((str(compiler),), "1"), None, None, None, toolchain.torch, toolchain.python_include, toolchain.arch)
     builder = Builder(Cache(tmp_path / "cache"), machine, timeout_s=1.0, stock_only=True, slots=slots)
     with ExitStack() as held:
-        held.enter_context(slots.taken(1))
+        held.enter_context(slots.claim(1, 1)).wait()
         threading.Timer(2.0, held.pop_all().close).start()
         outcome = builder.build(request)
     assert outcome.evidence.ok, outcome.evidence.output

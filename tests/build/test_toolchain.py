@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.toolchain import Compiler, Toolchain, choose_arch, find_cuda_home, stock_standard
+from evaluator.build.toolchain import Compiler, Toolchain, choose_arch, find_cuda_home, ninja_program, stock_standard
 
+NINJA = str(ninja_program())
 KNOWN = frozenset({(7, 5), (8, 0), (8, 6), (9, 0), (10, 0), (12, 0)})
 
 
@@ -66,6 +67,6 @@ def test_readonly_paths_leave_out_the_system_and_home(toolchain: Toolchain, tmp_
     program.parent.mkdir()
     program.touch()
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert replace(toolchain, cxx=Compiler((str(program),), "1")).readonly_paths == (str(program.parent),)
+    assert replace(toolchain, cxx=Compiler((str(program),), "1")).readonly_paths == tuple(sorted((str(program.parent), NINJA)))
     monkeypatch.setenv("HOME", "/nowhere")
-    assert replace(toolchain, cxx=Compiler((str(program),), "1")).readonly_paths == (str(tmp_path),)
+    assert replace(toolchain, cxx=Compiler((str(program),), "1")).readonly_paths == tuple(sorted((str(tmp_path), NINJA)))

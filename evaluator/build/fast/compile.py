@@ -1,26 +1,24 @@
-"""Compiles a source the fast way: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
+"""How a source is compiled the fast way: cut-down headers, nvcc's passes side by side, precompiled headers for C++.
 
 It may fail where the stock way does not, so that a failure means nothing by itself: what does not succeed here is compiled again the stock
 way, unless the failure is of the kind that `proof.py` proves.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator.build.commands import Command, Step
 from evaluator.build.fast.identifiers import read_identifiers
 from evaluator.build.fast.lean_headers import SourceHeaders, UnknownHeadersError
-from evaluator.build.fast.passes import read_dryrun, script
-from evaluator.build.fast.preprocess import units
+from evaluator.build.fast.passes import Passes, edges, read_dryrun
+from evaluator.build.fast.preprocess import Run, units
 from evaluator.build.fast.proof import Failure, may_be_proved
 from evaluator.build.fast.shared_headers import LeanHeaders, RunIn, SharedHeaders
+from evaluator.build.graph import Edge, shell_command
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.runner import CommandResult
 
-Run = Callable[[tuple[str, ...]], CommandResult]
-"""Runs a command in the folder of the build."""
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
 _BEGINS_WITH_EXTENSION = re.compile(r"\A(?>\s+|//[^\n]*\n|/\*(?>.*?\*/))*+#[^\S\n]*include[^\S\n]*<torch/extension\.h>", re.DOTALL)
 _DECLARES_ONLY = re.compile(r"\A(?!.*\basm\b)[^{}]*\bPYBIND11_MODULE\(TORCH_EXTENSION_NAME, m\) \{[^{}]*\}\s*\Z", re.DOTALL)
@@ -35,32 +33,55 @@ _TELLING_FLAG = re.compile(
 
 
 @dataclass(frozen=True)
-class FastResult:
-    """What came of a source that was compiled the fast way."""
+class FastAttempt:
+    """How a source is to be compiled the fast way."""
 
-    way: str
-    """As in "lean+passes": what was fast about it."""
-    result: CommandResult
+    argv: tuple[str, ...]
+    ways: tuple[str, ...]
+    """What is fast about it; empty while nothing is."""
     headers: SourceHeaders | None
-    """The cut-down headers that it was compiled with."""
+    """The cut-down headers that it is compiled with."""
     made: bool = True
-    """Whether there is an object if it succeeded; where none is needed, a file may have been read through only."""
+    """Whether there is an object if it succeeds; where none is needed, a file may be read through only."""
+    passes: Passes | None = None
+    """nvcc's passes, where they are known."""
+
+    @property
+    def way(self) -> str:
+        """As in "lean+passes"."""
+        return "+".join(self.ways)
+
+    @property
+    def listing(self) -> tuple[str, ...]:
+        """The command by which nvcc lists its passes."""
+        return (self.argv[0], "--dryrun", *self.argv[1:])
+
+    def with_passes(self, listed: CommandResult) -> "FastAttempt | None":
+        """The same with the passes that `listing` told. None where nothing is fast then."""
+        passes = read_dryrun(listed.output, self.argv) if listed.code == 0 else None
+        if passes is None:
+            return self if self.ways else None
+        return replace(self, ways=(*self.ways, "passes"), passes=passes)
+
+    def edges(self, job: str, key: str, source: str, scratch: Path) -> tuple[Edge, ...]:
+        """The edges of a graph that carry it out for the file `source`; `job` begins their names, `scratch` is for temporary files."""
+        if self.passes is None:
+            return (Edge(job, shell_command(self.argv, {"TMPDIR": str(scratch)})),)
+        return edges(self.passes, key, source, job, scratch)
 
 
 class FastWay:
-    """Compiles sources of one toolchain the fast way, where there is one."""
+    """Knows how to compile sources of one toolchain the fast way, where there is one."""
 
     def __init__(self, shared_headers: SharedHeaders, run_in: RunIn) -> None:
         self._shared_headers, self._run_in = shared_headers, run_in
 
-    def compile(
-        self, request: BuildRequest, command: Command, key: str, folder: Path, run: Run, *, linked: bool = True
-    ) -> FastResult | None:
-        """Run `command` of the plan, in other words; `linked`: its object is needed. None where there is no fast way. Raises OSError as the
-        runner does."""
-        source = _source_of(request, command)
+    def attempt(self, request: BuildRequest, command: Command, folder: Path, *, linked: bool = True) -> FastAttempt | None:
+        """`command` of the plan, in other words, with its headers in `folder`; `linked`: its object is needed. None where there is no fast
+        way. For CUDA, `with_passes` has to be asked what is fast. Raises OSError as the runner does."""
+        source = request.source_of(command.output)
         if command.step is Step.CUDA:
-            return self._compile_cuda(request, source, command, key, folder, run)
+            return self._cuda_attempt(request, source, command, folder)
         if source.suffix not in CPP_SUFFIXES:
             return None
         prepared = self._shared_headers.headers(self._run_in)
@@ -71,20 +92,22 @@ class FastWay:
         binding = self._binding(request, source)
         if binding is not None:
             argv = (argv[0], "-include", str(binding), *argv[1:])
-        way = "lean" if binding is None else "lean+precompiled"
+        ways = ("lean",) if binding is None else ("lean", "precompiled")
         if not linked and argv[-4:] == ("-c", source.name, "-o", command.output) and _DECLARES_ONLY.match(source.text):
-            return FastResult(f"{way}+read", run((*argv[:-4], "-fsyntax-only", source.name)), headers, made=False)
-        return FastResult(way, run(argv), headers)
+            return FastAttempt((*argv[:-4], "-fsyntax-only", source.name), (*ways, "read"), headers, made=False)
+        return FastAttempt(argv, ways, headers)
 
-    def proof(self, request: BuildRequest, command: Command, folder: Path, tried: FastResult, run: Run) -> str | None:
-        """What proves that a source which `tried` tells the failure of fails the stock way with the same messages; None where nothing does.
-        Raises OSError as the runner does."""
-        result, gnu = tried.result, command.step is Step.CPP
+    def proof(
+        self, request: BuildRequest, command: Command, folder: Path, attempt: FastAttempt, result: CommandResult, run: Run
+    ) -> str | None:
+        """What proves that a source which failed in `attempt` fails the stock way with the same messages; None where nothing does. Raises
+        OSError as `run` does."""
+        gnu = command.step is Step.CPP
         texts = {file.name: file.text for file in request.sources + request.headers}
         prepared = self._shared_headers.headers(self._run_in)
-        if tried.headers is None or prepared is None or not result.code or not may_be_proved(result.output, texts, gnu):
+        if attempt.headers is None or prepared is None or not result.code or not may_be_proved(result.output, texts, gnu):
             return None
-        source = _source_of(request, command)
+        source = request.source_of(command.output)
         found = units(request, source, command, (_place_of(source), str(prepared.base)), folder, run)
         return Failure(result.output, texts, *found, gnu).proof() if found else None
 
@@ -92,22 +115,12 @@ class FastWay:
         """Look at what was prepared again before it is used again: something failed with it."""
         self._shared_headers.doubt()
 
-    def _compile_cuda(
-        self, request: BuildRequest, source: SourceFile, command: Command, key: str, folder: Path, run: Run
-    ) -> FastResult | None:
+    def _cuda_attempt(self, request: BuildRequest, source: SourceFile, command: Command, folder: Path) -> FastAttempt:
         prepared = self._shared_headers.headers(self._run_in)
         headers = self._headers(prepared, request, source, request.extra_cuda_cflags)
-        argv = command.argv
-        if prepared is not None and headers is not None:
-            argv = _with_headers(argv, prepared, _place(folder, source, headers))
-        listed = run((argv[0], "--dryrun", *argv[1:]))
-        passes = read_dryrun(listed.output, argv) if listed.code == 0 else None
-        if passes is not None:
-            argv = ("/bin/sh", "-c", script(passes, key, source.name))
-        elif headers is None:
-            return None
-        ways = [*(["lean"] if headers else []), *(["passes"] if passes else [])]
-        return FastResult("+".join(ways), run(argv), headers)
+        if prepared is None or headers is None:
+            return FastAttempt(command.argv, (), None)
+        return FastAttempt(_with_headers(command.argv, prepared, _place(folder, source, headers)), ("lean",), headers)
 
     def _headers(
         self, prepared: LeanHeaders | None, request: BuildRequest, source: SourceFile, flags: tuple[str, ...]
@@ -127,10 +140,6 @@ class FastWay:
         if not _BEGINS_WITH_EXTENSION.match(source.text):
             return None
         return self._shared_headers.binding(request.uses_cuda, request.extra_cflags, self._run_in)
-
-
-def _source_of(request: BuildRequest, command: Command) -> SourceFile:
-    return next(source for source in request.sources if command.output == f"{source.name}.o")
 
 
 def _place_of(source: SourceFile) -> str:

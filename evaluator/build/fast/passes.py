@@ -1,15 +1,18 @@
 """nvcc's passes side by side, where nvcc runs them in a row.
 
 nvcc itself says what it would run (`--dryrun`). The host's half (preprocessor, cudafe++) and the device's (preprocessor, cicc, ptxas) share
-nothing but a name for the file, which cudafe++ would write and cicc read: here it is written beforehand. They are put into one shell
-script, so that a single confined program runs them all.
+nothing but a name for the file, which cudafe++ would write and cicc read: here it is written beforehand. Each pass is an edge of the build
+graph.
 """
 
 import hashlib
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.build.graph import Edge, exports
 
 _VARIABLE = re.compile(r"(?P<name>PATH|LD_LIBRARY_PATH|CICC_PATH|NVVMIR_LIBRARY_DIR)=(?P<value>.*)")
 _INTERNAL = re.compile(r"[A-Z_]+=")
@@ -76,37 +79,27 @@ def _arranged(variables: list[tuple[str, str]], steps: list[tuple[str, str]]) ->
     return Passes(tuple(variables), named[1], (host[0], cudafe), tuple(device), tuple(join))
 
 
-_SCRIPT = """
-{variables}
-printf %s {module_id} > {module_id_file} || exit 125
-lane() {{ log=$1; shift; for step; do eval "exec $step" > "$log.step" 2>&1 & echo $! > "$log.pid"; wait $!; code=$?
-cat "$log.step" >> "$log"; [ $code -eq 0 ] || return $code; done; }}
-lane {device_log} {device} & device=$!
-lane {host_log} {host}; code=$?
-if [ $code -ne 0 ]; then cat {host_log}; kill $device $(cat {device_log}.pid) 2> {device_log}.kill; exit $code; fi
-wait $device; code=$?
-cat {host_log} {device_log}
-[ $code -eq 0 ] || exit $code
-{join}
-"""
+def edges(passes: Passes, key: str, name: str, job: str, scratch: Path) -> tuple[Edge, ...]:
+    """The edges of a graph that run `passes`, in the order in which nvcc would be heard: the host's failure decides before the device's.
 
-
-def script(passes: Passes, key: str, name: str) -> str:
-    """A shell script that runs `passes` in its working folder. It ends with the code of the first that failed, the host's before the
-    device's as with nvcc, and prints what nvcc would print.
-
-    `key` and the source's `name` make up the name that internal symbols of the file are told apart by.
+    `key` and the source's `name` make up the name that internal symbols of the file are told apart by. `job` begins the edges' names;
+    `scratch` is the folder that `passes` were listed for.
     """
     digest = hashlib.sha256(f"{key}/{name}".encode()).hexdigest()
     plain_name = re.sub(r"\W", "_", name)
-    logs = f".passes-{digest[:16]}"
-    return _SCRIPT.format(
-        variables="\n".join(f"export {variable}={shlex.quote(value)}" for variable, value in passes.variables),
-        module_id=f"_{digest[:8]}_{len(plain_name)}_{plain_name}_{digest[8:16]}",
-        module_id_file=passes.module_id_file,
-        host=" ".join(map(shlex.quote, passes.host)),
-        device=" ".join(map(shlex.quote, passes.device)),
-        host_log=f"{logs}-host",
-        device_log=f"{logs}-device",
-        join="\n".join(f"{step} || exit" for step in passes.join),
-    )
+    module_id = f"_{digest[:8]}_{len(plain_name)}_{plain_name}_{digest[8:16]}"
+    variables = exports({"TMPDIR": str(scratch), **dict(passes.variables)})
+    first = Edge(f"{job}.id", f"{variables}printf %s {module_id} > {passes.module_id_file}")
+
+    def lane(steps: Iterable[str], part: str, after: tuple[str, ...], *, beside: bool = False) -> list[Edge]:
+        made: list[Edge] = []
+        for number, step in enumerate(steps):
+            # As nvcc wrote it. Its own shell, so that a quote which a flag leaves open ends this edge alone.
+            command = f"{variables}eval {shlex.quote(f'exec {step}')}"
+            made.append(Edge(f"{job}.{part}-{number}", command, (made[-1].name,) if made else after, beside))
+        return made
+
+    host = lane(passes.host, "host", (first.name,))
+    device = lane(passes.device, "device", (first.name,), beside=True)
+    join = lane(passes.join, "join", tuple(half[-1].name for half in (host, device) if half))
+    return (first, *host, *device, *join)

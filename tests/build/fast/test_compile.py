@@ -1,11 +1,12 @@
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaluator.build.commands import Command, plan
-from evaluator.build.fast.compile import MAX_READ_CHARS, FastResult, FastWay
+from evaluator.build.commands import Command, Step, plan
+from evaluator.build.fast.compile import MAX_READ_CHARS, FastAttempt, FastWay
 from evaluator.build.fast.lean_headers import HeaderCutter
 from evaluator.build.fast.omitted_names import OmittedNames
 from evaluator.build.fast.shared_headers import LeanHeaders, RunIn
@@ -35,22 +36,19 @@ class Shelf:
         raise AssertionError("nothing has failed")
 
 
-def compile_one(machine: Toolchain, folder: Path, file: str, text: str, **changes: Any) -> tuple[FastResult | None, list[tuple[str, ...]]]:
-    """The result, and the commands that were run; nvcc lists its passes, and everything else succeeds."""
+def attempt(machine: Toolchain, folder: Path, file: str, text: str, **changes: Any) -> FastAttempt | None:
+    """How the file would be compiled; nvcc lists its passes."""
     request = BuildRequest.model_validate({"name": "x", "sources": [{"name": file, "text": text}], **changes})
-    ran: list[tuple[str, ...]] = []
-
-    def run(argv: tuple[str, ...]) -> CommandResult:
-        ran.append(argv)
-        listed = (DATA / "dryrun" / "one.txt").read_text() if "--dryrun" in argv else ""
-        return CommandResult(0, timed_out=False, output=listed)
 
     def nowhere(argv: tuple[str, ...], where: Path) -> CommandResult:
         raise AssertionError("nothing has to be prepared")
 
     (command,) = _compiles(request, machine)
     way = FastWay(Shelf(machine, folder / "base"), nowhere)  # type: ignore[arg-type]
-    return way.compile(request, command, "key", folder, run), ran
+    found = way.attempt(request, command, folder)
+    if found and command.step is Step.CUDA:
+        return found.with_passes(CommandResult(0, timed_out=False, output=(DATA / "dryrun" / "one.txt").read_text()))
+    return found
 
 
 def _compiles(request: BuildRequest, machine: Toolchain) -> tuple[Command, ...]:
@@ -58,19 +56,26 @@ def _compiles(request: BuildRequest, machine: Toolchain) -> tuple[Command, ...]:
 
 
 def test_binding_file_gets_the_precompiled_header_first(machine: Toolchain, tmp_path: Path) -> None:
-    result, (argv,) = compile_one(machine, tmp_path, "main.cpp", f"// a comment\n/* another */\n{EXTENSION}")
-    assert result is not None
-    assert result.way == "lean+precompiled"
-    assert argv[1:7] == ("-include", str(tmp_path / "base" / "binding.h"), "-isystem", ".lean-main.cpp", "-isystem", str(tmp_path / "base"))
+    found = attempt(machine, tmp_path, "main.cpp", f"// a comment\n/* another */\n{EXTENSION}")
+    assert found is not None
+    assert found.way == "lean+precompiled"
+    assert found.argv[1:7] == (
+        "-include",
+        str(tmp_path / "base" / "binding.h"),
+        "-isystem",
+        ".lean-main.cpp",
+        "-isystem",
+        str(tmp_path / "base"),
+    )
     assert (tmp_path / ".lean-main.cpp" / "torch" / "extension.h").is_file()
 
 
 @pytest.mark.parametrize("text", ["#include <vector>\n" + EXTENSION, "int x;\n" + EXTENSION, "/* " + EXTENSION + " */", ""])
 def test_other_files_do_not(text: str, machine: Toolchain, tmp_path: Path) -> None:
-    result, (argv,) = compile_one(machine, tmp_path, "main.cpp", text)
-    assert result is not None
-    assert result.way == "lean"
-    assert "-include" not in argv
+    found = attempt(machine, tmp_path, "main.cpp", text)
+    assert found is not None
+    assert found.way == "lean"
+    assert "-include" not in found.argv
 
 
 @pytest.mark.parametrize(
@@ -84,11 +89,11 @@ def test_other_files_do_not(text: str, machine: Toolchain, tmp_path: Path) -> No
     ],
 )
 def test_where_the_meaning_is_not_sure_cpp_has_no_fast_way(changes: dict[str, Any], machine: Toolchain, tmp_path: Path) -> None:
-    assert compile_one(machine, tmp_path, "main.cpp", EXTENSION, **changes) == (None, [])
+    assert attempt(machine, tmp_path, "main.cpp", EXTENSION, **changes) is None
 
 
 def test_c_sources_have_no_fast_way(machine: Toolchain, tmp_path: Path) -> None:
-    assert compile_one(machine, tmp_path, "main.c", "int x;") == (None, [])
+    assert attempt(machine, tmp_path, "main.c", "int x;") is None
 
 
 @pytest.mark.parametrize(
@@ -100,17 +105,22 @@ def test_c_sources_have_no_fast_way(machine: Toolchain, tmp_path: Path) -> None:
         (["-dc"], "lean"),
     ],
 )
-def test_cuda_sources_get_what_is_sure(flags: list[str], way: str, cuda_machine: Toolchain, tmp_path: Path) -> None:
-    result, ran = compile_one(cuda_machine, tmp_path, "cuda.cu", EXTENSION, extra_cuda_cflags=flags)
-    assert result is not None
-    assert result.way == way
-    assert "--dryrun" in ran[0]
-    assert (ran[1][0] == "/bin/sh") == ("passes" in way)
-    assert any(".lean-cuda.cu" in word for word in ran[0]) == ("lean" in way)
+def test_cuda_sources_get_what_is_sure(flags: list[str], way: str, toolchain: Toolchain, machine: Toolchain, tmp_path: Path) -> None:
+    found = attempt(replace(machine, nvcc=toolchain.nvcc), tmp_path, "cuda.cu", EXTENSION, extra_cuda_cflags=flags)
+    assert found is not None
+    assert found.way == way
+    assert found.listing[:2] == (found.argv[0], "--dryrun")
+    assert (len(found.edges("cuda.cu.o", "key", "cuda.cu", tmp_path)) > 1) == ("passes" in way)
+    assert any(".lean-cuda.cu" in word for word in found.argv) == ("lean" in way)
+
+
+def test_cuda_sources_of_which_nothing_is_known_are_left_to_nvcc(toolchain: Toolchain, machine: Toolchain, tmp_path: Path) -> None:
+    found = attempt(replace(machine, nvcc=toolchain.nvcc), tmp_path, "cuda.cu", EXTENSION, extra_cuda_cflags=["-dc", "-DN=4"])
+    assert found is None
 
 
 @pytest.mark.parametrize("text", [" " * 50_000 + "x", "/**/" * 20_000 + "x", "/*" * 20_000, '"' * 50_001, "\\\n" * 50_000])
 def test_hostile_texts_take_no_time_to_read(text: str, machine: Toolchain, tmp_path: Path) -> None:
     start = time.monotonic()
-    compile_one(machine, tmp_path, "main.cpp", text)
+    attempt(machine, tmp_path, "main.cpp", text)
     assert time.monotonic() - start < 5

@@ -1,9 +1,12 @@
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from evaluator.build.fast.passes import Passes, read_dryrun, script
+from evaluator.build.fast.passes import Passes, edges, read_dryrun
+from evaluator.build.graph import GraphRun, Job
+from evaluator.build.runner import CommandResult, PlainRunner
 from evaluator.build.toolchain import Toolchain
 from tests.build.conftest import DATA
 
@@ -40,13 +43,32 @@ def test_the_name_of_the_file_is_written_beforehand_and_read_by_both() -> None:
     passes = read("one")
     assert not any("--gen_module_id_file" in step for step in passes.host)
     assert all(passes.module_id_file in step for step in (passes.host[1], passes.device[1]))
-    assert f"> {passes.module_id_file}" in script(passes, "key", "cuda.cu")
+    first, *others = edges(passes, "key", "cuda.cu", "job", Path("/scratch"))
+    assert first.command.endswith(f"> {passes.module_id_file}")
+    assert first.after == () and all(edge.after for edge in others)
 
 
 def test_internal_names_differ_between_files_and_not_between_builds() -> None:
     passes = read("one")
-    assert script(passes, "key", "a.cu") == script(passes, "key", "a.cu")
-    assert script(passes, "key", "a.cu") != script(passes, "key", "b.cu") != script(passes, "other", "b.cu")
+
+    def module_id(key: str, name: str) -> str:
+        return edges(passes, key, name, "job", Path("/scratch"))[0].command
+
+    assert module_id("key", "a.cu") == module_id("key", "a.cu")
+    assert module_id("key", "a.cu") != module_id("key", "b.cu") != module_id("other", "b.cu")
+
+
+def test_the_halves_depend_on_nothing_of_each_other() -> None:
+    after = {edge.name: edge.after for edge in edges(read("two"), "key", "cuda.cu", "job", Path("/scratch"))}
+    assert after == {
+        "job.id": (),
+        "job.host-0": ("job.id",),
+        "job.host-1": ("job.host-0",),
+        "job.device-0": ("job.id",),
+        **{f"job.device-{number}": (f"job.device-{number - 1}",) for number in range(1, 6)},
+        "job.join-0": ("job.host-1", "job.device-5"),
+        "job.join-1": ("job.join-0",),
+    }
 
 
 @pytest.mark.parametrize(
@@ -70,30 +92,51 @@ def test_separate_compilation_is_left_to_nvcc(flag: str) -> None:
     assert read_dryrun(listed("one"), (*ARGV, flag)) is None
 
 
-def run(folder: Path, host: tuple[str, ...], device: tuple[str, ...], join: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    made = script(Passes((("WORD", "a b"),), '"id"', host, device, join), "key", "cuda.cu")
-    return subprocess.run(["/bin/sh", "-c", made], cwd=folder, capture_output=True, text=True, timeout=20, check=False)
+def run(passes: Passes, folder: Path) -> CommandResult:
+    job = Job("cuda.o", edges(passes, "key", "cuda.cu", "cuda.o", folder))
+    graph = GraphRun(PlainRunner(), folder, {"PATH": "/usr/local/bin:/usr/bin:/bin"}, [job], 1)
+    try:
+        deadline = time.monotonic() + 120
+        while not (ended := graph.wait(0.02)):
+            assert time.monotonic() < deadline
+        return ended[0].result
+    finally:
+        graph.close()
+
+
+def stand_in(host: tuple[str, ...], device: tuple[str, ...], join: tuple[str, ...] = ("true",)) -> Passes:
+    return Passes((("WORD", "a b"),), '"id"', host, device, join)
 
 
 def test_both_halves_run_at_the_same_time(tmp_path: Path) -> None:
     host = "sh -c 'touch host; for i in $(seq 100); do [ -e device ] && exit 0; sleep 0.05; done; exit 1'"
     device = "sh -c 'touch device; for i in $(seq 100); do [ -e host ] && exit 0; sleep 0.05; done; exit 1'"
-    done = run(tmp_path, (host,), (device,), ("sh -c 'echo \"$WORD\" > joined'",))
-    assert done.returncode == 0, done.stderr
+    done = run(stand_in((host,), (device,), ("sh -c 'echo \"$WORD\" > joined'",)), tmp_path)
+    assert done.code == 0, done.output
     assert (tmp_path / "joined").read_text() == "a b\n"
     assert (tmp_path / "id").read_text().endswith(tuple("0123456789abcdef"))
 
 
 def test_a_failing_host_pass_ends_the_device_and_alone_is_heard(tmp_path: Path) -> None:
-    done = run(tmp_path, ("sh -c 'sleep 0.3; echo wrong; exit 3'",), ("sleep 15", "sh -c 'echo never > late'"))
-    assert (done.returncode, done.stdout) == (3, "wrong\n")
+    started = time.monotonic()
+    device = ("sh -c 'echo heard; exec sleep 15'", "sh -c 'echo never > late'")
+    done = run(stand_in(("sh -c 'sleep 0.3; echo wrong; exit 3'",), device), tmp_path)
+    assert (done.code, done.output) == (3, "wrong\n")
+    assert time.monotonic() - started < 10
     assert not (tmp_path / "late").exists()
 
 
 def test_a_failing_device_pass_is_heard_after_the_host(tmp_path: Path) -> None:
-    done = run(tmp_path, ("echo first",), ("sh -c 'echo second >&2; exit 2'", "echo third"), ("sh -c 'echo joined > joined'",))
-    assert (done.returncode, done.stdout) == (2, "first\nsecond\n")
+    passes = stand_in(("sh -c 'sleep 0.3; echo first'",), ("sh -c 'echo second >&2; exit 2'", "echo third"), ("touch joined",))
+    done = run(passes, tmp_path)
+    assert (done.code, done.output) == (2, "first\nsecond\n")
     assert not (tmp_path / "joined").exists()
+
+
+def test_a_quote_that_is_left_open_is_the_pass_s_own(tmp_path: Path) -> None:
+    done = run(stand_in(("true",), ('true "', "touch late")), tmp_path)
+    assert done.code not in (0, None)
+    assert not (tmp_path / "late").exists()
 
 
 PLAIN_CU = "namespace { __global__ void twice(float* x) { x[threadIdx.x] *= 2; } }\nvoid go(float* x) { twice<<<1, 32>>>(x); }\n"
@@ -113,9 +156,9 @@ def test_real_passes_end_as_nvcc_does(text: str, flags: tuple[str, ...], cuda_ma
     dryrun = subprocess.run((argv[0], "--dryrun", *argv[1:]), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     passes = read_dryrun(dryrun.stderr, argv)
     assert passes is not None
-    own = subprocess.run(["/bin/sh", "-c", script(passes, "k", "cuda.cu")], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (own.returncode == 0) == (nvcc.returncode == 0)
+    own = run(passes, tmp_path)
+    assert (own.code == 0) == (nvcc.returncode == 0)
     if made:
         assert abs(len((tmp_path / "cuda.o").read_bytes()) - len(made)) < 256
     else:
-        assert own.stdout == nvcc.stderr + nvcc.stdout
+        assert own.output == nvcc.stderr + nvcc.stdout

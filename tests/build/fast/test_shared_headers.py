@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.build.builder import work_folder
 from evaluator.build.cache import Cache
 from evaluator.build.fast.shared_headers import WORTH_MAKING_AFTER, SharedHeaders
-from evaluator.build.runner import CommandResult, plain_runner
+from evaluator.build.runner import CommandResult, PlainRunner
 from evaluator.build.toolchain import Compiler, Toolchain
+from evaluator.build.work_folder import work_folder
 from tests.build.conftest import FLAGS
 
 
 def run_in(argv: tuple[str, ...], folder: Path) -> CommandResult:
-    return plain_runner(argv, folder, {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(folder)}, 300)
+    return PlainRunner().run(argv, folder, {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(folder)}, 300)
 
 
 def refuse(argv: tuple[str, ...], folder: Path) -> CommandResult:

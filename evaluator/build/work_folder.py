@@ -1,0 +1,51 @@
+"""Folders that confined compilers work in, and what they leave there."""
+
+import logging
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MAX_OBJECT_BYTES = 512 << 20
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A fresh folder which a confined compiler, who may be another user, can write in, and nobody else can find. It can't be moved by those
+    who can write in it."""
+    parent = Path(tempfile.mkdtemp(prefix="assay-build-"))
+    try:
+        parent.chmod(0o711)
+        folder = parent / os.urandom(8).hex()
+        folder.mkdir()
+        folder.chmod(0o777)
+        yield folder
+    finally:
+        shutil.rmtree(parent, ignore_errors=True)
+        if parent.exists():
+            log.warning("%s could not be removed", parent)
+
+
+def fault_of(path: Path) -> str | None:
+    """What keeps a command's product from being used, which is the doing of the request's flags; None where nothing does."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return "was not made"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a plain file"
+    return f"is larger than {MAX_OBJECT_BYTES} bytes" if status.st_size > MAX_OBJECT_BYTES else None
+
+
+def read_product(path: Path, limit_bytes: int = MAX_OBJECT_BYTES) -> bytes:
+    """What a compiler left at `path`, whatever happened to it since it was looked at. Raises OSError for all but a plain file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path.name} is not a plain file")
+        return file.read(limit_bytes)
