@@ -133,7 +133,7 @@ GNU_ONLY = frozenset(case for case in ONLY_WHOLE if "g++" in case)
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("case", ONLY_WHOLE.keys() - GNU_ONLY)
+@pytest.mark.parametrize("case", sorted(ONLY_WHOLE.keys() - GNU_ONLY))
 def test_nor_is_it_with_nvcc(case: str, cuda: SmallWorld) -> None:
     tried = cuda.try_both(f"{TORCH}{ONLY_WHOLE[case]}\n")
     assert tried.cut.code != 0
