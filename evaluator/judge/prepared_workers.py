@@ -1,0 +1,185 @@
+"""The workers of one evaluation that start beside what its candidate is asked: the baseline's, and a spare one."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+from evaluator.judge.context import ReportStage, Task
+from evaluator.judge.correctness.reference import BaselineFailedError, Reference
+from evaluator.judge.device.cuda_start_limit import cuda_start_turn
+from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.stage_times import StageTimes
+from evaluator.judge.workers import kept_workers
+from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workers.launcher import Launcher
+from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.sandbox import SandboxUnavailable
+
+
+class PreparedWorkers:
+    """Starts them in threads. On a GPU the baseline's worker is the judge's, and stays when the evaluation ends; so does a spare one that
+    was not needed."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.device = torch.device(task.context.device.torch_device)
+        self.memory = SharedMemory(self.device)
+        self.lock = DeviceLock(task.context.device.unique_id, task.times.holding)
+        self.launcher = Launcher(task, self.memory, self.lock)
+        self.baseline: WorkerClient | None = None
+        self.reference: Reference | None = None
+        """What the baseline's worker constructs, once there is one."""
+        self._aside = ThreadPoolExecutor(max_workers=4, thread_name_prefix="aside")
+        self._loaded: Future[WorkerClient] | None = None
+        """The baseline's worker, once it has been asked for."""
+        self._constructed: Future[WorkerClient] | None = None
+        """The same, with its model, once it is needed."""
+        self._spare: Future[WorkerClient] | None = None
+        """A worker that has started CUDA, and has seen nothing of the submission."""
+        self._is_dismissed = False
+
+    def dismiss(self) -> None:
+        """Begin to end what is needed no more even if it still starts: the baseline's worker where it has not got its model, and the spare
+        one."""
+        self._is_dismissed = True
+        is_busy = any(future is not None and not future.done() for future in (self._loaded, self._constructed))
+        if self.baseline is not None and (is_busy or self.device.type == "cpu"):
+            self.baseline.kill()
+
+    def close_baseline(self) -> None:
+        """Kill the baseline's worker, if there is one, and give back all that it held."""
+        if self.baseline:
+            self.baseline.close()
+            self.baseline = None
+
+    def part_with_baseline(self) -> None:
+        """Keep the baseline's worker for the next evaluation of this judge, on a GPU and if it is well; otherwise end it. While it is being
+        constructed, a thread writes to memory that is shared with it: that is waited for."""
+        if self._constructed is not None:
+            wait([self._constructed])
+        worker, self.baseline = self.baseline, None
+        self._loaded = self._constructed = None
+        if worker is None:
+            return
+        if self.device.type == "cuda":
+            kept_workers.keep(self._task.context, kept_workers.BASELINE, self.launcher.readonly, worker)
+        else:
+            worker.close()
+
+    def prepare_baseline(self) -> None:
+        """Begin to start the baseline's worker, once. On a GPU that is while another submission still has the device; on the CPU it would
+        take the processor from that submission."""
+        self._loaded = self._loaded or self._aside.submit(self._load_baseline)
+
+    def ready_baseline(self) -> None:
+        """Have the baseline's worker construct its model, once a round has been passed. It starts CUDA no earlier, if it has not yet: the
+        driver starts few contexts a second."""
+        self.prepare_baseline()
+        self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
+
+    def prepare_spare(self) -> None:
+        """Have a worker start CUDA on a GPU, while this judge has it, for what is asked after the timing."""
+        if self.device.type == "cuda":
+            self._spare = self._spare or self._aside.submit(self._start_spare)
+
+    def take_baseline(self) -> WorkerClient:
+        """The baseline's worker, with its model. One that failed while another had the GPU, and perhaps all of its memory, or while the
+        rounds had it, is started again. No worker is starting any more when this ends."""
+        self.ready_baseline()
+        assert self._constructed is not None
+        try:
+            return self._constructed.result()
+        except (BaselineFailedError, SandboxUnavailable, RuntimeError):
+            if self.device.type == "cpu":
+                raise
+        finally:
+            if self._spare is not None:
+                wait([self._spare])
+        self.close_baseline()
+        return self.start_baseline()
+
+    def start_baseline(self) -> WorkerClient:
+        """A worker for the baseline that has constructed its model."""
+        return self._construct_in(self._load_baseline())
+
+    def _construct_loaded(self) -> WorkerClient:
+        assert self._loaded is not None
+        return self._construct_in(self._loaded.result())
+
+    def _load_baseline(self) -> WorkerClient:
+        """The baseline's worker, with its model's code loaded; in a thread."""
+        times = StageTimes()  # not the evaluation's: what happens in a thread is no stage
+        worker = self._kept(kept_workers.BASELINE, times)
+        is_new = worker is None
+        worker = self.baseline = worker or self.launcher.fork(times=times)
+        if self._is_dismissed:
+            worker.kill()
+        if is_new:
+            self.launcher.greet(worker)
+        with _baseline_failing(worker):
+            self.launcher.load_reference(worker)
+        return worker
+
+    def _construct_in(self, baseline: WorkerClient) -> WorkerClient:
+        assert self.reference is not None
+        with _baseline_failing(baseline), _current(self.memory.device):
+            if self.device.type == "cuda":
+                self._start_cuda(baseline)
+            self.launcher.construct_baseline(baseline, self.reference.arguments, self.reference.model)
+        return baseline
+
+    def _start_spare(self) -> WorkerClient:
+        """A worker that has started CUDA; in a thread."""
+        worker = self._kept(kept_workers.SPARE, self._task.times, self._task.report)
+        if worker is not None:
+            return worker
+        worker = self.launcher.fork(report=self._task.report)
+        try:
+            self.launcher.greet(worker)
+            self.launcher.start_cuda(worker)
+        except BaseException:
+            worker.close()
+            raise
+        return worker
+
+    @property
+    def has_spare(self) -> bool:
+        """Whether a worker that has started CUDA can be had at once."""
+        return self._spare is not None and self._spare.done() and self._spare.exception() is None
+
+    def _take_spare(self) -> WorkerClient | None:
+        """The spare worker, once; None where there is none, or where it did not start."""
+        future, self._spare = self._spare, None
+        if future is None or future.exception() is not None:
+            return None
+        return future.result()
+
+    def _part_with_spare(self) -> None:
+        """Keep a worker that was not needed for the next evaluation."""
+        worker = self._take_spare()
+        if worker is not None:
+            kept_workers.keep(self._task.context, kept_workers.SPARE, self.launcher.readonly, worker)
+
+    def _kept(self, kind: str, times: StageTimes, report: ReportStage = lambda _: None) -> WorkerClient | None:
+        return kept_workers.take(self._task.context, kind, self.launcher.readonly, self.lock, times, report)
+
+    def _start_cuda(self, worker: WorkerClient) -> None:
+        with nullcontext() if self.lock.held else cuda_start_turn(self._task.context.device.unique_id):
+            self.launcher.start_cuda(worker)
+
+
+def _current(device: torch.device) -> AbstractContextManager[Any]:
+    """Makes a GPU's context that of this thread."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+@contextmanager
+def _baseline_failing(worker: WorkerClient) -> Iterator[None]:
+    """A failure here is the baseline's."""
+    try:
+        yield
+    except WorkerError as error:
+        raise BaselineFailedError(f"the baseline's worker failed: {worker.failure}") from error
