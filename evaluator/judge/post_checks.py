@@ -12,8 +12,6 @@ import logging
 import math
 import time
 
-import torch
-
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
@@ -26,10 +24,13 @@ from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.judge.roofline.minimum_time import find_minimum_time
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
 from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
+from evaluator.judge.workers.launcher import LOAD_S
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ChangedInputsEvidence, ShapeEvidence
+from evaluator.worker.protocol import ProtocolError
 
 CHANGED_INPUTS_S = {"cuda": 0.15, "cpu": 5.0}
 """By kind of device: after so long, no further distribution of inputs is tried."""
@@ -39,6 +40,8 @@ DEAR_S = {"cuda": 0.3, "cpu": 30.0}
 """Where constructing the model and one round have taken so long, neither is tried, unless the verdict depends on it."""
 SHORT_LOAD_S = 0.5
 """Where the submission was loaded in so little time, the device is kept while another worker loads it."""
+RELOAD_S, RELOAD_FACTOR = 2.0, 5
+"""Deadline of that: so long, or so many times as long as the first time."""
 ABLATED_S = 10.0
 ABLATED_FACTOR = 5
 """Deadline of a call without the submission's own kernels: ABLATED_S, plus ABLATED_FACTOR times what all rounds took. A loop that waits for
@@ -67,8 +70,8 @@ class PostChecks:
             log.warning("the speed of light of %s is not known: %s", self._task.job.problem, error)
         try:
             self._evidence_builder.note(floor=find_minimum_time(*asked, timing.runtime_ms))
-        except torch.OutOfMemoryError as error:
-            log.warning("too little memory to find the floor of %s: %s", self._task.job.problem, error)
+        except RuntimeError as error:  # no memory, or a device that measures nothing: then nothing is known against the time
+            log.warning("could not find the floor of %s: %s", self._task.job.problem, error)
 
     def check_problem(self) -> None:
         """Note whether the problem accepts answers that take no work."""
@@ -85,14 +88,11 @@ class PostChecks:
         ReferenceFailedError, SandboxUnavailable.
         """
         task, worker_set, reference = self._task, self._worker_set, self._reference
-        with task.times.spending("reload"):
-            worker_set.make_room(stays=worker_set.has_spare and task.times.seconds["load"] <= SHORT_LOAD_S)
-            worker = worker_set.start("ablation", "reload")
+        worker, failure = self._load_without_kernels()
 
         def prepare() -> None:
-            with worker.entering("load", "reload"):
-                worker_set.launcher.load_without_kernels(worker)
-                worker_set.take_device(worker)
+            if failure is not None:
+                raise failure
             with worker.entering("construct", "ablation"):
                 worker_set.launcher.construct(worker, reference.arguments, reference.model)
 
@@ -105,6 +105,27 @@ class PostChecks:
         self._evidence_builder.note(ablation=ablate(worker, prepare, answer))
         if worker_set.device.type == "cuda" and not (worker.failure or worker.ended):
             self._restored = worker
+
+    def _load_without_kernels(self) -> tuple[WorkerClient, Exception | None]:
+        """A worker that has loaded the submission without its kernels, and has the device; and why not, where it has not.
+
+        One that loaded soon the first time is given that time once more while the device is held. If it needs longer, another one loads.
+        """
+        worker_set, load_s = self._worker_set, self._task.times.seconds["load"]
+        stays = worker_set.has_spare and load_s <= SHORT_LOAD_S
+        while True:
+            with self._task.times.spending("reload"):
+                worker_set.make_room(stays=stays)
+                worker = worker_set.start("ablation", "reload")
+            try:
+                with worker.entering("load", "reload"):
+                    worker_set.launcher.load_without_kernels(worker, max(RELOAD_S, RELOAD_FACTOR * load_s) if stays else LOAD_S)
+                    worker_set.take_device(worker)
+                return worker, None
+            except (WorkerError, ProtocolError, NeedsDeviceError) as error:
+                if not (stays and worker.exit is not None and worker.exit.deadline_s is not None):
+                    return worker, error
+                stays = False
 
     @property
     def _round_s(self) -> float:

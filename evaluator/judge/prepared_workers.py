@@ -18,6 +18,9 @@ from evaluator.judge.workers.launcher import Launcher
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.sandbox import SandboxUnavailable
 
+SPARE_S = 2.0
+"""How long a spare worker may still start when the device could be left: it takes a quarter of a second."""
+
 
 class PreparedWorkers:
     """Starts them in threads. On a GPU the baseline's worker is the judge's, and stays when the evaluation ends; so does a spare one that
@@ -42,8 +45,7 @@ class PreparedWorkers:
         self._is_dismissed = False
 
     def dismiss(self) -> None:
-        """Begin to end what is needed no more even if it still starts: the baseline's worker where it has not got its model, and the spare
-        one."""
+        """Begin to end what is needed no more even if it still starts: the baseline's worker where it has not got its model."""
         self._is_dismissed = True
         is_busy = any(future is not None and not future.done() for future in (self._loaded, self._constructed))
         if self.baseline is not None and (is_busy or self.device.type == "cpu"):
@@ -149,6 +151,11 @@ class PreparedWorkers:
     def has_spare(self) -> bool:
         """Whether a worker that has started CUDA can be had at once."""
         return self._spare is not None and self._spare.done() and self._spare.exception() is None
+
+    def _await_spare(self) -> None:
+        """Let a worker start CUDA before another judge has the device, which it would disturb; but not for long."""
+        if self._spare is not None:
+            wait([self._spare], SPARE_S)
 
     def _take_spare(self) -> WorkerClient | None:
         """The spare worker, once; None where there is none, or where it did not start."""

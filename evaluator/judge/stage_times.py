@@ -1,12 +1,16 @@
 """Where the seconds of one evaluation go."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class StageTimes:
-    """Each moment belongs to one stage: the innermost of those that have been entered. So the stages add up."""
+    """Each moment belongs to one stage: the innermost of those that have been entered. So the stages add up.
+
+    What other threads than the one that made it do is no stage.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -16,10 +20,14 @@ class StageTimes:
         self._entered: list[str] = []
         self._since = time.monotonic()
         self._is_held = False
+        self._thread = threading.get_ident()
 
     @contextmanager
     def spending(self, stage: str) -> Iterator[None]:
         """What is done here belongs to this stage."""
+        if threading.get_ident() != self._thread:
+            yield
+            return
         self._settle()
         self.seconds.setdefault(stage, 0.0)
         self._entered.append(stage)
@@ -36,6 +44,8 @@ class StageTimes:
 
     def move(self, seconds: float, stage: str, other: str) -> None:
         """Of what has been counted as one stage, so much was another's, without the device."""
+        if threading.get_ident() != self._thread:
+            return
         self.seconds[stage] -= seconds
         self.seconds[other] = self.seconds.get(other, 0.0) + seconds
 

@@ -113,9 +113,10 @@ class Stages:
         """The reference's model, on the CPU: of large ones the drawing takes seconds."""
 
         def prepare() -> None:
-            drawn.append(task.case.model(worker_set.launcher.seed))
+            drawn.extend(task.case.drawn_model(worker_set.launcher.seed))
             if task.job.shapes != "own":
-                list(other_shapes(task.problem, task.case.name))  # they are kept
+                with contextlib.suppress(Exception):  # no verdict hangs on them here
+                    list(other_shapes(task.problem, task.case.name))  # they are kept
 
         candidate = worker_set.reach_device(worker_set.load_candidate(), prepare)
         worker_set.prepare_baseline()

@@ -185,8 +185,8 @@ class TimingRetries:
         If the new worker `takes_over`, what it does counts as the candidate's.
         """
         worker_set = self._worker_set
+        worker_set.close_baseline()  # a process of its own may be why the first one is doubtful
         worker_set.make_room()
-        worker_set.close_baseline()
         worker = worker_set.fork()
         before = worker_set.candidate if takes_over else None
         if before is not None:

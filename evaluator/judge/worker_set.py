@@ -30,10 +30,11 @@ class WorkerSet(PreparedWorkers):
             worker.close()
         if self._constructed is not None or self._loaded is None or self._loaded.done():
             self.part_with_baseline()
+        self._await_spare()
         try:
             self._leave_device()
         finally:
-            self._aside.shutdown()  # a baseline or a spare worker may still be starting; the device is free already
+            self._aside.shutdown()  # a baseline may still be starting; the device is free already
             self.close_baseline()
             self._part_with_spare()
             self.lock.close()

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaluator.build.cache import default_root
 from evaluator.results.result import EVALUATOR_VERSION
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FOLDER = "known"
 
+T = TypeVar("T")
+
 
 def read(key: Sequence[Any]) -> dict[str, Any] | None:
     """What is kept under this key; None where there is nothing."""
@@ -27,6 +29,15 @@ def read(key: Sequence[Any]) -> dict[str, Any] | None:
         found = json.loads(_path(key).read_text(encoding="utf-8"))
         return found if isinstance(found, dict) else None
     return None
+
+
+def read_as(kind: type[T], key: Sequence[Any]) -> T | None:
+    """The same as a dataclass; None where what is kept has other fields."""
+    found = read(key)
+    try:
+        return None if found is None else kind(**found)
+    except TypeError:
+        return None
 
 
 def write(key: Sequence[Any], figures: dict[str, Any]) -> None:

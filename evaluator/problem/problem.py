@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
-from evaluator.problem.input_drawing import seeded, without_reseeding
+from evaluator.problem.input_drawing import seeded, undisturbed, without_reseeding
 from evaluator.results.result import OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Problem:
             near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
             raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
         constants = shapes[case]
-        module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
+        with undisturbed():  # a file may seed or draw
+            module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
         return ProblemCase(self, case, dict(constants), module)
@@ -166,6 +167,16 @@ class ProblemCase:
             if answers is None:
                 return arguments
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
+
+    def drawn_model(self, seed: int) -> "list[torch.nn.Module]":
+        """The same on the CPU, to be moved to a device; none where a first call would draw parameters, which is better made there."""
+        from torch.nn.parameter import is_lazy
+
+        with seeded(seed, "cpu"):
+            model: torch.nn.Module = self._call("Model", *self.init_inputs(seed))
+        if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
+            return []
+        return [_following(model.to(self.dtype) if self.dtype else model, self.procedure_of(model))]
 
     def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
         """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows

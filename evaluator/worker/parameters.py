@@ -5,14 +5,11 @@ needs the reference's, which are copied by name and shape. A value that it drew 
 moved its layers. Where values have only changed places among the same names, it has made the same layers in another order, and names count.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
-
-_DRAWN_BY = ("uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_")
 
 
 @dataclass
@@ -96,24 +93,3 @@ def _is_constant(value: torch.Tensor) -> bool:
 
 def _shown(name: str, value: torch.Tensor) -> str:
     return f"{name} ({', '.join(map(str, value.shape))})"
-
-
-@contextmanager
-def undrawn() -> Iterator[None]:
-    """PyTorch's layers leave their parameters undrawn meanwhile: on the CPU 64 million numbers take a third of a second."""
-    before = {name: getattr(torch.nn.init, name) for name in _DRAWN_BY}
-    try:
-        for name in before:
-            setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
-        yield
-    finally:
-        for name, function in before.items():
-            setattr(torch.nn.init, name, function)
-
-
-def take_over(model: torch.nn.Module, given: Mapping[str, torch.Tensor]) -> None:
-    """Copy all tensors of the reference, `given`, into the reference's own model."""
-    with torch.no_grad():
-        for name, value in model.state_dict().items():
-            if isinstance(value, torch.Tensor) and name in given and given[name].shape == value.shape:
-                value.copy_(given[name])

@@ -61,7 +61,8 @@ class State:
         """Let go of the model, of its answers, and of all memory of the judge's."""
         self.sets, self.output, self.outputs, self.graphs = [], [], [], {}
         self.model, self.parameters, self.reuses = None, {}, False
-        synchronize(self.device)  # what was enqueued may still read what is to be unmapped
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            synchronize(self.device)  # what was enqueued may still read what is to be unmapped
         self.mappings.clear()
         if self.gate is not None:
             self.gate.close()

@@ -1,5 +1,6 @@
 """Where an evaluation's seconds go."""
 
+import threading
 import time
 
 from evaluator.judge.stage_times import StageTimes
@@ -43,3 +44,18 @@ def test_time_that_a_build_waited_is_a_stage_of_its_own() -> None:
     before_s = sum(times.seconds.values())
     times.move(STEP_S, "build", "queue")
     assert times.seconds["queue"] == STEP_S and sum(times.seconds.values()) == before_s
+
+
+def test_what_another_thread_does_is_no_stage() -> None:
+    times = StageTimes()
+
+    def work() -> None:
+        with times.spending("elsewhere"):
+            time.sleep(2 * STEP_S)
+        times.move(1.0, "elsewhere", "queue")
+
+    with times.spending("prepare"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert list(times.seconds) == ["prepare"] and times.seconds["prepare"] >= 2 * STEP_S

@@ -1,5 +1,6 @@
 """What the machine knows of problems, kept in the cache folder."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_what_can_not_be_read_is_missing_and_what_can_not_be_written_is_no_error
     file.parent.write_text("no folder", encoding="utf-8")
     kept_figures.write(["one"], {"per_s": 1.0})
     assert kept_figures.read(["one"]) is None
+
+
+@dataclass(frozen=True)
+class Work:
+    read_bytes: int
+
+
+def test_what_another_version_kept_with_other_fields_is_missing() -> None:
+    kept_figures.write(["work"], {"read_bytes": 3})
+    assert kept_figures.read_as(Work, ["work"]) == Work(3)
+    kept_figures.write(["work"], {"read_bytes": 3, "moved_bytes": 4})
+    assert kept_figures.read_as(Work, ["work"]) is None
 
 
 def test_another_text_case_or_constant_has_another_key(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ LEAST_FUSED_ELEMENTS = 1 << 20
 """Below this the operators of PyTorch take a millisecond, and compiling kernels for a dtype some hundreds of them."""
 
 
-HOPELESS_ERROR = 0.25
+HOPELESS_ERROR, HOPELESS_FACTOR = 0.25, 2.0
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,12 @@ class Comparison:
         """Have the scale of another comparison with the same oracle, which has been weighed."""
         self._sums = other._sums
 
-    def is_hopeless(self, piece: OutputPiece) -> bool:
-        """Whether floating-point values err by more, in this part of what has been weighed, than any tolerance has room for."""
+    def is_hopeless(self, piece: OutputPiece, tolerance: float) -> bool:
+        """Whether floating-point values err by far more, in this part of what has been weighed, than is allowed: `tolerance`, so far."""
         if is_exact(self._dtype):
             return False
         largest = max(float(self._errors(candidate, oracle, scale).max()) for _, candidate, _, oracle, scale in self._chunks(piece))
-        return largest > HOPELESS_ERROR * self._rules.factor
+        return largest > max(HOPELESS_ERROR * self._rules.factor, HOPELESS_FACTOR * tolerance)
 
     def measure(self, piece: OutputPiece) -> None:
         """Add a piece to the largest and the mean errors of candidate and reference."""

@@ -36,9 +36,8 @@ def cuda_start_turn(device_id: str) -> Iterator[None]:
     over = threading.Timer(TURN_S, _unlock, [turns + timings])
     try:
         until = time.monotonic() + PATIENCE_S
-        for wanted, how in ((timings, fcntl.LOCK_SH), (turns, fcntl.LOCK_EX)):
-            while wanted and lock_any(wanted, how) is None and time.monotonic() < until:
-                time.sleep(POLL_S)
+        while not _have_both(turns, timings) and time.monotonic() < until:
+            time.sleep(POLL_S)
         over.start()
         yield
     finally:
@@ -61,6 +60,15 @@ def no_cuda_starts(device_id: str) -> Iterator[None]:
         yield
     finally:
         _close(timings)
+
+
+def _have_both(turns: list[int], timings: list[int]) -> bool:
+    """Lock a turn, and the device against a timing; neither without the other, so that no timing waits for who waits for a turn."""
+    if not timings or lock_any(timings, fcntl.LOCK_SH) is not None:
+        if not turns or lock_any(turns) is not None:
+            return True
+        _unlock(timings)
+    return False
 
 
 def _timing_name(device_id: str) -> str:

@@ -265,7 +265,7 @@ class _Check:
             beginning = _beginning(piece)
             for offer in [offer for offer in offered if offer.pair[1] == number]:
                 offer.comparison.weigh_as(right[number])
-                if offer.comparison.is_hopeless(replace(beginning, candidate=offer.part(beginning))):
+                if offer.comparison.is_hopeless(replace(beginning, candidate=offer.part(beginning)), right[number].tolerance):
                     offered.remove(offer)
                 else:
                     offer.comparison.measure(replace(piece, candidate=offer.part(piece)))

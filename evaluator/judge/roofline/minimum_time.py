@@ -166,10 +166,13 @@ def find_minimum_time(
 def _known_work(case: ProblemCase, model: torch.nn.Module, oracle: Oracle, device: torch.device) -> RequiredWork:
     """The work in one call, as it was found in an earlier evaluation, or as it is found now."""
     key = kept_figures.case_key("work", case)
-    if found := kept_figures.read(key):
-        return RequiredWork(**found)
-    arguments = case.inputs(fresh_seed(), device)
-    work = required_work(case, model, arguments, oracle.expected(arguments))
+    if found := kept_figures.read_as(RequiredWork, key):
+        return found
+    works = []
+    for _ in range(2):  # of some draws less has to be written than of others
+        arguments = case.inputs(fresh_seed(), device)
+        works.append(required_work(case, model, arguments, oracle.expected(arguments)))
+    work = max(works, key=lambda work: work.written_bytes)
     kept_figures.write(key, asdict(work))
     return work
 

@@ -142,17 +142,18 @@ class PeakMeter:
     def measure(self, name: str, device: torch.device) -> float | None:
         """Measure again. Raises torch.OutOfMemoryError."""
         measured, before = measure(name, device), self._best.get((device, name))
-        best = max((each for each in (measured, before, self._kept(name, device)) if each is not None), default=None)
-        if device.type == "cuda" and (best != before or (device, name) not in self._best):
-            kept_figures.write(_key(name, device), {"per_s": best})
-        self._best[device, name] = best
-        return best
+        readings = [each for each in (measured, before, self._kept(name, device)) if each is not None]
+        self._best[device, name] = max(readings, default=None)
+        if device.type == "cuda" and measured is not None and before is not None:
+            # What two measurements have reached: one that is too high must not count for ever.
+            kept_figures.write(_key(name, device), {"per_s": sorted(readings)[-2]})
+        return self._best[device, name]
 
     def recall(self, name: str, device: torch.device) -> float | None:
         """The peak so far; measured now, until a GPU's clock is up, where there is none. Raises torch.OutOfMemoryError."""
         known = (device, name)
-        if known not in self._best and device.type == "cuda" and kept_figures.read(_key(name, device)) is not None:
-            self._best[known] = self._kept(name, device)
+        if known not in self._best and (kept := self._kept(name, device)) is not None:
+            self._best[known] = kept
         if known not in self._best:
             before, best = 0.0, self.measure(name, device) or 0.0
             for _ in range(SETTLING if device.type == "cuda" else 0):

@@ -69,9 +69,10 @@ def find_speed_of_light(
     process. Raises ProblemError where the declaration does not fit, ReferenceFailedError, and torch.OutOfMemoryError.
     """
     key = kept_figures.case_key("demand", case)
-    found = kept_figures.read(key)
-    demand = CallDemand(**found) if found else demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
-    kept_figures.write(key, asdict(demand))
+    demand = kept_figures.read_as(CallDemand, key)
+    if demand is None:
+        demand = demand_of(case, model, oracle, case.inputs(fresh_seed(), device))
+        kept_figures.write(key, asdict(demand))
     # The flush leaves nothing of the inputs in a GPU's cache; into a processor's they have just been copied.
     spared = 0 if device.type == "cuda" else cache_bytes(device)
     return speed_of_light_of(demand, spared, _peak_lookup(calibration, device), calibration)

@@ -104,7 +104,7 @@ class BuildBroker:
         except ValidationError as error:
             reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
             return _refused("", Category.LOAD_INLINE_MISUSE, reasons[:MAX_REASON_CHARS])
-        if self._times.seconds.get("build", 0.0) > MAX_BUILDING_S:
+        if self._times.seconds.get("build", 0.0) > MAX_BUILDING_S and not self._builder.holds(valid):
             spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
             return _refused(valid.name, Category.BUILD_TIMEOUT, spent)
         with contextlib.nullcontext() if self._builder.holds(valid) else self._compiling():

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
+from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, describe, raw_bytes
 from evaluator.problem.problem import ProblemCase
@@ -140,24 +141,20 @@ def construct(
     *,
     source: ParameterSource = "copied",
     compiled: bool = False,
-    draws: bool = True,
 ) -> Constructed:
     """Have the worker build its model with the init arguments, the seed and perhaps the parameters of `model`, the reference, for the
-    case's calls, and perhaps have torch.compile wrap it. Unless it `draws`, layers leave their parameters undrawn, which are all copied.
-
-    Raises WorkerError, ProtocolError.
-    """
+    case's calls, and perhaps have torch.compile wrap it. Raises WorkerError, ProtocolError."""
     told = {
         "dtype": case.dtype_name,
         "procedure": case.procedure_of(model).encode(),
         "source": source,
         "compiled": compiled,
-        "draws": draws,
     }
     packed = _Packed(memory, model.state_dict())
     tensors = InputSet(memory, arguments)
     allocations = [*packed.allocations, *tensors.allocations]
     worker.hand_over(allocations, deadline_s)
+    synchronize(memory.device)  # what copies parameters may stand in line behind the rounds' work
     reply = worker.request("construct", deadline_s, seed=seed, arguments=tensors.tree(arguments), parameters=packed.views, **told)
     worker.take_back(allocations, deadline_s)
     memory.free(allocations)

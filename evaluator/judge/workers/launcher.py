@@ -94,10 +94,11 @@ class Launcher:
         """Have it load the submission. Raises WorkerError, NeedsDeviceError."""
         self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=self._threads)
 
-    def load_without_kernels(self, worker: WorkerClient) -> None:
+    def load_without_kernels(self, worker: WorkerClient, deadline_s: float = LOAD_S) -> None:
         """Have it load the submission so that its own kernels are left out. Raises WorkerError, NeedsDeviceError."""
         # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
-        self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=1, ablate=True)
+        job = self._task.job
+        self._load(worker, job.code, "ModelNew", first_line=job.first_line, threads=1, ablate=True, deadline_s=deadline_s)
 
     def load_reference(self, worker: WorkerClient) -> None:
         """Have it load the problem's own model. Raises WorkerError."""
@@ -109,7 +110,7 @@ class Launcher:
 
     def construct_baseline(self, worker: WorkerClient, arguments: list[Any], model: torch.nn.Module, *, compiled: bool = False) -> None:
         """Have the baseline's worker construct its model, with the parameters of `model`. Raises WorkerError, ProtocolError."""
-        construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled, draws=False)
+        construct(worker, self._memory, arguments, model, self.seed, self._task.case, LOAD_S, compiled=compiled)
 
     def construct_shape(self, worker: WorkerClient, shape: Shape, model: torch.nn.Module, arguments: list[Any], seed: int) -> None:
         """The same for another shape. Raises WorkerError."""
@@ -129,11 +130,12 @@ class Launcher:
         threads: int,
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
+        deadline_s: float = LOAD_S,
     ) -> None:
         worker.first_line = first_line
         worker.load(
             source,
-            LOAD_S,
+            deadline_s,
             **{"class": class_name},
             device=self._task.context.device.torch_device,
             threads=threads,

@@ -8,7 +8,6 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +18,7 @@ from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import checked, keep_freed_memory
 from evaluator.worker.origin import INSTALLED_KERNELS
-from evaluator.worker.parameters import Agreement, agree, take_over, undrawn
+from evaluator.worker.parameters import Agreement, agree
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.extension import BuildReply, Extensions
@@ -74,13 +73,16 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
 def start(state: State, request: Message, _: Sequence[int]) -> Message:
     """Start CUDA, unless the submission has done so: its start takes a while, which is to be in the time of no call.
 
-    A worker may be asked for it before it has loaded anything.
+    A worker may be asked for it before it has loaded anything. PyTorch does not know of the context then: a submission that asks it
+    while it is loaded finds the same in every worker.
     """
     state.place(torch.device(request["device"]))
-    if state.on_device:
+    if state.on_device and state.model_class is None:
         _settle_devices()
-    torch.zeros(1, device=state.device)
-    synchronize(state.device)
+        _make_context(state.device)
+    else:
+        torch.zeros(1, device=state.device)
+        synchronize(state.device)
     return {}
 
 
@@ -105,18 +107,13 @@ def construct(state: State, request: Message, _: Sequence[int]) -> Message:
     arguments = structure.decode(request["arguments"], state.mappings.tensor)
     _seed(request["seed"])
     state.procedure = Procedure.decode(request.get("procedure"))
-    draws = request.get("draws", True)
-    with nullcontext() if draws else undrawn():
-        model = state.model_class(*arguments)
+    model = state.model_class(*arguments)
     agreement = Agreement()
     if isinstance(model, torch.nn.Module):
         dtype = request["dtype"] and structure.named_dtype(request["dtype"])
         model = model.to(state.device, dtype) if dtype else model.to(state.device)
         given = {name: state.mappings.tensor(view) for name, view in request["parameters"]}
-        if draws:
-            agreement = agree(model, given, copies=request.get("source") != "drawn")
-        else:
-            take_over(model, given)
+        agreement = agree(model, given, copies=request.get("source") != "drawn")
         model = state.procedure.prepare(model)
         state.parameters = dict(model.named_parameters())
     state.model = torch.compile(model) if request.get("compiled") else model
@@ -170,6 +167,13 @@ def _settle_devices() -> None:
     from cuda.bindings import driver
 
     checked(driver.cuInit(0))
+
+
+def _make_context(device: torch.device) -> None:
+    """Make the process's context on the device, which PyTorch uses later."""
+    from cuda.bindings import driver
+
+    checked(driver.cuDevicePrimaryCtxRetain(checked(driver.cuDeviceGet(device.index or 0))))
 
 
 def _no_tensor(_: Any) -> Any:

@@ -85,3 +85,22 @@ def test_a_timing_does_not_wait_long_for_a_start(monkeypatch: pytest.MonkeyPatch
     start = time.monotonic()
     with cuda_start_turn("GPU-1"), no_cuda_starts("GPU-1"):
         assert 0.2 <= time.monotonic() - start < 1.0
+
+
+def test_who_waits_for_a_turn_keeps_no_timing_waiting() -> None:
+    over = threading.Event()
+
+    def start(device_id: str) -> None:
+        with cuda_start_turn(device_id):
+            over.wait(5)
+
+    threads = [threading.Thread(target=start, args=(device_id,)) for device_id in [*(f"GPU-{number}" for number in range(STARTS)), "GPU-9"]]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.05)
+    start_s = time.monotonic()
+    with no_cuda_starts("GPU-9"):
+        assert time.monotonic() - start_s < 0.5
+    over.set()
+    for thread in threads:
+        thread.join(5)

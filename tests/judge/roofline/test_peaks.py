@@ -52,6 +52,19 @@ def test_the_best_measurement_of_a_process_counts(monkeypatch: pytest.MonkeyPatc
     assert meter.recall(COPY, CPU) == 5.0, "without measuring again"
 
 
+def test_what_two_measurements_of_a_gpu_have_reached_is_kept_for_other_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither one that is too high, nor one that failed, counts for ever."""
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    monkeypatch.setattr(peaks, "_key", lambda name, _: ["peak", name])
+    figures = iter([None, 2.0, 9e15, 3.0])
+    monkeypatch.setattr(peaks, "measure", lambda *_: next(figures))
+    gpu = torch.device("cuda")
+    assert PeakMeter().measure(COPY, gpu) is None
+    meter = PeakMeter()
+    assert [meter.measure(COPY, gpu) for _ in range(3)] == [2.0, 9e15, 9e15]
+    assert PeakMeter().recall(COPY, gpu) == 3.0
+
+
 @pytest.mark.gpu
 def test_a_gpu_reaches_what_it_is_known_for() -> None:
     device, _ = choose("cuda")
