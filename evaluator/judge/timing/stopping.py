@@ -10,7 +10,6 @@ MIN_CALLS = 30
 MIN_BLOCKS = 15
 """Fewer calls, or fewer blocks of several calls, are never enough for a confidence interval."""
 ENOUGH_S = 1.0
-CPU_ENOUGH_S = 0.5
 """With these done, stop after this much time, however wide the interval is."""
 BUDGET_S = 1.2
 """Stop even before when calls alone have taken so long: slow kernels need fewer."""
@@ -44,7 +43,7 @@ class StoppingCriterion:
         if now.calls >= MIN_CALLS and now.blocks >= MIN_BLOCKS:
             if now.blocks >= ASK_AGAIN * self._asked_at and self._is_narrow():
                 return NARROW
-            if elapsed_s >= (ENOUGH_S if now.on_device else CPU_ENOUGH_S):
+            if elapsed_s >= ENOUGH_S:
                 return BUDGET
         spent_s = now.length * sum(wall_ms - timed.launch_lead.ms for timed in now.timed_workers for wall_ms in timed.samples.wall_ms) / 1e3
         if elapsed_s >= LONG_S and now.blocks >= max(LONG_BLOCKS, ASK_AGAIN * self._asked_at) and self._is_narrow():
