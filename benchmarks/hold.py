@@ -39,8 +39,8 @@ from evaluator.worker.structure import tensors_of
 
 DEFAULT = ("submissions/softmax/online.py",)
 SAMPLING_S = 0.02
-LEAST_S = 0.005
-"""Of a stage that has a column."""
+LONGEST = 6
+"""Stages of which the table tells."""
 TIMEOUT_S = 30.0
 
 
@@ -142,18 +142,18 @@ def context_of(spec: str) -> Iterator[JudgeContext]:
 
 def table_of(held: Sequence[Held]) -> Table:
     """The medians of each submission's evaluations, with the least and the most of the sum."""
-    names = list(dict.fromkeys(stage for one in held for stage, seconds in one.stages_held_s.items() if seconds >= LEAST_S))
-    table = Table("submission", "verdict", "calls", *names, "held s", "peak GiB", "of inputs + 4 outputs")
+    table = Table("submission", "verdict", "calls", "longest stages, s", "held s", "peak GiB", "of inputs + 4 outputs")
     for name in dict.fromkeys(one.submission for one in held):
         these = [one for one in held if one.submission == name]
         sums = [one.held_s for one in these]
-        stages = (f"{statistics.median(one.stages_held_s.get(stage, 0.0) for one in these):.2f}" for stage in names)
+        stages = {stage: statistics.median(one.stages_held_s.get(stage, 0.0) for one in these) for stage in these[0].stages_held_s}
+        longest = sorted(stages, key=lambda stage: -stages[stage])[:LONGEST]
         peak_bytes = max((one.peak_bytes or 0 for one in these), default=0)
         table.add_row(
             name,
             these[0].category,
             f"{statistics.median(one.calls for one in these):.0f}",
-            *stages,
+            ", ".join(f"{stage} {stages[stage]:.2f}" for stage in longest),
             f"{statistics.median(sums):.2f} ({min(sums):.2f} – {max(sums):.2f})",
             f"{peak_bytes / 2**30:.1f}" if peak_bytes else "",
             f"{peak_bytes / these[0].answer_bytes:.2f}" if peak_bytes else "",

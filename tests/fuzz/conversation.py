@@ -101,7 +101,7 @@ COUNTS = st.integers(0, 40) | st.integers(0, 1 << 16)
 MUTATIONS = st.builds(Mutation, st.sampled_from(sorted(MUTATORS)), COUNTS, COUNTS, VALUES | TREES)
 
 
-MOST = {"map": 3, "inputs": 6, "call": 7, "reveal": 7, "poison": 3, "time": 5, "unmap": 1}
+MOST = {"map": 3, "inputs": 6, "call": 7, "reveal": 7, "poison": 3, "time": 5, "host_block": 3, "unmap": 1}
 """Requests of a kind that may be answered honestly before the first lie: fewer than a conversation has of it."""
 
 

@@ -40,6 +40,13 @@ def effect(turn: Turn, sent: bytes) -> Effect:
             continue
         answers = isinstance(message, dict) and all(message.get(name) == turn.honest[name] for name in ("kind", "seq"))
         same = "output" not in turn.honest or (answers and _same_tree(turn.honest["output"], message.get("output")))
+        if "outputs" in turn.honest:
+            claimed = message.get("outputs") if answers else None
+            same = (
+                isinstance(claimed, list)
+                and len(claimed) == len(turn.honest["outputs"])
+                and all(map(_same_tree, turn.honest["outputs"], claimed))
+            )
         return Effect(answers, same, bool(rest))
     return Effect(answers=False, same_output=False, trailing=True)
 

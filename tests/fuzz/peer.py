@@ -106,10 +106,10 @@ class Peer:
         turn = Turn(honest, tuple(self._earlier), tuple(self._numbers))
         todo = steps(turn, mutation)
         found = effect(turn, b"".join(step.data for step in todo))
-        timed = honest["kind"] == "time"
+        timed = honest["kind"] in ("time", "host_block")
         if found.trailing or todo[-1].then not in ("", "read"):
             self._lies_until = "*"
-        elif timed and not found.same_output:
+        elif honest["kind"] == "time" and not found.same_output:  # of a block, other answers may be revealed than those that are lies
             self._lies_until = "reveal"
         self._tell({"mutation": mutation.name, "kind": honest["kind"], "honest": found.answers and (timed or found.same_output)})
         for step in todo:
@@ -176,6 +176,8 @@ class LightModel:
         self._maps: dict[int, mmap.mmap] = {}
         self._sets: list[list[Any]] = []
         self._outputs: list[Any] = []
+        self._block: list[list[Any]] = []
+        """The outputs of each call of a block."""
         self._weight: Any = None
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
@@ -193,7 +195,14 @@ class LightModel:
             self._sets = [[self._array(value["tensor"]) for value in tree["list"]] for tree in request["sets"]]
         elif kind in ("call", "time"):
             answer["output"] = self._call(self._sets[request["set"]][0])
+        elif kind == "host_block":
+            self._block, answer["outputs"] = [], []
+            for position in request["sets"]:
+                answer["outputs"].append(self._call(self._sets[position][0]))
+                self._block.append(self._outputs)
         elif kind == "reveal":
+            if request.get("call") is not None:
+                self._outputs = self._block[request["call"]]
             for view, output in zip(request["outputs"], self._outputs, strict=True):
                 if view is not None:
                     self._array(view)[...] = output

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -60,6 +61,8 @@ class BuildBroker:
         told when compilers begin, and of the worker's `stage` when they have ended."""
         self._stage = stage
         self._builder, self._lock, self._times, self._no_device, self._report = builder, lock, times, no_device, report
+        self._building_s = 0.0
+        """What its builds have taken, without what they waited for."""
         self.builds: list[BuildEvidence] = []
         self.source = SourceMap("")
         """The submission, whose lines the evidence names."""
@@ -75,8 +78,10 @@ class BuildBroker:
         """
         if len(self.builds) >= MAX_BUILDS:
             raise ProtocolError(f"more than {MAX_BUILDS} builds")
+        start = time.monotonic()
         with self._times.spending("build"):
             outcome = self._outcome(request)
+        self._building_s += time.monotonic() - start - outcome.waited_s
         if outcome.waited_s:
             self._times.move(outcome.waited_s, "build", "queue")
         self.note(outcome.evidence)
@@ -104,7 +109,7 @@ class BuildBroker:
         except ValidationError as error:
             reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
             return _refused("", Category.LOAD_INLINE_MISUSE, reasons[:MAX_REASON_CHARS])
-        if self._times.seconds.get("build", 0.0) > MAX_BUILDING_S and not self._builder.holds(valid):
+        if self._building_s > MAX_BUILDING_S:
             spent = f"the builds of this submission have taken more than {MAX_BUILDING_S:g} s"
             return _refused(valid.name, Category.BUILD_TIMEOUT, spent)
         with contextlib.nullcontext() if self._builder.holds(valid) else self._compiling():
