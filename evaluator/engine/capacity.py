@@ -10,7 +10,7 @@ JUDGE_BYTES = 3 << 30
 """Memory of the machine for one judge with its worker: PyTorch, and on a GPU two CUDA contexts, take a third of it, inputs the rest."""
 SLOT_BYTES = 1 << 30
 """Memory for one compiler at the least; a stock nvcc pass takes three such slots."""
-CONTEXTS_SHARE = 0.1
+CONTEXTS_SHARE = 0.125
 """Of a GPU's memory: what the contexts of judges and workers may take that wait for their turn there."""
 CONTEXTS_BYTES = 3 << 29
 """Device memory of three CUDA contexts: a judge's, and those of the baseline's worker and of a spare one, which stay with it."""

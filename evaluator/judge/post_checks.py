@@ -26,7 +26,6 @@ from evaluator.judge.roofline.speed_of_light import find_speed_of_light
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.launcher import LOAD_S
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
 from evaluator.results.evidence import ChangedInputsEvidence, ShapeEvidence
@@ -119,7 +118,7 @@ class PostChecks:
                 worker = worker_set.start("ablation", "reload")
             try:
                 with worker.entering("load", "reload"):
-                    worker_set.launcher.load_without_kernels(worker, max(RELOAD_S, RELOAD_FACTOR * load_s) if stays else LOAD_S)
+                    worker_set.launcher.load_without_kernels(worker, max(RELOAD_S, RELOAD_FACTOR * load_s) if stays else None)
                     worker_set.take_device(worker)
                 return worker, None
             except (WorkerError, ProtocolError, NeedsDeviceError) as error:

@@ -33,7 +33,7 @@ def test_further_gpus_have_more_judges_but_no_more_than_the_driver_can_start() -
         judges.append(fits.judges)
         slots.append(fits.build_slots)
     assert slots == [14, 28, 56]
-    assert judges == [14, MAX_JUDGES_PER_GPU + JUDGES_PER_FURTHER_GPU, MAX_JUDGES_PER_GPU + 3 * JUDGES_PER_FURTHER_GPU]
+    assert judges == [11, MAX_JUDGES_PER_GPU + JUDGES_PER_FURTHER_GPU, MAX_JUDGES_PER_GPU + 3 * JUDGES_PER_FURTHER_GPU]
 
 
 def test_little_memory_holds_back_judges_and_compilers_but_never_all() -> None:

@@ -94,7 +94,7 @@ class Launcher:
         """Have it load the submission. Raises WorkerError, NeedsDeviceError."""
         self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=self._threads)
 
-    def load_without_kernels(self, worker: WorkerClient, deadline_s: float = LOAD_S) -> None:
+    def load_without_kernels(self, worker: WorkerClient, deadline_s: float | None = None) -> None:
         """Have it load the submission so that its own kernels are left out. Raises WorkerError, NeedsDeviceError."""
         # One thread on the CPU too: of several, a fork, in which it calls extensions, would have but one.
         job = self._task.job
@@ -130,12 +130,12 @@ class Launcher:
         threads: int,
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
-        deadline_s: float = LOAD_S,
+        deadline_s: float | None = None,
     ) -> None:
         worker.first_line = first_line
         worker.load(
             source,
-            deadline_s,
+            deadline_s or LOAD_S,
             **{"class": class_name},
             device=self._task.context.device.torch_device,
             threads=threads,
