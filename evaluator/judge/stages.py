@@ -109,11 +109,11 @@ class Stages:
         """Load, construct and check the answers; where they are right, go on with the timing."""
         task, worker_set = self._task, self._worker_set
         self._require_memory()
-        drawn: list[torch.nn.Module] = []
+        drawn: list[torch.nn.Module | None] = []
         """The reference's model, on the CPU: of large ones the drawing takes seconds."""
 
         def prepare() -> None:
-            drawn.extend(task.case.drawn_model(worker_set.launcher.seed))
+            drawn.append(task.case.drawn_model(worker_set.launcher.seed))
             if task.job.shapes != "own":
                 with contextlib.suppress(Exception):  # no verdict hangs on them here
                     list(other_shapes(task.problem, task.case.name))  # they are kept
@@ -123,7 +123,8 @@ class Stages:
         worker_set.prepare_spare()
         with task.times.spending("construct"):
             arguments = task.case.init_inputs(worker_set.launcher.seed)
-            model = drawn.pop().to(worker_set.device) if drawn else task.case.model(worker_set.launcher.seed, worker_set.device)
+            early = drawn.pop() if drawn else None
+            model = early.to(worker_set.device) if early is not None else task.case.model(worker_set.launcher.seed, worker_set.device)
             reference = worker_set.reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
         passed = self._pass_rounds(candidate, reference)
         if not passed and self._may_have_drawn_right():

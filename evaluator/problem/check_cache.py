@@ -5,13 +5,12 @@ Listing problems reads them. A file that can't be read counts as missing; a resu
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from evaluator.problem.kept_figures import write_whole
 from evaluator.results.result import EVALUATOR_VERSION
 
 FOLDER = "admissions"
@@ -55,11 +54,7 @@ class CheckCache:
 
     def keep(self, kept: KeptCheck) -> None:
         """Raises OSError."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(asdict(kept), file)
-        Path(temporary).rename(self._folder / kept.subject.key)
+        write_whole(self._folder / kept.subject.key, asdict(kept))
 
     def of(self, subject: CheckedCase) -> KeptCheck | None:
         """The result of its last check; None where there was none."""

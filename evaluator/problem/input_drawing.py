@@ -23,13 +23,6 @@ def fresh_seed() -> int:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """No other thread draws meanwhile."""
-    with _GENERATORS:
-        yield
-
-
-@contextmanager
 def seeded(seed: int, device: "torch.device | str") -> Iterator[None]:
     """Draw from `seed`, on `device` by default, and put every generator that was touched back."""
     import numpy

@@ -42,13 +42,17 @@ def read_as(kind: type[T], key: Sequence[Any]) -> T | None:
 
 def write(key: Sequence[Any], figures: dict[str, Any]) -> None:
     """Keep these figures under this key."""
-    path = _path(key)
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(figures, file)
-        Path(temporary).rename(path)
+        write_whole(_path(key), figures)
+
+
+def write_whole(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file that nobody sees half written, in a folder that is made where there is none. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    Path(temporary).rename(path)
 
 
 def case_key(what: str, case: "ProblemCase") -> list[Any]:

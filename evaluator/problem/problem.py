@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
-from evaluator.problem.input_drawing import seeded, undisturbed, without_reseeding
+from evaluator.problem.input_drawing import seeded, without_reseeding
 from evaluator.results.result import OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ class Problem:
             near = get_close_matches(case, shapes, n=3, cutoff=0.4) or list(shapes)
             raise ProblemError(self.path, None, f"there is no case {case!r}; there is {', '.join(near)}")
         constants = shapes[case]
-        with undisturbed():  # a file may seed or draw
-            module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
+        module = execute(self.path, self.code, f"_assay_problem_{self.name}_{case}")
         for name, value in constants.items():
             setattr(module, name, value)
         return ProblemCase(self, case, dict(constants), module)
@@ -168,15 +167,18 @@ class ProblemCase:
                 return arguments
             return [*arguments, [torch.randn(shape, dtype=dtype, device=device) for shape, dtype in answers]]
 
-    def drawn_model(self, seed: int) -> "list[torch.nn.Module]":
-        """The same on the CPU, to be moved to a device; none where a first call would draw parameters, which is better made there."""
-        from torch.nn.parameter import is_lazy
+    def drawn_model(self, seed: int) -> "torch.nn.Module | None":
+        """What `model` returns, to be moved to a device; None where a first call draws parameters, which is better made there."""
+        model = self._constructed(seed, "cpu")
+        if _is_lazy(model):
+            return None
+        return _following(model.to(self.dtype) if self.dtype else model, self.procedure_of(model))
 
-        with seeded(seed, "cpu"):
-            model: torch.nn.Module = self._call("Model", *self.init_inputs(seed))
-        if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
-            return []
-        return [_following(model.to(self.dtype) if self.dtype else model, self.procedure_of(model))]
+    def _constructed(self, seed: int, device: str) -> "torch.nn.Module":
+        arguments = self.init_inputs(seed)
+        with seeded(seed, device):
+            model: torch.nn.Module = self._call("Model", *arguments)
+        return model
 
     def model(self, seed: int, device: "torch.device | str" = "cpu") -> "torch.nn.Module":
         """The reference, with parameters drawn from `seed` on the CPU, in the declared mode and dtype, on `device`; its call follows
@@ -185,15 +187,12 @@ class ProblemCase:
         Raises ProblemError, and what torch raises where the device's memory runs out.
         """
         import torch
-        from torch.nn.parameter import is_lazy
 
         target = torch.device(device)
-        arguments = self.init_inputs(seed)
         # Drawn on the CPU, so that a seed means the same parameters everywhere; a meta device has none to draw.
-        with seeded(seed, "meta" if target.type == "meta" else "cpu"):
-            model: torch.nn.Module = self._call("Model", *arguments)
+        model = self._constructed(seed, "meta" if target.type == "meta" else "cpu")
         placed = model.to(target, self.dtype) if self.dtype else model.to(target)
-        if any(map(is_lazy, (*placed.parameters(), *placed.buffers()))):
+        if _is_lazy(placed):
             with seeded(seed, target), torch.no_grad():
                 placed.eval()(*self._arguments("get_inputs", target))  # a first call draws what has had no shape until now
         return _following(placed, self.procedure_of(placed))
@@ -265,6 +264,13 @@ class ProblemCase:
     def _line(self, function: str) -> int | None:
         code = getattr(getattr(self.module, function), "__code__", None)
         return code.co_firstlineno if isinstance(code, CodeType) else None
+
+
+def _is_lazy(model: "torch.nn.Module") -> bool:
+    """Whether it has parameters or buffers that get their shape in a first call."""
+    from torch.nn.parameter import is_lazy
+
+    return any(map(is_lazy, (*model.parameters(), *model.buffers())))
 
 
 def _following(model: "torch.nn.Module", procedure: "Procedure") -> "torch.nn.Module":

@@ -1,9 +1,7 @@
 """What a source that failed the fast way looks like to the compiler, both ways: the preprocessor alone runs, for a second or two."""
 
-import os
 import re
 import shlex
-import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from evaluator.build.fast.passes import read_dryrun
 from evaluator.build.fast.unit import Unit, read_unit
 from evaluator.build.request import BuildRequest, SourceFile
 from evaluator.build.runner import CommandResult
+from evaluator.build.work_folder import read_product
 
 MAX_UNIT_BYTES = 64 << 20
 """PyTorch's headers are 17 MB."""
@@ -102,9 +101,5 @@ def _cuda_script(command: Command, before: Sequence[str], names: Sequence[str], 
 
 def _read(path: Path) -> str | None:
     """None where it is too long. Raises OSError for all but a plain file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path.name} is not a plain file")
-        return file.read().decode("utf-8", "replace") if status.st_size <= MAX_UNIT_BYTES else None
+    text = read_product(path, MAX_UNIT_BYTES + 1)
+    return text.decode("utf-8", "replace") if len(text) <= MAX_UNIT_BYTES else None
