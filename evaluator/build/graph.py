@@ -115,8 +115,11 @@ class GraphRun:
 
     def stop(self) -> list[JobEnd]:
         """Kill what is left, since its time is over. Raises OSError as the runner does."""
+        before = self._told()
+        if not self._left:
+            return before
         self._ended, self._timed_out = self._running.kill(), True
-        return self._told()
+        return before + self._told()
 
     def close(self) -> None:
         """Kill what is left, and remove the graph's files."""
@@ -157,7 +160,9 @@ class GraphRun:
         number = int(code) if code.isdecimal() else None
         shortage = self._ended.shortage if self._ended else ""
         killed = number is None or (number > _SIGNALS_ABOVE and self._text(f"{edge.name}.signal", 1))
-        return CommandResult(None if killed or shortage else number, timed_out=False, output=_joined([*texts, shortage]))
+        # A compiler is killed before its script, which may still write that a signal ended it.
+        timed_out = bool(killed) and self._timed_out
+        return CommandResult(None if killed or shortage else number, timed_out, _joined([*texts, shortage]))
 
     def _unfinished(self, texts: list[str]) -> CommandResult:
         """The result of a job of which an edge has not ended."""

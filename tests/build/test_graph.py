@@ -1,16 +1,19 @@
 """Graphs that ninja runs, without confinement."""
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from evaluator.build.graph import Edge, GraphRun, Job, JobEnd, shell_command
-from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, PlainRunner
+from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, PlainRunner
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 SAY = "import json, sys; print(json.dumps(sys.argv[1:]))"
@@ -122,9 +125,9 @@ def test_no_more_jobs_run_than_may(tmp_path: Path, at_once: int, peak: int) -> N
     assert max(int(end.result.output) for end in ended.values()) == peak
 
 
-@pytest.mark.parametrize("signal", ["KILL", "SEGV", "XFSZ"])
-def test_a_signal_has_no_code(tmp_path: Path, signal: str) -> None:
-    assert result(tmp_path, f"exec sh -c 'kill -{signal} $$'").code is None
+@pytest.mark.parametrize("name", ["KILL", "SEGV", "XFSZ"])
+def test_a_signal_has_no_code(tmp_path: Path, name: str) -> None:
+    assert result(tmp_path, f"exec sh -c 'kill -{name} $$'").code is None
 
 
 @pytest.mark.parametrize("code", [128, 137, 139, 255])
@@ -136,6 +139,25 @@ def test_a_flood_is_capped_and_ends(tmp_path: Path) -> None:
     flood = result(tmp_path, "head -c 50000000 /dev/zero | tr '\\0' x; exit 4")
     assert flood.code == 4
     assert len(flood.output) == MAX_OUTPUT_BYTES + 1
+
+
+def test_a_script_that_outlives_its_compiler_tells_of_no_crash(tmp_path: Path) -> None:
+    """When the time is over, who is killed first is a matter of chance: here it is always the compiler."""
+    with graph(tmp_path, job("slow", "sh -c 'echo $PPID' > shell; sleep 60")) as run:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "shell").exists() or not (tmp_path / "shell").read_text().strip():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        kill = run._running.kill
+
+        def kill_the_compiler_first() -> Ended:
+            os.kill(int((tmp_path / "shell").read_text()), signal.SIGKILL)
+            time.sleep(0.5)
+            return kill()
+
+        with mock.patch.object(run._running, "kill", kill_the_compiler_first):
+            (slow,) = run.stop()
+        assert (slow.result.code, slow.result.timed_out) == (None, True)
 
 
 def test_what_ended_before_the_time_was_over_keeps_its_result(tmp_path: Path) -> None:
