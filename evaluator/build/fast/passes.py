@@ -18,15 +18,17 @@ _VARIABLE = re.compile(r"(?P<name>PATH|LD_LIBRARY_PATH|CICC_PATH|NVVMIR_LIBRARY_
 _INTERNAL = re.compile(r"[A-Z_]+=")
 _MODULE_ID = re.compile(r'--gen_module_id_file --module_id_file_name ("[^"$`\\]+") ')
 _IN_SEPARATE_PARTS = re.compile(r"(?:^|[\s=])(?:-rdc|--relocatable-device-code|-dc|--device-c|-dlto|--dlink)")
+_PROGRAM = r'^(?:[^\s"]+|"[^"$`\\\s]+"[^\s"]*) '
+"""The host's compiler. Where nvcc is told which one to use, it quotes the folder."""
 _KINDS = (
-    ("host preprocessor", re.compile(r"^[^\s\"]+ (?!.*-D__CUDA_ARCH__=).*-E -x c\+\+ ")),
-    ("device preprocessor", re.compile(r"^[^\s\"]+ .*-D__CUDA_ARCH__=\d.* -E -x c\+\+ ")),
+    ("host preprocessor", re.compile(rf"{_PROGRAM}(?!.*-D__CUDA_ARCH__=).*-E -x c\+\+ ")),
+    ("device preprocessor", re.compile(rf"{_PROGRAM}.*-D__CUDA_ARCH__=\d.* -E -x c\+\+ ")),
     ("cudafe++", re.compile(r"^cudafe\+\+ ")),
     ("cicc", re.compile(r'^"\$CICC_PATH/cicc" ')),
     ("ptxas", re.compile(r"^ptxas ")),
     ("fatbinary", re.compile(r"^fatbinary ")),
     ("rm", re.compile(r"^rm ")),
-    ("host compiler", re.compile(r"^[^\s\"]+ .*-c -x c\+\+ ")),
+    ("host compiler", re.compile(rf"{_PROGRAM}.*-c -x c\+\+ ")),
 )
 _HOST = ("host preprocessor", "cudafe++")
 _DEVICE = ("device preprocessor", "cicc", "ptxas")

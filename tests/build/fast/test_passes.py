@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -33,6 +34,15 @@ def test_host_and_device_are_told_apart() -> None:
     assert tools(passes.device) == ["gcc", "cicc", "ptxas"]
     assert tools(passes.join) == ["fatbinary", "gcc"]
     assert dict(passes.variables)["CICC_PATH"].endswith("nvvm/bin")
+
+
+def test_a_host_compiler_of_ones_own_is_quoted() -> None:
+    quoted = listed("one").replace("#$ gcc ", '#$ "/opt/gcc/bin"/gcc ')
+    passes = read_dryrun(quoted, ARGV)
+    assert passes is not None and quoted != listed("one")
+    assert passes.host[0].startswith('"/opt/gcc/bin"/gcc ') and passes.join[-1].startswith('"/opt/gcc/bin"/gcc ')
+    assert read_dryrun(quoted.replace("/opt/gcc/bin", "/opt/my gcc/bin"), ARGV) is None
+    assert read_dryrun(quoted.replace("/opt/gcc/bin", "/opt/$(gcc)/bin"), ARGV) is None
 
 
 def test_architectures_follow_each_other() -> None:
@@ -144,7 +154,12 @@ PLAIN_CU = "namespace { __global__ void twice(float* x) { x[threadIdx.x] *= 2; }
 
 @pytest.mark.build
 @pytest.mark.parametrize(
-    "flags", [("-arch=sm_90a",), ("-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90", "-O1")]
+    "flags",
+    [
+        ("-arch=sm_90a",),
+        ("-arch=sm_90a", "-ccbin", shutil.which("g++") or "g++"),
+        ("-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90", "-O1"),
+    ],
 )
 @pytest.mark.parametrize("text", [PLAIN_CU, PLAIN_CU.replace("2;", "wrong;"), PLAIN_CU.replace(">>>(x)", ">>>(y)")])
 def test_real_passes_end_as_nvcc_does(text: str, flags: tuple[str, ...], cuda_machine: Toolchain, tmp_path: Path) -> None:
