@@ -197,8 +197,9 @@ class Comparison:
             self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
             if not bool(wrong.any()):
                 continue
-            for position in wrong.nonzero().flatten()[: MAX_EXAMPLES - len(self._examples)].tolist():
-                self._examples.append(self._element(start, position, candidate, oracle))
+            if len(self._examples) < MAX_EXAMPLES:
+                for position in wrong.nonzero().flatten()[: MAX_EXAMPLES - len(self._examples)].tolist():
+                    self._examples.append(self._element(start, position, candidate, oracle))
             worst = int(error.argmax())
             if self._worst is None or float(error[worst]) > self._worst[0]:
                 self._worst = float(error[worst]), self._element(start, worst, candidate, oracle)

@@ -29,14 +29,29 @@ class ErrorMapper:
         """`ratio`: shape (n,): error over tolerance, of the elements from position `start` on; infinite where that is not finite."""
         if self._largest is None:
             self._largest = torch.zeros(self._cells[0] * self._cells[1], dtype=ratio.dtype, device=ratio.device)
+        if start % self._width == 0 and len(ratio) % self._width == 0:
+            self._add_lines(start // self._width, ratio.view(-1, self._width), self._largest.view(self._cells))
+            return
         wrong = (ratio > 1).nonzero().flatten()
         position = wrong + start
         cell = position // self._width // self._cell[0] * self._cells[1] + position % self._width // self._cell[1]
         self._largest.scatter_reduce_(0, cell, ratio[wrong], "amax")
 
+    def _add_lines(self, first: int, lines: torch.Tensor, largest: torch.Tensor) -> None:
+        """Whole lines from the one numbered `first` on, one row of patches after another. Patch by patch it would take far longer: all
+        elements of one write to one place."""
+        height, width = self._cell
+        pieces = torch.nn.functional.pad(lines, (0, -self._width % width)).view(len(lines), -1, width)
+        done = 0
+        while done < len(lines):
+            row = (first + done) // height
+            end = min((row + 1) * height - first, len(lines))
+            torch.maximum(largest[row], pieces[done:end].amax(2).amax(0), out=largest[row])
+            done = end
+
     def record(self) -> ErrorMap | None:
         """The map; None where nothing was wrong."""
-        if self._largest is None or not bool(self._largest.any()):
+        if self._largest is None or not bool((self._largest > 1).any()):
             return None
         text = "".join(map(_character, self._largest.tolist()))
         rows = tuple(text[start : start + self._cells[1]] for start in range(0, len(text), self._cells[1]))

@@ -11,6 +11,8 @@ MAX_POSITIONS = 4096
 """How many positions are searched for a stride."""
 MAX_LINES = 1 << 22
 """Up to so many rows or columns, the wrong ones are recorded."""
+DENSE = 64
+"""Where more than one in so many elements is wrong, whole rows are looked at in place of each wrong element."""
 MAX_STEPS = 4096
 """Up to so many different distances between lines, a period is searched for."""
 
@@ -32,6 +34,11 @@ class ErrorPattern:
 
     def add(self, start: int, wrong: torch.Tensor) -> None:
         """`wrong`: bool, shape (n,): elements from position `start` on."""
+        if self._columns and start % self._columns == 0 and len(wrong) % self._columns == 0:
+            count = int(wrong.sum())
+            if count * DENSE > len(wrong):
+                self._add_lines(start, wrong.view(-1, self._columns), count)
+                return
         positions = wrong.nonzero().flatten()
         if not len(positions):
             return
@@ -44,12 +51,35 @@ class ErrorPattern:
         room = MAX_POSITIONS - len(self._positions)
         self._positions += (positions[:room] + start).tolist() if room > 0 else []
 
+    def _add_lines(self, start: int, lines: torch.Tensor, count: int) -> None:
+        """Whole rows, `count` of whose elements are wrong, without a list of all of these."""
+        rows, columns = self._hits(lines.device)
+        first_row = start // self._columns
+        hits = lines.any(1)
+        rows[first_row : first_row + len(lines)] |= hits
+        columns |= lines.any(0)
+        hit = hits.nonzero().flatten()
+        first, last = int(hit[0]), int(hit[-1])
+        if self._first is None:
+            self._first = start + first * self._columns + int(lines[first].nonzero()[0])
+        self._last = start + last * self._columns + int(lines[last].nonzero()[-1])
+        self._count += count
+        room = MAX_POSITIONS - len(self._positions)
+        if room > 0:
+            positions = lines[hit[:room]].nonzero()[:room]  # each of these rows has one at the least
+            self._positions += (start + hit[positions[:, 0]] * self._columns + positions[:, 1]).tolist()
+
     def _hit(self, positions: torch.Tensor) -> None:
+        rows, columns = self._hits(positions.device)
+        rows[positions // self._columns] = True
+        columns[positions % self._columns] = True
+
+    def _hits(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Which rows and which columns have wrong elements."""
         if self._row_hits is None or self._column_hits is None:
-            self._row_hits = torch.zeros(self._rows, dtype=torch.bool, device=positions.device)
-            self._column_hits = torch.zeros(self._columns, dtype=torch.bool, device=positions.device)
-        self._row_hits[positions // self._columns] = True
-        self._column_hits[positions % self._columns] = True
+            self._row_hits = torch.zeros(self._rows, dtype=torch.bool, device=device)
+            self._column_hits = torch.zeros(self._columns, dtype=torch.bool, device=device)
+        return self._row_hits, self._column_hits
 
     def describe(self) -> str:
         """The pattern in words; empty where nothing was wrong."""

@@ -101,3 +101,19 @@ def test_there_is_no_picture_of_a_right_output() -> None:
     assert mapper.record() is None
     mapper.add(0, torch.full((16,), 0.5))
     assert mapper.record() is None
+
+
+@pytest.mark.parametrize("shape", [(300, 7), (5, 200), (130, 130), (3, 64, 129)])
+@pytest.mark.parametrize("share", [0.005, 0.3, 1.0])
+def test_whole_lines_are_described_as_other_chunks_are(shape: tuple[int, ...], share: float) -> None:
+    ratio = 100 * torch.rand(shape).flatten() * (torch.rand(shape).flatten() < share)
+    line = shape[-1]
+    told = []
+    for chunk in (ratio.numel(), line, 3 * line, line + 1, 11):
+        pattern, mapper = ErrorPattern(torch.Size(shape)), ErrorMapper(torch.Size(shape))
+        for start in range(0, ratio.numel(), chunk):
+            pattern.add(start, ratio[start : start + chunk] > 1)
+            mapper.add(start, ratio[start : start + chunk])
+        told.append((pattern.describe(), mapper.record()))
+    assert all(each == told[0] for each in told)
+    assert told[0][1] is not None
