@@ -89,14 +89,35 @@ class KnownErrors:
     """The least that the largest error was allowed to be."""
     reference_error: float
     """The largest error of the reference."""
+    own_error: float
+    """The largest error of the submission, which was within what it was allowed."""
 
     @staticmethod
     def of(rounds: Sequence[Sequence[ErrorFigures]]) -> "tuple[KnownErrors, ...]":
         """For each output, by its figures in each of the rounds."""
         return tuple(
-            KnownErrors(min(each.tolerance for each in outputs), max(each.reference_error for each in outputs))
+            KnownErrors(
+                min(each.tolerance for each in outputs),
+                max(each.reference_error for each in outputs),
+                max(each.max_error for each in outputs),
+            )
             for outputs in zip(*rounds, strict=True)
         )
+
+
+OWN_ERRORS = 2.0
+"""How many times the largest error of a submission that the rounds have found it may err in a timed call. A sum that is all but out of
+tolerance on one draw may be out of it on another, and has not been kept."""
+
+
+def errs_as_before(judged: Judgement, known: Sequence[KnownErrors]) -> bool:
+    """Whether the largest error of each output of a wrong answer is near what the rounds have found."""
+    if not known or judged.category is not Category.PRECISION_LOSS:
+        return False
+    return all(
+        figures.max_error <= max(figures.tolerance, OWN_ERRORS * errors.own_error)
+        for figures, errors in zip(judged.figures, known, strict=True)
+    )
 
 
 REFERENCE_ERRORS = 2.0

@@ -8,8 +8,9 @@ import torch
 
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.timed_worker import TimedWorker
+from evaluator.results.category import Category
 from tests.judge.conftest import Judge
-from tests.judge.sources import SOFTMAX
+from tests.judge.sources import SOFTMAX, forward
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +33,27 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
     monkeypatch.setattr("evaluator.judge.timing.spot_check.synchronize", waited)
     assert judge(SOFTMAX).evidence.timing is not None
     assert len(seen) >= 9 and seen == ["starts", "copied", "stops"] * (len(seen) // 3)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "category"),
+    [
+        (4e-5, 7e-5, Category.NO_CUSTOM_KERNEL),
+        (4e-5, 2e-4, Category.CACHED_OUTPUT),
+        (0.0, 7e-5, Category.CACHED_OUTPUT),
+    ],
+    ids=["as before", "far more", "exact before"],
+)
+def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, category: Category) -> None:
+    """A sum that is all but out of tolerance in the rounds is out of it now and then: that is no cached answer. All errors of this test are
+    of either sign, as those of rounding are, and some three quarters of the number."""
+    late = forward(
+        "self.calls = getattr(self, 'calls', 0) + 1\n"
+        "y = torch.softmax(x, 1)\n"
+        f"error = {before!r} if self.calls <= 20 else {after!r}\n"
+        "return y * (1 + error * (1 - 2 * (torch.arange(y.shape[1]) % 2)))"
+    )
+    result = judge(late)
+    assert result.category is category, result.message
+    own = [each.outputs[0].max_error for each in result.evidence.rounds if each.distribution == "own"]
+    assert max(own) < 4e-5
