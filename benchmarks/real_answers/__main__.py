@@ -43,6 +43,8 @@ PLAN: dict[str, dict[int, tuple[int, ...]]] = {
     "two types of a minimum": {2: (26,)},
 }
 """Numbers of problems by kind and level."""
+ALSO_FAIR: dict[tuple[int, int], tuple[str, ...]] = {(3, 18): ("correct/degenerate_problem",)}
+"""By level and number. With some draws of its parameters SqueezeNet answers any input alike."""
 
 
 class CannotWriteError(Exception):
@@ -66,7 +68,8 @@ def write(root: Path, target: Path) -> Iterator[tuple[str, str]]:
         except (NothingToReplaceError, SyntaxError) as error:
             raise CannotWriteError(f"{path}: {error}") from error
         (target / name).write_text(text, encoding="utf-8")
-        entries.append(f'[[submission]]\nfile = "{name}"\nkind = "{kind}"\nexpect = {list(DEFECTS[kind].verdicts)}\n')
+        verdicts = [*DEFECTS[kind].verdicts, *ALSO_FAIR.get((level, number), ())]
+        entries.append(f'[[submission]]\nfile = "{name}"\nkind = "{kind}"\nexpect = {verdicts}\n')
         yield name, kind
     (target / "manifest.toml").write_text("\n".join(entries), encoding="utf-8")
 
