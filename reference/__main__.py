@@ -227,7 +227,7 @@ def _alone_on(device: "Device") -> Iterator[None]:
         return
     lock = DeviceLock(device.unique_id)
     try:
-        lock.acquire()
+        lock.acquire_alone()
         yield
     finally:
         lock.close()

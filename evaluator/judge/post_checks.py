@@ -115,6 +115,7 @@ class PostChecks:
         while True:
             with self._task.times.spending("reload"):
                 worker_set.make_room(stays=stays)
+                worker_set.share_device()
                 worker = worker_set.start("ablation", "reload")
             try:
                 with worker.entering("load", "reload"):

@@ -26,7 +26,7 @@ from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed
 from evaluator.judge.workers.jit_compilers import interpreted
-from evaluator.judge.workers.out_of_memory import blame, is_shortage
+from evaluator.judge.workers.out_of_memory import blame, is_shortage, ran_short
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.problem.shapes import other_shapes
@@ -66,7 +66,8 @@ class Stages:
 
     def run(self) -> Verdict:
         """Judge as far as the submission gets; its verdict."""
-        evidence_builder, verdict = self._evidence_builder, self._attempt()
+        verdict = self._attempt()
+        evidence_builder = self._evidence_builder
         self._worker_set.dismiss()
         evidence_builder.collect(self._worker_set.candidate)
         verdict = verdict or evidence_builder.diagnose()
@@ -81,7 +82,12 @@ class Stages:
     def _attempt(self) -> Verdict | None:
         """Judge as far as the submission gets; a verdict only where the evidence does not decide it."""
         try:
-            self._judge()
+            try:
+                self._judge()
+            except Exception as error:
+                if not self._may_have_been_crowded(error):
+                    raise
+                self._judge_alone()
         except WorkerError:
             pass  # the worker's own record says what happened
         except ProtocolError as error:
@@ -96,6 +102,24 @@ class Stages:
             self._evidence_builder.note(detail=traceback.format_exc()[-20_000:])
             return self._without_blame(error, f"{type(error).__name__}: {error}"[:1000])
         return None
+
+    def _may_have_been_crowded(self, error: Exception) -> bool:
+        """Whether memory or time ran out while another evaluation may have had its share of the device."""
+        lock, candidate = self._worker_set.lock, self._worker_set.candidate
+        if lock.is_alone or not lock.held:
+            return False
+        is_late = candidate is not None and candidate.exit is not None and candidate.exit.deadline_s is not None
+        return is_late or is_shortage(error) or (candidate is not None and ran_short(candidate))
+
+    def _judge_alone(self) -> None:
+        """Judge once more from the beginning, with nobody else on the device."""
+        log.info("%s is judged anew, alone on the device", self._task.job.submission)
+        self._worker_set.make_room()
+        self._worker_set.wants_to_be_alone = True
+        self._worker_set.launcher.source = "copied"
+        self._evidence_builder = EvidenceBuilder(self._task)
+        self._hurries, self._is_slow = True, False
+        self._judge()
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
@@ -171,6 +195,7 @@ class Stages:
                 timing_retries.repeat()
         with self._task.times.spending("limits"):
             post_checks.note_limits()
+        self._worker_set.share_device()
         evidence_builder.collect(self._worker_set.candidate)
         if evidence_builder.diagnose().category.status is Status.CORRECT:
             post_checks.check_problem()
@@ -198,6 +223,7 @@ class Stages:
         worker_set, evidence_builder = self._worker_set, self._evidence_builder
         before, rounds = evidence_builder.evidence, evidence_builder.rounds
         failed.end()
+        worker_set.lock.acquire_alone()
         worker_set.launcher.source, evidence_builder.rounds = "drawn", []
         worker = worker_set.fork()
         worker_set.candidate = worker
@@ -264,7 +290,7 @@ class Stages:
         """The verdict where the judge or the machine failed; None where the submission is to blame, which holds the device's memory."""
         # A lost supervisor or a lost device: no submission is to blame. Nor where others may have the device.
         with contextlib.suppress(SandboxUnavailable, RuntimeError):
-            if self._worker_set.lock.held and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
+            if self._worker_set.lock.is_alone and (starving := blame(error, self._worker_set.workers, self._worker_set.device)) is not None:
                 self._evidence_builder.note(starving=starving)
                 return None
         with contextlib.suppress(ProblemError):

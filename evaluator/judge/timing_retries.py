@@ -118,7 +118,7 @@ class TimingRetries:
             self._hold_against(error)
         finally:
             self._worker_set.end_all()
-            self._worker_set.lock.acquire()
+            self._worker_set.lock.acquire_alone()
 
     def _first_timing(self, candidate: WorkerClient, baseline: WorkerClient) -> TimingEvidence:
         try:
@@ -138,6 +138,8 @@ class TimingRetries:
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
         timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own))
         options = TimingOptions(self._protocol, launch_lead=self._leads, is_slow=self._is_slow)
+        with self._task.times.spending("wait"):
+            self._worker_set.lock.acquire_alone()
         quiet = no_cuda_starts(self._task.context.device.unique_id) if timed_case.on_device else nullcontext()
         with ExtraBaselines(self._task.job.baselines) as further, quiet:
             further.start(self._start_further)

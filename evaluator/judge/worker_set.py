@@ -8,9 +8,15 @@ import torch
 
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.kernel_warmup import warm
+from evaluator.judge.device.memory_need import memory_need
 from evaluator.judge.prepared_workers import PreparedWorkers
 from evaluator.judge.workers.client import WorkerClient, WorkerError
-from evaluator.judge.workers.out_of_memory import tells_of_shortage
+from evaluator.judge.workers.out_of_memory import ran_short
+
+FREE_SHARE = 0.5
+"""Of a GPU's memory: with less free, no other submission has it beside this one."""
+NEED_FACTOR = 2
+"""A submission needs so many times the memory that the judging of its problem needs at the least, or has a GPU alone."""
 
 
 class WorkerSet(PreparedWorkers):
@@ -21,6 +27,8 @@ class WorkerSet(PreparedWorkers):
         self.workers: list[WorkerClient] = []
         """Those that the submission runs in."""
         self.candidate: WorkerClient | None = None
+        self.wants_to_be_alone = False
+        """Whether nobody else may compute on the device from now on while this evaluation has it."""
 
     def close(self) -> None:
         """Kill what runs, free what was allocated, let others have the device."""
@@ -69,6 +77,21 @@ class WorkerSet(PreparedWorkers):
         finally:
             self.lock.release()
 
+    def share_device(self) -> None:
+        """Let the next submission have a GPU for its rounds, beside what is still asked of this one, if memory is left for both. Not
+        where the verdict depends on that: time or memory that another one takes must not."""
+        if self.device.type == "cuda" and not self.wants_to_be_alone and self._task.job.shapes != "strict":
+            free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
+            if free_bytes >= FREE_SHARE * total_bytes:
+                self.lock.share()
+
+    def _fits_beside_others(self) -> bool:
+        """Whether twice the least memory that judging needs is free on a GPU."""
+        if self.lock.is_alone or self.device.type == "cpu":
+            return True
+        need = memory_need(self._task.case)
+        return need is not None and NEED_FACTOR * need.least_bytes <= torch.cuda.mem_get_info(self.device)[0]
+
     def empty_cache(self) -> None:
         """Give the driver back what PyTorch keeps of this process's tensors: workers may need it."""
         if self.device.type == "cuda":
@@ -104,7 +127,7 @@ class WorkerSet(PreparedWorkers):
         try:
             self._load_submission(candidate)
         except WorkerError:
-            if not _found_no_memory(candidate):
+            if not ran_short(candidate):
                 raise
             return self._load_alone(candidate)
         return candidate
@@ -122,7 +145,7 @@ class WorkerSet(PreparedWorkers):
         try:
             self.take_device(candidate, prepare)
         except WorkerError:
-            if not _found_no_memory(candidate):
+            if not ran_short(candidate):
                 raise
             candidate = self._load_alone(candidate)
             self.take_device(candidate)
@@ -147,7 +170,10 @@ class WorkerSet(PreparedWorkers):
                     wait([warming, starting])
                 starting.result()
         with self._waiting("wait"):
-            self.lock.acquire()
+            if not self.lock.held:
+                self.lock.acquire()
+                if self.wants_to_be_alone or not self._fits_beside_others():
+                    self.lock.acquire_alone()
         if warming is not None and warming.exception() is not None:
             self._warm()  # another submission may have had all of its memory
 
@@ -174,8 +200,3 @@ class WorkerSet(PreparedWorkers):
     def _load_submission(self, candidate: WorkerClient) -> None:
         with self.stage(candidate, "load"):
             self.launcher.load_submission(candidate)
-
-
-def _found_no_memory(worker: WorkerClient) -> bool:
-    """Whether the worker failed for lack of device memory."""
-    return worker.exception is not None and tells_of_shortage(worker.exception.message)

@@ -18,6 +18,9 @@ POLL_S = 0.01
 class DeviceLock:
     """A lock file for each device. It is held while a submission computes, and given up while it waits for a build.
 
+    Who holds a second file too has the device alone. A judge that has timed its submission may let the next one have the device (`share`),
+    and keeps the second lock while it still computes there. So two compute at a time at the most, and none beside a timing.
+
     Further lock files are places in front of the device. A judge with a place prepares for the device, and gets it before judges without.
     """
 
@@ -25,39 +28,58 @@ class DeviceLock:
         """`device_id` names the device for every process of the machine (a GPU's UUID). `tell` is told when it is held, and when not."""
         self._tell = tell
         name = re.sub(r"[^A-Za-z0-9-]", "_", device_id)
-        self._descriptor = open_shared(Path(tempfile.gettempdir()) / f"assay-{name}.lock")
-        try:
-            self._places = open_all([f"assay-{name}-next-{number}.lock" for number in range(PLACES)])
-        except OSError:
-            os.close(self._descriptor)
-            raise
-        self._held = self._was_held = False
+        self._device, self._second, *self._places = open_all(
+            [f"assay-{name}.lock", f"assay-{name}-alone.lock", *(f"assay-{name}-next-{number}.lock" for number in range(PLACES))]
+        )
+        self._has_device = self._has_second = self._was_held = False
         self._place: int | None = None
 
     def take_place(self) -> None:
         """Wait for a place in front of the device, which another may still have. `acquire` is to follow soon: all others wait."""
-        if self._held or self._place is not None:
+        if self.held or self._place is not None:
             return
         while (place := lock_any(self._places)) is None:  # the kernel waits for one lock, not for either of two
             time.sleep(POLL_S)
         self._place = place
 
     def acquire(self) -> None:
-        """Wait for the device."""
-        if self._held:
+        """Wait for the device. Another judge may still compute there after its timing (`is_alone` is False then)."""
+        if self.held:
             return
         self.take_place()
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-            self._held = self._was_held = True
+            fcntl.flock(self._device, fcntl.LOCK_EX)
+            self._has_device = self._was_held = True
+            self._has_second = lock_any([self._second]) is not None
             self._tell(True)
         finally:
             self._leave_place()
 
+    def acquire_alone(self) -> None:
+        """Wait for the device, and until nobody else computes there. Who shares it leaves it first."""
+        if not self._has_device:
+            self.release()  # the device's lock comes first, or two would wait for each other
+            self.acquire()
+        if not self._has_second:
+            fcntl.flock(self._second, fcntl.LOCK_EX)
+            self._has_second = True
+
+    def share(self) -> None:
+        """Let the next judge have the device, which does not time before this one has released it. Only who has it alone may."""
+        if self.is_alone:
+            fcntl.flock(self._device, fcntl.LOCK_UN)
+            self._has_device = False
+            self._tell(False)
+
     @property
     def held(self) -> bool:
-        """Whether this lock has the device."""
-        return self._held
+        """Whether this lock has the device, or shares it."""
+        return self._has_device or self._has_second
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else computes on the device."""
+        return self._has_device and self._has_second
 
     @property
     def was_held(self) -> bool:
@@ -65,11 +87,14 @@ class DeviceLock:
         return self._was_held
 
     def release(self) -> None:
-        """Give up the device, or the place in front of it."""
+        """Give up the device, or the share of it, or the place in front of it."""
         self._leave_place()
-        if self._held:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-            self._held = False
+        if self._has_second:
+            fcntl.flock(self._second, fcntl.LOCK_UN)
+            self._has_second = False
+        if self._has_device:
+            fcntl.flock(self._device, fcntl.LOCK_UN)
+            self._has_device = False
             self._tell(False)
 
     def _leave_place(self) -> None:
@@ -80,16 +105,16 @@ class DeviceLock:
     @contextlib.contextmanager
     def yielded(self) -> Iterator[None]:
         """Let others have the device meanwhile, where it is held."""
-        held = self._held
+        again = self.acquire_alone if self.is_alone else self.acquire if self.held else None
         self.release()
         try:
             yield
         finally:
-            if held:
-                self.acquire()
+            if again is not None:
+                again()
 
     def close(self) -> None:
-        for descriptor in (self._descriptor, *self._places):
+        for descriptor in (self._device, self._second, *self._places):
             os.close(descriptor)
 
 

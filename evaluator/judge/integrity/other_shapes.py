@@ -55,7 +55,7 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
     except ProtocolError as error:
         protocol_error = str(error)[:2000]
     except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:
-        starving = blame(error, [worker], memory.device)
+        starving = blame(error, [worker], memory.device) if worker.lock.is_alone else None
         if starving is not None:
             message = f"it held {starving.held_bytes / 2**30:.3g} GiB of the device's memory, which left the judge too little"
             return ShapeEvidence(**told, right=False, category=Category.OUT_OF_MEMORY, message=message)

@@ -4,7 +4,7 @@ from typing import Any
 
 from evaluator.diagnosis import Verdict, diagnose
 from evaluator.judge.workers.client import WorkerClient
-from evaluator.judge.workers.out_of_memory import tells_of_shortage
+from evaluator.judge.workers.out_of_memory import ran_short
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence
 
@@ -17,9 +17,9 @@ def end_of(worker: WorkerClient, protocol_error: str) -> Verdict:
 def answer_at_end(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
     """The fields `right`, `category` and `message` of the evidence of a worker that has ended instead of answering.
 
-    It is not blamed where other processes hold the device's memory.
+    It is not blamed where other processes may hold the device's memory.
     """
     end = end_of(worker, protocol_error)
-    short = worker.exception is not None and tells_of_shortage(worker.exception.message) and not worker.lock.held
+    short = ran_short(worker) and not worker.lock.is_alone
     right = None if short or end.category is Category.INFRASTRUCTURE_ERROR else False
     return {"right": right, "category": end.category, "message": end.message}

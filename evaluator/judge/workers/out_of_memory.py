@@ -26,6 +26,11 @@ def tells_of_shortage(message: str) -> bool:
     return _SHORTAGE.search(message) is not None
 
 
+def ran_short(worker: WorkerClient) -> bool:
+    """Whether the worker failed for lack of device memory."""
+    return worker.exception is not None and tells_of_shortage(worker.exception.message)
+
+
 def asked_bytes(error: BaseException) -> int:
     """How much was asked for in vain; 0 where the error does not say."""
     found = next((match for each in _chain(error) if (match := _ASKED.search(str(each)))), None)

@@ -182,6 +182,7 @@ def test_the_file_is_anybodys_and_its_name_is_a_name(folder: Path) -> None:
     DeviceLock("GPU-1/../../x y").close()
     assert {path.name for path in folder.iterdir()} == {
         "assay-GPU-1_______x_y.lock",
+        "assay-GPU-1_______x_y-alone.lock",
         *(f"assay-GPU-1_______x_y-next-{number}.lock" for number in range(PLACES)),
     }
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
@@ -191,3 +192,80 @@ def test_a_link_in_its_place_is_not_followed(folder: Path) -> None:
     (folder / "assay-gpu-1.lock").symlink_to(folder / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"):
         DeviceLock("gpu-1")
+
+
+def test_who_has_timed_lets_the_next_one_in_but_not_beside_a_timing() -> None:
+    first, second, third = (DeviceLock("gpu-1") for _ in range(3))
+    first.acquire()
+    assert first.is_alone
+    first.share()
+    assert first.held and not first.is_alone and is_free()
+    second.acquire()
+    assert second.held and not second.is_alone
+    second.share()
+    assert not is_free(), "only who is alone may share"
+    timing = threading.Thread(target=second.acquire_alone, daemon=True)
+    timing.start()
+    timing.join(0.2)
+    assert timing.is_alive() and not second.is_alone
+    first.release()
+    timing.join(5)
+    assert second.is_alone
+    waiting = threading.Thread(target=third.acquire, daemon=True)
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive()
+    second.release()
+    waiting.join(5)
+    assert third.is_alone
+    for lock in (first, second, third):
+        lock.close()
+
+
+def test_two_that_share_and_both_want_it_alone_get_it_one_after_the_other() -> None:
+    first, second = DeviceLock("gpu-1"), DeviceLock("gpu-1")
+    first.acquire()
+    first.share()
+    second.acquire()
+    order: list[DeviceLock] = []
+
+    def have_alone(lock: DeviceLock) -> None:
+        lock.acquire_alone()
+        assert lock.is_alone
+        order.append(lock)
+        lock.release()
+
+    threads = [threading.Thread(target=have_alone, args=(lock,), daemon=True) for lock in (second, first)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert order == [second, first], "who shares it leaves it first"
+    for lock in (first, second):
+        lock.close()
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_what_was_had_is_had_again_after_a_build(shares: bool) -> None:
+    lock, told = DeviceLock("gpu-1"), list[bool]()
+    lock.acquire()
+    if shares:
+        lock.share()
+    lock._tell = told.append
+    with lock.yielded():
+        assert not lock.held and is_free() and is_free("gpu-1-alone")
+    assert lock.is_alone and told == ([True] if shares else [False, True])
+    lock.close()
+
+
+def test_a_judge_that_dies_while_it_shares_leaves_the_device(folder: Path) -> None:
+    if (pid := os.fork()) == 0:
+        lock = DeviceLock("gpu-1")
+        lock.acquire()
+        lock.share()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    lock = DeviceLock("gpu-1")
+    lock.acquire()
+    assert lock.is_alone
+    lock.close()
