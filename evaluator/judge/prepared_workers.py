@@ -19,7 +19,8 @@ from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.sandbox import SandboxUnavailable
 
 SPARE_S = 2.0
-"""How long a spare worker may still start when the device could be left: it takes a quarter of a second."""
+"""How long a spare worker may still start, and the baseline's still construct its model, when the device could be left: both take some
+tenths of a second."""
 
 
 class PreparedWorkers:
@@ -45,10 +46,10 @@ class PreparedWorkers:
         self._is_dismissed = False
 
     def dismiss(self) -> None:
-        """Begin to end what is needed no more even if it still starts: the baseline's worker where it has not got its model."""
+        """Begin to end what is needed no more even if it still starts: the baseline's worker where it still loads, or does not stay."""
         self._is_dismissed = True
-        is_busy = any(future is not None and not future.done() for future in (self._loaded, self._constructed))
-        if self.baseline is not None and (is_busy or self.device.type == "cpu"):
+        is_loading = self._loaded is not None and not self._loaded.done()
+        if self.baseline is not None and (is_loading or self.device.type == "cpu"):
             self.baseline.kill()
 
     def close_baseline(self) -> None:
@@ -59,8 +60,10 @@ class PreparedWorkers:
 
     def part_with_baseline(self) -> None:
         """Keep the baseline's worker for the next evaluation of this judge, on a GPU and if it is well; otherwise end it. While it is being
-        constructed, a thread writes to memory that is shared with it: that is waited for."""
-        if self._constructed is not None:
+        constructed, a thread writes to memory that is shared with it: that is waited for, but not for long."""
+        if self._constructed is not None and wait([self._constructed], SPARE_S).not_done:
+            if self.baseline is not None:
+                self.baseline.kill()
             wait([self._constructed])
         worker, self.baseline = self.baseline, None
         self._loaded = self._constructed = None
@@ -77,8 +80,8 @@ class PreparedWorkers:
         self._loaded = self._loaded or self._aside.submit(self._load_baseline)
 
     def ready_baseline(self) -> None:
-        """Have the baseline's worker construct its model, once a round has been passed. It starts CUDA no earlier, if it has not yet: the
-        driver starts few contexts a second."""
+        """Have the baseline's worker construct its model. It starts CUDA no earlier, if it has not yet: the driver starts few contexts a
+        second."""
         self.prepare_baseline()
         self._constructed = self._constructed or self._aside.submit(self._construct_loaded)
 

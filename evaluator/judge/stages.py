@@ -150,6 +150,8 @@ class Stages:
             early = drawn.pop() if drawn else None
             model = early.to(worker_set.device) if early is not None else task.case.model(worker_set.launcher.seed, worker_set.device)
             reference = worker_set.reference = Reference(model, arguments, Oracle(model, task.case.rows_independent))
+        if worker_set.device.type == "cuda":
+            worker_set.ready_baseline()  # beside the candidate's construction and rounds; on the CPU that would take their processor
         passed = self._pass_rounds(candidate, reference)
         if not passed and self._may_have_drawn_right():
             candidate, passed = self._try_drawn(candidate, reference)

@@ -137,6 +137,32 @@ def test_a_baseline_that_is_dismissed_while_it_starts_is_waited_for_by_nobody(
     assert time.monotonic() - start < 30.0
 
 
+def test_a_baseline_whose_construction_hangs_is_killed_when_the_device_could_be_left(
+    context: JudgeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker_set, begun = worker_set_in(context), threading.Event()
+
+    def never_constructed(worker: WorkerClient, *_: object) -> None:
+        begun.set()
+        while True:
+            worker.request("ping", 60.0)
+            time.sleep(0.1)
+
+    monkeypatch.setattr(worker_set.launcher, "construct_baseline", never_constructed)
+    monkeypatch.setattr("evaluator.judge.prepared_workers.SPARE_S", 0.5)
+    worker_set.ready_baseline()
+    assert begun.wait(30.0)
+    worker = worker_set.baseline
+    start = time.monotonic()
+    worker_set.device = torch.device("cuda")
+    worker_set.dismiss()
+    worker_set.part_with_baseline()
+    assert 0.4 < time.monotonic() - start < 20.0
+    assert worker is not None and not worker.is_alive and kept_workers.BASELINE not in context.kept_workers
+    worker_set.device = torch.device("cpu")
+    worker_set.close()
+
+
 def test_the_baselines_worker_stays_for_the_next_evaluation(context: JudgeContext) -> None:
     """On a GPU: it loads and constructs anew, and knows nothing of the memory that it was given before."""
     first, second = worker_set_in(context), worker_set_in(context)
