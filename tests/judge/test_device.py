@@ -1,10 +1,14 @@
 """The judge on a GPU: memory that both sides map, and library answers from end to end."""
 
+import logging
+import threading
+
 import pytest
 import torch
 
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device import synchronize as synchronize_module
+from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.workers.shared_memory import SharedMemory, describe
 from evaluator.results.category import Category
 from evaluator.sandbox import Program
@@ -50,7 +54,35 @@ def test_the_librarys_answer_has_no_kernel_of_its_own(judge: Judge, gpu_context:
     assert not any(launch.own for launch in result.evidence.launches)
     timing = result.evidence.timing
     assert timing is not None and timing.clock == "cuda_event" and timing.unexplained_ms is not None
+    held_s, stages_s = result.evidence.held_s, result.evidence.stages_s
+    assert held_s["gated calls"] == pytest.approx(stages_s["gated calls"], abs=0.01)
+    assert "problem check" in stages_s and "problem check" not in held_s, "the next submission may have the device by then"
     assert result.environment is not None and result.environment.device_kind == "cuda"
+
+
+def test_memory_that_another_submission_has_is_held_against_nobody(
+    judge: Judge, gpu_context: JudgeContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other one is a judge that has timed its submission, and ends after a while."""
+    caplog.set_level(logging.INFO)
+    other = DeviceLock(gpu_context.device.unique_id)
+    other.acquire()
+    other.share()
+    taken = [torch.empty(int(0.45 * torch.cuda.mem_get_info()[1]), dtype=torch.uint8, device=gpu_context.device.torch_device)]
+
+    def leave() -> None:
+        taken.clear()
+        torch.cuda.empty_cache()
+        other.release()
+
+    ends = threading.Timer(5.0, leave)
+    ends.start()
+    body = "        torch.empty(int(0.7 * torch.cuda.mem_get_info()[1]), dtype=torch.uint8, device=x.device)\n"
+    result = judge(HEAD + body + "        return torch.softmax(x, 1)\n", context=gpu_context, case="small")
+    ends.join()
+    other.close()
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    assert "is judged anew, alone" in caplog.text
 
 
 @pytest.mark.parametrize(
