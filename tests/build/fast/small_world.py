@@ -36,7 +36,7 @@ namespace torch { using namespace at; namespace nn { struct Linear { int feature
 struct PyThing { int count; };
 enum { WHOLE_ONLY = 3 };
 #ifdef __CUDA_ARCH__
-__device__ constexpr int only_on_device = 3;
+enum { only_on_device = 3 };
 #endif
 """
 CUT = """#pragma once
