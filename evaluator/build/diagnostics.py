@@ -44,8 +44,8 @@ _OUT_OF_RESOURCES = re.compile(
 """Whole lines of the compilers' own: the same words quoted from a source don't count."""
 _UNMADE_OBJECT = re.compile(r"^\S+\.o: No such file or directory$")
 """What the assembler says further of an object that it could not write."""
-LINE_DIRECTIVE = re.compile(r"(?:^|\*/)[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|[0-9]|/\*)", re.MULTILINE)
-"""How a source gives its lines the names of other files."""
+_LINE_DIRECTIVE = re.compile(r"(?:^|\*/)[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|[0-9]|/\*)", re.MULTILINE)
+_SPLICE = re.compile(r"\\[^\S\n]*\n")
 _BINDING = re.compile(r'^m\.def\("(?P<name>[^"]+)", (?:torch::wrap_pybind_function\()?(?P=name)\)?, ".*"\);$', re.MULTILINE)
 
 HeaderExists = Callable[[str], bool]
@@ -87,9 +87,19 @@ def _lacks_resources(output: str) -> bool:
 
 def _is_of_others(request: BuildRequest, error: Diagnostic) -> bool:
     """Whether an error is in a header that is none of the request's, which the compilers name with its path."""
-    if any(LINE_DIRECTIVE.search(file.text.replace("\\\n", "")) for file in request.sources + request.headers):
+    if any(names_lines(unspliced(file.text)) for file in request.sources + request.headers):
         return False
     return error.file.startswith("/")
+
+
+def unspliced(text: str) -> str:
+    """`text` as a compiler reads it: a line that ends in a backslash, with blanks behind it or without, goes on in the next one."""
+    return _SPLICE.sub("", text)
+
+
+def names_lines(text: str) -> bool:
+    """Whether a source gives its lines the names of other files. `text` is `unspliced`."""
+    return bool(_LINE_DIRECTIVE.search(text))
 
 
 def import_failure(message: str) -> Category | None:

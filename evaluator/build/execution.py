@@ -6,7 +6,6 @@ that is known, while the rest of the first one goes on. The link comes last.
 
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,7 +124,8 @@ class Execution:
         return None
 
     def _proof(self, command: Command, attempt: FastAttempt, result: CommandResult) -> str | None:
-        """What proves that the stock way would fail as well, with the same messages."""
+        """What proves that the stock way would fail as well, with the same messages. The preprocessor runs in the slot of
+        the source; where the next source has that already, in none, since it needs little memory."""
         if self.fast is None or not result.code:
             return None
         env = {**self.env, "TMPDIR": str(self._scratch(command))}
@@ -134,10 +134,7 @@ class Execution:
             left_s = self._fast_deadline - time.monotonic()
             return self.runner.run(argv, self.folder, env, left_s) if left_s > 0 else CommandResult(None, timed_out=True, output="")
 
-        with self.slots.claim(FAST_BYTES, 1) if self.slots else nullcontext() as claim:
-            if claim is not None:
-                claim.wait()
-            return self.fast.proof(self.request, command, self.folder, attempt, result, run)
+        return self.fast.proof(self.request, command, self.folder, attempt, result, run)
 
     def _settled(self, command: Command, end: JobEnd) -> CommandResult:
         """The result of a command that went the stock way, which is final."""

@@ -35,13 +35,13 @@ _SCRIPT = """: > {name}.began
 {{ ( cd {folder} || exit 125
 {command}
 ) 2>&1; echo $? > {name}.status; }} 2> {name}.signal | {{ ulimit -f {blocks}; trap '' XFSZ
-cat > {name}.log || cat > /dev/null; }} 2> /dev/null
+cat > {name}.log || {{ cat > /dev/null; : > {name}.cut; }}; }} 2> /dev/null
 read -r code < {name}.status
 echo "$code" > {name}.code
 exit "$code"
 """
 """The shell itself says on its standard error when a signal ended a command, so that its exit code is told from one above 128. What an edge
-says beyond the limit is read and dropped."""
+says beyond the limit is read and dropped; `cut` tells that something was. Where the disk is full, that is so below the limit too."""
 _SIGNALS_ABOVE = 128
 _BLOCK_BYTES = 512
 """What a shell's limit of file sizes is counted in."""
@@ -162,7 +162,14 @@ class GraphRun:
         killed = number is None or (number > _SIGNALS_ABOVE and self._text(f"{edge.name}.signal", 1))
         # A compiler is killed before its script, which may still write that a signal ended it.
         timed_out = bool(killed) and self._timed_out
+        shortage = shortage or self._lost(edge)
         return CommandResult(None if killed or shortage else number, timed_out, _joined([*texts, shortage]))
+
+    def _lost(self, edge: Edge) -> str:
+        """Why nothing is known of what an edge said, which might tell why it failed; empty where it is known."""
+        log = self._place / f"{edge.name}.log"
+        is_lost = (self._place / f"{edge.name}.cut").exists() and not (log.exists() and log.lstat().st_size >= MAX_OUTPUT_BYTES)
+        return "what the compiler said could not be written" if is_lost else ""
 
     def _unfinished(self, texts: list[str]) -> CommandResult:
         """The result of a job of which an edge has not ended."""

@@ -42,16 +42,22 @@ class Phase:
                 self.run, self._deadline = begun
 
     def step(self, timeout_s: float) -> list[JobEnd]:
-        """Wait for the end of a phase that was started, for so long or until its deadline, and tell the jobs that ended meanwhile."""
+        """Wait for the end of a phase that was started, for so long or until its deadline, and tell the jobs that ended meanwhile. Their
+        slots are kept until `give_back`."""
         if self.run is None:
             return []
         ended = self.run.wait(max(min(timeout_s, self._deadline - time.monotonic()), 0.0))
         if self.run.left and time.monotonic() >= self._deadline:
             ended += self.run.stop()
-        if self._claim:
-            self._claim.keep(self.run.left)
         self.over = not self.run.left
         return ended
+
+    def give_back(self) -> None:
+        """Give back the slots of the jobs that were told to have ended; of a phase that is over, all."""
+        if self.over:
+            self.close()
+        elif self.run is not None and self._claim is not None:
+            self._claim.keep(self.run.left)
 
     def close(self) -> None:
         """Kill what still runs, and give the slots back."""
@@ -75,11 +81,15 @@ class Phases:
     @property
     def any(self) -> bool:
         """Whether there is one that is not over."""
-        return bool(self._open)
+        return not all(phase.over for phase in self._open)
 
     def step(self) -> list[JobEnd]:
-        """The jobs that ended after a while. Raises OSError as the runner does."""
+        """The jobs that ended after a while. The slots that they leave free are kept until the next step, for who looks at their ends: to
+        wait for a slot meanwhile could be to wait for oneself. Raises OSError as the runner does."""
         began = time.monotonic()
+        for phase in self._open:
+            phase.give_back()
+        self._open = [phase for phase in self._open if not phase.over]
         for phase in self._open:
             if phase.waits:
                 phase.start()
@@ -90,12 +100,7 @@ class Phases:
         runs = [phase.run for phase in self._open]
         # Files tell that a job among others has ended; they have to be looked at.
         alone = len(runs) == 1 and runs[0] is not None and runs[0].ends_with_ninja
-        ended = [end for phase in self._open for end in phase.step(float("inf") if alone else POLL_S)]
-        for phase in self._open:
-            if phase.over:
-                phase.close()
-        self._open = [phase for phase in self._open if not phase.over]
-        return ended
+        return [end for phase in self._open for end in phase.step(float("inf") if alone else POLL_S)]
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,6 @@ several.
 import fcntl
 import os
 import random
-import time
 from pathlib import Path
 from typing import Self
 
@@ -59,12 +58,6 @@ class Claim:
             self._stop_collecting()
         self._take_free(self._each * self._programs)
         return self.keep(self._programs)
-
-    def wait(self) -> int:
-        """The same, but it waits until it is not 0."""
-        while not (programs := self.take()):
-            time.sleep(POLL_S)
-        return programs
 
     def keep(self, programs: int) -> int:
         """Give back the slots that more than so many programs need. Returns how many may run at once now."""

@@ -4,9 +4,10 @@ import logging
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MAX_OBJECT_BYTES = 512 << 20
@@ -26,9 +27,19 @@ def work_folder() -> Iterator[Path]:
         folder.chmod(0o777)
         yield folder
     finally:
+        _remove(parent)
+
+
+def _remove(parent: Path) -> None:
+    """Remove it with all that compilers left there, which the request's flags can have do as they like."""
+    with suppress(RecursionError):
         shutil.rmtree(parent, ignore_errors=True)
-        if parent.exists():
-            log.warning("%s could not be removed", parent)
+    if parent.exists():
+        # Folders in one another, too deep for Python, or closed to their owner.
+        for command in ("chmod", "-R", "u+rwX"), ("rm", "-rf"):
+            subprocess.run([*command, "--", str(parent)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    if parent.exists():
+        log.warning("%s could not be removed", parent)
 
 
 def fault_of(path: Path) -> str | None:

@@ -178,7 +178,8 @@ def test_a_real_compiler_prints_what_it_is_given_and_is_not_believed(source: str
 
 
 @pytest.mark.parametrize(
-    "directive", ['#line 7 "/usr/include/x.h"', '  %: 7 "/usr/include/x.h"', '/**/#/**/line 7 "/x.h"', '#li\\\nne 7 "/x.h"']
+    "directive",
+    ['#line 7 "/usr/include/x.h"', '  %: 7 "/usr/include/x.h"', '/**/#/**/line 7 "/x.h"', '#li\\\nne 7 "/x.h"', '#li\\ \t\nne 7 "/x.h"'],
 )
 def test_a_source_that_takes_anothers_name_is_still_the_requests(directive: str) -> None:
     missing = "/usr/include/x.h:7:10: fatal error: nowhere.h: No such file or directory\ncompilation terminated.\n"

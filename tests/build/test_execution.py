@@ -2,6 +2,7 @@
 
 import os
 import stat
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,22 @@ def test_what_failed_the_fast_way_is_begun_again_while_the_rest_goes_on(toolchai
         ("bad.cu.o", "stock", True),
         ("good.cu.o", "passes", True),
     ]
+
+
+def test_no_slot_is_waited_for_to_look_at_a_failure(toolchain: Toolchain, tmp_path: Path) -> None:
+    """There is one slot, which the next source has already while the first one's failure is looked at."""
+    listed = passes(tmp_path)
+    (tmp_path / "tools" / "cudafe++").write_text('#!/bin/sh\ncase "$TMPDIR" in *bad.cu*) exit 1;; esac\nsleep 0.3\n')
+    (tmp_path / "tools" / "gcc").write_text('#!/bin/sh\ncase "$*" in *-c*) name=${TMPDIR##*/.fast-}; echo object > "$name";; esac\n')
+    sources = [{"name": "bad.cu", "text": "// the longer one"}, {"name": "good.cu", "text": ""}]
+    request = BuildRequest.model_validate({"name": "x", "sources": sources})
+    machine = machine_with(tmp_path, toolchain, listed, OBJECT)
+    builder = Builder(Cache(tmp_path / "cache"), machine, slots=Slots(tmp_path / "slots", 1, 1 << 30))
+    found: list[BuildOutcome] = []
+    building = threading.Thread(target=lambda: found.append(builder.build(request)), daemon=True)
+    building.start()
+    building.join(20)
+    assert found and found[0].evidence.ok
 
 
 def test_without_slots_to_spare_one_source_follows_the_other(toolchain: Toolchain, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from unittest import mock
 
 import pytest
 
+from evaluator.build import graph as graphs
 from evaluator.build.graph import Edge, GraphRun, Job, JobEnd, shell_command
 from evaluator.build.runner import MAX_OUTPUT_BYTES, CommandResult, Ended, PlainRunner
 
@@ -47,6 +48,13 @@ def test_each_job_has_its_own_output_code_and_time(tmp_path: Path) -> None:
     assert ended["b"].result == CommandResult(0, timed_out=False, output=f"{tmp_path}\n")
     assert 0.25 < ended["a"].duration_s < 10
     assert (tmp_path / "mask").exists()
+
+
+def test_a_failure_that_a_full_disk_keeps_quiet_is_the_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "_SCRIPT", graphs._SCRIPT.replace("cat > {name}.log", "cat > /dev/full"))
+    full = result(tmp_path, "echo No space left on device; exit 1")
+    assert full == CommandResult(None, timed_out=False, output="what the compiler said could not be written\n")
+    assert result(tmp_path, "echo warning").code == 0
 
 
 HOSTILE = [

@@ -6,9 +6,8 @@ extensions of g++ and nvcc: each entry has to be right for every program, and th
 
 from collections.abc import Iterable, Sequence
 
-from evaluator.build.fast.unit import Token
+from evaluator.build.fast.unit import Token, Unit, matching_brackets
 
-_CLOSING = {")": "(", "]": "[", "}": "{"}
 _STATEMENTS = frozenset(("return", "if", "for", "while", "switch", "break", "continue", "else", "case"))
 """Words that begin a statement or a part of one. Not `do`, `goto` and `try`, which have other uses."""
 _TYPES = frozenset(("int", "float", "double", "void", "bool", "char"))
@@ -20,7 +19,7 @@ mutable namespace new noexcept not not_eq nullptr operator or or_eq private prot
 sizeof static static_assert static_cast struct template this thread_local throw true try typedef typeid typename typeof union unsigned using
 virtual volatile wchar_t xor xor_eq final override import module restrict
 """
-_KEYWORDS = _STATEMENTS | _TYPES | frozenset(_OTHERS.split())
+KEYWORDS = _STATEMENTS | _TYPES | frozenset(_OTHERS.split())
 """With the words that are one in some places only."""
 _AFTER_NUMBER = frozenset(("and", "or", "xor", "bitand", "bitor", "not_eq", "and_eq", "or_eq", "xor_eq", "final", "override"))
 _BINARY = frozenset(("=", "+", "-", "/", "%", "==", "!=", "<=", "+=", "-=", "*=", "/=", "%=", "||"))
@@ -28,17 +27,18 @@ _DIGRAPHS = frozenset(("<:", ":>", "<%", "%>", "%:"))
 _RAW = frozenset(("R", "u8R", "uR", "UR", "LR"))
 _PLAIN_ATTRIBUTES = frozenset(("nodiscard", "maybe_unused", "likely", "unlikely", "fallthrough", "noreturn"))
 _STRAY = frozenset("`@#\"'")
-"""Characters which are no token where they are alone."""
+"""Characters which are no token where they are alone. Others may be parts of names: `$`, and letters beyond ASCII."""
 
 
-def stray_or_pair(tokens: Sequence[Token], file: str, line: int) -> str | None:
-    """What no compiler accepts in `tokens`, all of a request's own, at a place that a message at `file`, `line` may be about: a stray
-    character or an impossible pair. None where nothing is certain."""
-    if _has_riddles(tokens):
+def stray_or_pair(unit: Unit, file: str, line: int) -> str | None:
+    """What no compiler accepts in a request's own tokens, at a place that a message at `file`, `line` may be about: a stray character or an
+    impossible pair. None where nothing is certain."""
+    tokens = unit.own
+    if _has_riddles(unit):
         return None
-    if any(token.file == file and token.line == line and token.kind == "other" and token.text in _STRAY for token in tokens):
+    if any(token.file == file and token.line == line and token.text in _STRAY for token in tokens):
         return "stray character"
-    opening, _ = _match(tokens)
+    opening, _ = matching_brackets(tokens)
     inside = _arguments_of_extensions(tokens, opening)
     for place in range(1, len(tokens)):
         before, after = tokens[place - 1], tokens[place]
@@ -48,18 +48,36 @@ def stray_or_pair(tokens: Sequence[Token], file: str, line: int) -> str | None:
     return None
 
 
-def has_unmatched_bracket(tokens: Sequence[Token]) -> bool:
-    """Whether the brackets of all of a request's own `tokens` certainly don't match."""
-    return not _has_riddles(tokens) and not _match(tokens)[1]
+def has_unmatched_bracket(unit: Unit, file: str = "", line: int | None = None) -> bool:
+    """Whether the brackets of a request's own tokens certainly don't match, so that a message at `file`, `line` may be about that; without
+    a line, one about the end of the source."""
+    begin = matching_brackets(unit.own)[1]
+    if begin is None or not unit.headers_are_balanced or _has_riddles(unit):
+        return False
+    return line is None or any((token.file, token.line) == (file, line) for token in unit.own[begin:])
 
 
-def _has_riddles(tokens: Sequence[Token]) -> bool:
+def _has_riddles(unit: Unit) -> bool:
     """Whether there is anything with a grammar of its own, or that is read here otherwise than by a compiler."""
+    tokens = unit.own
     return (
-        any(token.text == "requires" for token in tokens)
+        any(token.text == "requires" or (token.kind == "other" and token.text not in _STRAY) for token in tokens)
         or any(map(_hides, tokens, tokens[1:], tokens[2:]))
         or not all(_is_plain_attribute(tokens, place) for place in range(len(tokens) - 1))
+        or _is_interrupted(unit)
     )
+
+
+def _is_interrupted(unit: Unit) -> bool:
+    """Whether a header is included within brackets, or behind anything but a complete declaration."""
+    depth, before = 0, ";"
+    for place, token in enumerate((*unit.own, None)):
+        if place in unit.gaps and (depth or before not in (";", "}")):
+            return True
+        if token is not None:
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+            before = token.text
+    return False
 
 
 def _hides(first: Token, second: Token, third: Token) -> bool:
@@ -68,22 +86,6 @@ def _hides(first: Token, second: Token, third: Token) -> bool:
         return True
     # `<::name` begins with no digraph; it is split here as `<` and `::`.
     return first.text + second.text in _DIGRAPHS or (first.text + second.text == "<::" and third.text in (":", ">"))
-
-
-def _match(tokens: Sequence[Token]) -> tuple[dict[int, int], bool]:
-    """For each closing bracket the place of the one that it closes, up to the first that closes none; and whether all are closed."""
-    opening: dict[int, int] = {}
-    stack: list[int] = []
-    for place, token in enumerate(tokens):
-        if token.kind != "mark":
-            continue
-        if token.text in _CLOSING.values():
-            stack.append(place)
-        elif expected := _CLOSING.get(token.text):
-            if not stack or tokens[stack[-1]].text != expected:
-                return opening, False
-            opening[place] = stack.pop()
-    return opening, not stack
 
 
 def _is_plain_attribute(tokens: Sequence[Token], place: int) -> bool:
@@ -110,7 +112,7 @@ def _never(tokens: Sequence[Token], place: int, opening: dict[int, int]) -> bool
     before, after = tokens[place - 1], tokens[place]
     earlier = tokens[place - 2] if place > 1 else None
     if before.kind == "number":
-        return after.kind in ("number", "string", "character") or (after.kind == "word" and after.text not in _AFTER_NUMBER)
+        return after.kind in ("number", "string", "character") or _is_word_alone(after)
     if before.text in _BINARY:
         return after.text == ";" and _is_operand(earlier)
     if before.text == ",":
@@ -126,9 +128,14 @@ def _never(tokens: Sequence[Token], place: int, opening: dict[int, int]) -> bool
     return False
 
 
+def _is_word_alone(token: Token) -> bool:
+    """Not so for an operator, and for what may follow the width of a bit-field."""
+    return token.kind == "word" and token.text not in _AFTER_NUMBER and not token.text.startswith("_")
+
+
 def _is_name(token: Token | None) -> bool:
     """Whether it is an identifier that neither the language nor a compiler gives a meaning of its own."""
-    return token is not None and token.kind == "word" and token.text not in _KEYWORDS and not token.text.startswith("_")
+    return token is not None and token.kind == "word" and token.text not in KEYWORDS and not token.text.startswith("_")
 
 
 def _is_operator(token: Token | None) -> bool:

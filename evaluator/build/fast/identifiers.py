@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from evaluator.build.diagnostics import unspliced
+
 _TOKEN = re.compile(
     r"""//[^\n]*
       | /\*.*?(?:\*/|\Z)
@@ -15,7 +17,6 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-_SPLICE = re.compile(r"\\[^\S\n]*\n")
 _INCLUDE = re.compile(r"""^[^\S\n]*\#[^\S\n]*include[^\S\n]*[<"](?:torch|ATen|c10|caffe2|pybind11)/""", re.MULTILINE)
 _DEFINE = re.compile(r"^[^\S\n]*\#[^\S\n]*(?:define|undef)[^\S\n]+(?!\w+_(?:H|HH|HPP|CUH)_*\b)\w", re.MULTILINE)
 FOREIGN_NAMESPACES = frozenset(("std", "cooperative_groups", "nvcuda", "cub", "thrust", "cute", "cutlass"))
@@ -77,6 +78,6 @@ def read_identifiers(texts: Iterable[str]) -> Identifiers:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    for match in _TOKEN.finditer(_SPLICE.sub("", text)):
+    for match in _TOKEN.finditer(unspliced(text)):
         if token := match["token"]:
             yield token

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from evaluator.build.commands import Command, Step
@@ -53,8 +53,8 @@ def units(
     if script is None or run(("/bin/sh", "-c", script)).code != 0:
         return None
     own_files = {file.name for file in request.sources + request.headers}
-    stock, fast = (_read(folder / name) for name in names)
-    return None if stock is None or fast is None else (read_unit(stock, own_files), read_unit(fast, own_files))
+    stock, fast = (_read(folder / name, own_files) for name in names)
+    return None if stock is None or fast is None else (stock, fast)
 
 
 def all_known(flags: Sequence[str]) -> bool:
@@ -99,7 +99,7 @@ def _cuda_script(command: Command, before: Sequence[str], names: Sequence[str], 
     )
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path, own_files: Collection[str]) -> Unit | None:
     """None where it is too long. Raises OSError for all but a plain file."""
     text = read_product(path, MAX_UNIT_BYTES + 1)
-    return text.decode("utf-8", "replace") if len(text) <= MAX_UNIT_BYTES else None
+    return read_unit(text.decode("utf-8", "replace"), own_files) if len(text) <= MAX_UNIT_BYTES else None

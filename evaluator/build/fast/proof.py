@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from evaluator.build.diagnostics import LINE_DIRECTIVE
+from evaluator.build.diagnostics import names_lines, unspliced
 from evaluator.build.fast.grammar import has_unmatched_bracket, stray_or_pair
+from evaluator.build.fast.scopes import enters_scope
 from evaluator.build.fast.spelling import resembles
 from evaluator.build.fast.unit import Unit
 from evaluator.build.messages import errors, parse
@@ -50,8 +51,8 @@ _FROM_HEADERS = re.compile(
     re.MULTILINE,
 )
 """Messages in which a header has a part, or a template that is used somewhere."""
-_READ_OTHERWISE = re.compile(r'R"|\?\?[=/\'()!<>-]|\\[uU]|\.incbin')
-"""Raw strings, trigraphs and escaped identifiers: they are left to the compiler."""
+_READ_OTHERWISE = re.compile(r'R"|\?\?[=/\'()!<>-]|\\[uU]|\.incbin|__CUDA_ARCH')
+"""Raw strings, trigraphs, escaped identifiers, and text that is the device's alone: they are left to the compiler."""
 _DEFINED = re.compile(r"^[^\S\n]*#[^\S\n]*(?:define|undef)[^\S\n]+(\w+)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 UNDECLARED, UNMATCHED = "undeclared name", "unmatched bracket"
@@ -86,11 +87,11 @@ class Failure:
         """What proves that the stock way fails with the same messages, as in "undeclared name"; None where nothing does."""
         if not may_be_proved(self.output, self.texts, self.gnu) or self._has_riddles():
             return None
-        if self.stock.own != self.fast.own or self._reopens_namespace():
+        if self.stock.own != self.fast.own or enters_scope(self.stock.own, self.stock.header_words):
             return None
         found = errors(parse(self.output))
         if not found:
-            return self._unmatched()
+            return UNMATCHED if has_unmatched_bracket(self.stock) else None
         missing: set[str] = set()
         first = self._proof_of(found[0], missing)
         return first if first and all(self._proof_of(error, missing) or self._follows(error) for error in found[1:]) else None
@@ -100,16 +101,8 @@ class Failure:
 
     def _has_riddles(self) -> bool:
         """Whether a file has words that are read here otherwise than by a compiler, or lines that it calls another file's."""
-        texts = [text.replace("\\\n", "") for text in self.texts.values()]
-        return any(LINE_DIRECTIVE.search(text) or _READ_OTHERWISE.search(text) for text in texts)
-
-    def _reopens_namespace(self) -> bool:
-        """Whether the source declares something in a namespace of the headers, where names mean what those declare."""
-        words = [token.text for token in self.stock.own]
-        return any(
-            word == "namespace" and words[max(place - 1, 0)] != "using" and name in self.stock.header_words
-            for place, (word, name) in enumerate(pairwise(words))
-        )
+        texts = map(unspliced, self.texts.values())
+        return any(names_lines(text) or _READ_OTHERWISE.search(text) for text in texts)
 
     def _undeclared(self, error: Diagnostic, missing: set[str]) -> str | None:
         """`missing`: the names of which it has been proved, to which this one is added."""
@@ -138,18 +131,20 @@ class Failure:
     def _grammar(self, error: Diagnostic) -> str | None:
         if error.line is None or not _GRAMMAR.match(error.message):
             return None
-        return stray_or_pair(self.stock.own, error.file, error.line) or self._unmatched()
-
-    def _unmatched(self) -> str | None:
-        return UNMATCHED if self.stock.headers_are_balanced and has_unmatched_bracket(self.stock.own) else None
+        if found := stray_or_pair(self.stock, error.file, error.line):
+            return found
+        unmatched = not self._only_stock & self._words_at(error) and has_unmatched_bracket(self.stock, error.file, error.line)
+        return UNMATCHED if unmatched else None
 
     def _follows(self, error: Diagnostic) -> bool:
         """Whether an error behind one that is proved has to do with nothing that only the stock headers declare."""
-        here = {token.text for token in self.stock.own if (token.file, token.line) == (error.file, error.line)}
-        if (here | set(_WORD.findall(error.message))) & self._only_stock:
+        if self._only_stock & (self._words_at(error) | set(_WORD.findall(error.message))):
             return False
         word = self._missed(error)
         return word is None or not self._has_suggestion(error, word)
+
+    def _words_at(self, error: Diagnostic) -> set[str]:
+        return {token.text for token in self.stock.own if (token.file, token.line) == (error.file, error.line)}
 
     @cached_property
     def _opens_namespace(self) -> bool:
@@ -162,4 +157,4 @@ class Failure:
 
     @cached_property
     def _own_macros(self) -> frozenset[str]:
-        return frozenset(name for text in self.texts.values() for name in _DEFINED.findall(text.replace("\\\n", "")))
+        return frozenset(name for text in self.texts.values() for name in _DEFINED.findall(unspliced(text)))

@@ -1,7 +1,7 @@
 """A source after the preprocessor: the tokens of the request's own files, and the text of all other headers."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -17,13 +17,20 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_CLOSING = {")": "(", "]": "[", "}": "{"}
 _BRACE = re.compile(r"[{}]")
 _SAME_SCOPE = re.compile(r'(?:\bextern\s+""|\bnamespace|\binline\s+namespace\s+\w+|\benum\b[^;{}()]*)\s*\Z')
 """What a brace belongs to behind which names are those of the scope around it: a linkage, a namespace without a name, an enumeration."""
 _MAX_HEAD_CHARS = 300
 _MACRO = re.compile(r"^#(?:define|undef) (\w+)", re.MULTILINE)
 _LITERAL = re.compile(r""""(?:\\.|[^"\\\n])*"|\B'(?:\\.|[^'\\\n])+'""")
+_PROGRAM = re.compile(r"^[^\S\n]*[^\s#]", re.MULTILINE)
+"""The beginning of a line that is neither empty nor a directive."""
 _NO_IDENTIFIER = bytes(code if chr(code).isalnum() or chr(code) == "_" or code >= 0x80 else 0x20 for code in range(256))
+
+
+MAX_OWN_CHARS = 1 << 19
+"""Of a request's own text with its macros expanded: reading it token by token takes time and memory of the builder's own process."""
 
 
 class Token(NamedTuple):
@@ -42,8 +49,19 @@ class Unit:
     """What a compiler reads in place of one source."""
 
     own: tuple[Token, ...]
-    headers: str = field(repr=False)
-    """Text of all that is not the request's own, and the names of macros where the preprocessor listed them."""
+    foreign: tuple[tuple[int, str], ...] = field(repr=False)
+    """All that is not the request's own: text, in its order, with the number of own tokens in front of it. With the names of macros where
+    the preprocessor listed them."""
+
+    @cached_property
+    def headers(self) -> str:
+        """The whole text of `foreign`."""
+        return "\n".join(text for _, text in self.foreign)
+
+    @cached_property
+    def gaps(self) -> frozenset[int]:
+        """The places in `own` in front of which a header has text of the program."""
+        return frozenset(place for place, text in self.foreign if _PROGRAM.search(text))
 
     @cached_property
     def header_words(self) -> frozenset[str]:
@@ -53,7 +71,7 @@ class Unit:
     @cached_property
     def global_words(self) -> frozenset[str]:
         """Those that may be names of the global namespace, or of macros."""
-        text = self._without_literals
+        text = _LITERAL.sub('""', self.headers)
         visible: list[str] = _MACRO.findall(text)
         scopes: list[bool] = []
         hidden, start = 0, 0
@@ -73,29 +91,52 @@ class Unit:
 
     @cached_property
     def headers_are_balanced(self) -> bool:
-        """Whether no header opens a bracket that the request's own text has to close, as far as counting tells."""
-        text = self._without_literals
-        return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))
+        """Whether no header opens a bracket that is closed outside of it, as far as counting tells."""
+        between: dict[int, list[str]] = {}
+        for place, text in self.foreign:
+            between.setdefault(place, []).append(text)
+        texts = (_LITERAL.sub('""', "\n".join(texts)) for texts in between.values())
+        return all(text.count(opening) == text.count(closing) for text in texts for closing, opening in _CLOSING.items())
 
-    @cached_property
-    def _without_literals(self) -> str:
-        return _LITERAL.sub('""', self.headers)
 
-
-def read_unit(text: str, own_files: Collection[str]) -> Unit:
-    """`text` is what g++ -E writes, with or without -dN. Files of the request are named without a folder."""
+def read_unit(text: str, own_files: Collection[str]) -> Unit | None:
+    """`text` is what g++ -E writes, with or without -dN. Files of the request are named without a folder. None where their text is longer
+    than MAX_OWN_CHARS."""
     own: list[Token] = []
-    headers: list[str] = []
+    room = MAX_OWN_CHARS
+    foreign: list[tuple[int, str]] = []
     for piece in f"\n{text}".split("\n# "):
         head, _, rest = piece.partition("\n")
         mark = _MARK.match(head)
         if mark is None:
-            headers.append(piece)
+            foreign.append((len(own), piece))
         elif mark["file"] in own_files:
+            room -= len(rest)
+            if room < 0:
+                return None
             own += _tokens(rest, mark["file"], int(mark["line"]))
         else:
-            headers.append(rest)
-    return Unit(tuple(own), "\n".join(headers))
+            foreign.append((len(own), rest))
+    return Unit(tuple(own), tuple(foreign))
+
+
+def matching_brackets(tokens: Sequence[Token]) -> tuple[dict[int, int], int | None]:
+    """For each closing bracket the place of the one that it closes, up to the first that closes none; and where the first declaration
+    begins in which they don't match, None where all match."""
+    opening: dict[int, int] = {}
+    stack: list[int] = []
+    complete = 0
+    for place, token in enumerate(tokens):
+        if token.kind != "mark":
+            continue
+        if token.text in _CLOSING.values():
+            stack.append(place)
+        elif expected := _CLOSING.get(token.text):
+            if not stack or tokens[stack[-1]].text != expected:
+                return opening, stack[0] if stack else complete
+            opening[place] = stack.pop()
+            complete = place + 1 if token.text == "}" and not stack else complete
+    return opening, stack[0] if stack else None
 
 
 def _words(text: str) -> frozenset[str]:

@@ -111,7 +111,7 @@ class TimingRun:
         in_a_row = len(gated_calls.places) if gated_calls else 0
         gated, in_block = candidate.is_gated, interleaver.length
         timing = compare(*summaries, on_device=self._on_device, gated=gated, in_a_row=in_a_row, in_block=in_block)
-        statistic = statistic_of(timing.candidate, cores, elsewhere_ms, interleaver.length)
+        statistic = statistic_of(timing, cores, elsewhere_ms, interleaver.length)
         baseline_ms = (alone if timing.disturbed else interleaver.baseline).samples_ms(blank_ms)
         observed: dict[str, Any] = {
             "calls": interleaver.calls,

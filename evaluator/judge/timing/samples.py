@@ -90,6 +90,7 @@ class Samples:
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Lower quartile, median and upper quartile of at least one sample."""
+    """Lower quartile, median and upper quartile of at least one sample. None is beyond all samples, as that of two could be, which a
+    candidate would lower by one long call."""
     lower, median, upper = statistics.quantiles(samples, n=4) if len(samples) > 1 else list(samples) * 3
-    return lower, median, upper
+    return max(lower, min(samples)), median, min(upper, max(samples))

@@ -194,9 +194,13 @@ class TimingEvidence(Record):
 
     @property
     def baseline_ms(self) -> float:
-        """The time of the baseline's calls, or of those without the candidate where they are clearly faster."""
-        side = self.alone if self.alone and self.disturbed else self.baseline
-        return side.figure_ms(self.statistic)
+        """The time of the baseline's calls."""
+        return self.counted_baseline.figure_ms(self.statistic)
+
+    @property
+    def counted_baseline(self) -> TimingSide:
+        """The baseline's calls, or those without the candidate where they are clearly faster."""
+        return self.alone if self.alone and self.disturbed else self.baseline
 
     @property
     def disturbed(self) -> bool:

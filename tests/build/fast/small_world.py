@@ -27,6 +27,7 @@ struct Thing { Thing() = default; int value = 0; };
 inline Tensor softmax_of(const Tensor& x) { return x; }
 inline Tensor zeros_like(const Tensor& x) { return x; }
 inline int rank(const Tensor&, double) { return 0; }
+template <class T> int rank(const Tensor&) { return 0; }
 template <class T> T item_of(const Tensor&) { return T(); }
 template <> struct TypeOf<float> { static constexpr int value = 6; };
 struct Module : Base { int parameters = 0; };
@@ -34,6 +35,9 @@ struct Module : Base { int parameters = 0; };
 namespace torch { using namespace at; namespace nn { struct Linear { int features = 0; }; } }
 struct PyThing { int count; };
 enum { WHOLE_ONLY = 3 };
+#ifdef __CUDA_ARCH__
+enum { only_on_device = 3 };
+#endif
 """
 CUT = """#pragma once
 #include <small/common.h>
@@ -45,12 +49,16 @@ COMMON = """#pragma once
 namespace at {
 struct Tensor { float* data() const { return nullptr; } int size(int) const { return 0; } int dim() const { return 0; } };
 struct Base { int own = 0; };
+struct Later;
+int later();
 template <class T> struct TypeOf;
-inline int rank(const Tensor&, const char*) { return 0; }
+inline int rank(const Tensor& x, const char*) { return x.dim(); }
 }
 inline int Thing(int value) { return value; }
 """
 OPENS = "namespace opened {\n"
+CLOSES = "}\n"
+MORE = ", 2,\n"
 ONLY_WHOLE = "#pragma once\n"
 
 
@@ -81,6 +89,8 @@ class SmallWorld:
             ("whole/torch/extension.h", WHOLE),
             ("whole/small/common.h", COMMON),
             ("whole/small/opens.h", OPENS),
+            ("whole/small/closes.h", CLOSES),
+            ("whole/small/more.h", MORE),
             ("whole/small/only_whole.h", ONLY_WHOLE),
             ("cut/torch/extension.h", CUT),
         ):

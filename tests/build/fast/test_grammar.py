@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.commands import cpp_flags
-from evaluator.build.fast.grammar import _arguments_of_extensions, _match, _never, has_unmatched_bracket, stray_or_pair
-from evaluator.build.fast.unit import Token, read_unit
+from evaluator.build.fast.grammar import _arguments_of_extensions, _never, has_unmatched_bracket, stray_or_pair
+from evaluator.build.fast.unit import Unit, _tokens, matching_brackets, read_unit
 from evaluator.build.toolchain import Toolchain
 
 
-def tokens(text: str) -> tuple[Token, ...]:
-    return read_unit(f'# 1 "x.cpp"\n{text}', {"x.cpp"}).own
+def unit_of(text: str) -> Unit:
+    unit = read_unit(f'# 1 "x.cpp"\n{text}', {"x.cpp"})
+    assert unit is not None
+    return unit
 
 
 RIGHT = (
@@ -31,6 +33,7 @@ RIGHT = (
     "template <Concept T> void f(T x, Concept auto y); A and B or not C; x bitand y; 1 or x; using T = decltype(x) const;",
     "goto out; out: return; case 1 ... 5: x; label: (x); unsigned long long int x; T static y; T const * const z;",
     "template <class... T> auto f(T... x) { return (x + ...) + (... + x) + (0 + ... + x) + sizeof...(x); }",
+    "struct S { int a : 3 __attribute__((packed)); }; struct $1 {}; $1 x; struct \u03941 {}; \u03941 y;",
     "enum { A = 1, B, }; int x[] = {1, 2, }; f({1, }); x = y ? z : w; a ? b : c; x = *y; x = -y; x = *p * *q;",
 )
 WRONG = (
@@ -57,26 +60,50 @@ WRONG = (
 
 @pytest.mark.parametrize("text", RIGHT)
 def test_right_text_holds_no_impossible_pair(text: str) -> None:
-    assert stray_or_pair(tokens(text), "x.cpp", 1) is None
-    assert not has_unmatched_bracket(tokens(text))
+    assert stray_or_pair(unit_of(text), "x.cpp", 1) is None
+    assert not has_unmatched_bracket(unit_of(text))
 
 
 @pytest.mark.parametrize(("text", "found"), WRONG)
 def test_wrong_text_is_known_where_it_is_certain(text: str, found: str | None) -> None:
     last = text.count("\n") + 1
-    assert stray_or_pair(tokens(text), "x.cpp", last) == found
-    assert stray_or_pair(tokens(text), "x.cpp", last + 1) is None
-    assert stray_or_pair(tokens(text), "own.h", last) is None
+    assert stray_or_pair(unit_of(text), "x.cpp", last) == found
+    assert stray_or_pair(unit_of(text), "x.cpp", last + 1) is None
+    assert stray_or_pair(unit_of(text), "own.h", last) is None
 
 
 @pytest.mark.parametrize("text", ["{", "}", "(]", "f(x;", "a[3;", "{(})", ")("])
 def test_unmatched_brackets_are_found(text: str) -> None:
-    assert has_unmatched_bracket(tokens(text))
+    assert has_unmatched_bracket(unit_of(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "first"), [("int a() {}\nint b() {\n", 2), ("int a() {}\nint b()\nreturn;\n}", 2), ("int a;\nf(x];\n", 2), ("f(x;\n}", 1)]
+)
+def test_what_is_said_in_front_of_them_is_about_something_else(text: str, first: int) -> None:
+    unit = unit_of(text)
+    assert [has_unmatched_bracket(unit, "x.cpp", line) for line in (first - 1, first)] == [False, True]
+    assert not has_unmatched_bracket(unit, "own.h", first)
 
 
 @pytest.mark.parametrize("text", ['"{"', "'{'", "<% %>", "<% {", "<: (", 'R"(" {', "#pragma omp x(\n"])
 def test_what_only_looks_like_an_unmatched_bracket_is_none(text: str) -> None:
-    assert not has_unmatched_bracket(tokens(text))
+    assert not has_unmatched_bracket(unit_of(text))
+
+
+HEADER = '\n# 1 "/a.h"\n%s\n# 2 "x.cpp"\n'
+
+
+@pytest.mark.parametrize("text", ["int x[] = { 1\n%s\ny };", "int x = y\n%s\nreturn;", "int x = 1\n%s\ny;"])
+def test_tokens_on_both_sides_of_a_header_are_no_pair(text: str) -> None:
+    assert stray_or_pair(unit_of(text % "\n"), "x.cpp", 2) == "impossible pair"
+    assert stray_or_pair(unit_of(text % HEADER % ", 2,"), "x.cpp", 2) is None
+
+
+def test_brackets_that_a_header_may_match_are_not_unmatched() -> None:
+    assert has_unmatched_bracket(unit_of("int x;" + HEADER % "int y;" + "} namespace b {"))
+    assert not has_unmatched_bracket(unit_of(HEADER % "namespace a {" + "} namespace b {" + HEADER % "}"))
+    assert not has_unmatched_bracket(unit_of("namespace b {" + HEADER % "int y;"))
 
 
 MANY = ("torch/extension.h", "ATen/Parallel.h", "bits/stdc++.h", "immintrin.h")
@@ -88,10 +115,10 @@ def test_headers_hold_no_impossible_pair(machine: Toolchain, tmp_path: Path) -> 
     (tmp_path / "x.cpp").write_text("".join(f"#include <{name}>\n" for name in MANY))
     argv = [*machine.cxx.command, *cpp_flags(machine, cuda=False), "-E", "-P", "x.cpp"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
-    found = tokens(done.stdout)
-    opening, balanced = _match(found)
+    found = tuple(_tokens(done.stdout, "x.cpp", 1))
+    opening, unmatched = matching_brackets(found)
     inside = _arguments_of_extensions(found, opening)
     assert len(found) > 2_000_000
-    assert balanced
+    assert unmatched is None
     wrong = [place for place in range(1, len(found)) if place not in inside and _never(found, place, opening)]
     assert [" ".join(token.text for token in found[place - 5 : place + 2]) for place in wrong] == []

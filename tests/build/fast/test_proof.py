@@ -73,6 +73,9 @@ def test_name_that_is_missing_in_an_own_header(cpp: SmallWorld) -> None:
     assert tried.proof == NAME
 
 
+RANK = "at::rank<int>(x)"
+USE_FRESH = "{\n  Thing(fresh);\n  return fresh.value;\n}"
+DEVICE_ALONE = "#ifdef __CUDA_ARCH__\n#define USE(name) int y = name\n#else\n#define USE(name) int name = 0\n#endif\n"
 # What the whole headers know is told in the key.
 ONLY_WHOLE = {
     "a function": "at::Tensor f(at::Tensor x) { return at::softmax_of(x); }",
@@ -100,6 +103,19 @@ ONLY_WHOLE = {
     "the second of two": "int f(at::Tensor x) {\n  int a = unknown_to_everybody;\n  return at::item_of<int>(x) + a;\n}",
     "the first of two": "int f(at::Tensor x) {\n  at::softmax_of(x);\n  return unknown_to_everybody;\n}",
     "a type, in a namespace that is opened again": "namespace at {\nint f() {\n  Thing(fresh);\n  return fresh.value;\n}\n}",
+    "a type, in a namespace with an attribute": f'namespace [[deprecated("x")]] at {{\nint f() {USE_FRESH}\n}}',
+    "a type, in a specialization": f"template <> struct at::TypeOf<char> {{ int f() {USE_FRESH} }};",
+    "a type, in a class that is named so": f"struct __attribute__((packed)) at::Later {{ int f() {USE_FRESH} }};",
+    "a type, in a function that is named so": f"int at::later() {USE_FRESH}",
+    "a template beside an overload": f"int f(at::Tensor x) {{ return {RANK}; }}",
+    "the same, beside a raw string behind a backslash": f'const char* y = R\\ \n"(a ` (b\n)";\nint f(at::Tensor x) {{ return {RANK}; }}',
+    "the same, beside names with a dollar": f"struct $1 {{}};\nint f(at::Tensor x) {{ $1 y; return {RANK}; }}",
+    "the same, beside a bit-field": f"int f(at::Tensor x) {{ struct {{ int y : 3 __attribute__((packed)); }} z; return {RANK}; }}",
+    "the same, beside numbers of a header": f"int f(at::Tensor x) {{ int y[] = {{ 1\n#include <small/more.h>\n\nx.dim(), {RANK} }}; }}",
+    "the same, between brackets of headers": (
+        f"#include <small/opens.h>\n}}\nint f(at::Tensor x) {{ return {RANK}; }}\nnamespace {{\n#include <small/closes.h>\n"
+    ),
+    "the same, in front of a brace that is missing": f"int f(at::Tensor x) {{ return {RANK}; }}\nint g() {{\n",
     "a name that g++ suggests": "at::Tensor f(at::Tensor x) {\n  return at::zeros_lik(x);\n}",
     "a global name that g++ suggests": "int f(PyThang* x) { return 1; }",
     "a macro that g++ suggests": "void f(int x) { CHECKS(x); }",
@@ -123,6 +139,14 @@ def test_what_only_the_whole_headers_know_is_no_proof(case: str, cpp: SmallWorld
 @pytest.mark.parametrize("header", ["#define RESULT CHECK(1)\n", "#pragma once\n#define RESULT at::Thing().value\n"])
 def test_nor_is_it_behind_an_own_header(header: str, cpp: SmallWorld) -> None:
     tried = cpp.try_both(f'{TORCH}#include "own.h"\nint f() {{ RESULT; return 0; }}\n', header)
+    assert tried.cut.code != 0
+    assert tried.whole.code == 0
+    assert tried.proof is None
+
+
+@pytest.mark.build
+def test_nor_is_what_only_the_device_has(cuda: SmallWorld) -> None:
+    tried = cuda.try_both(f"{TORCH}{DEVICE_ALONE}__global__ void f() {{\n  USE(only_on_device);\n}}\n")
     assert tried.cut.code != 0
     assert tried.whole.code == 0
     assert tried.proof is None

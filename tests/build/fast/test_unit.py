@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.build.fast.preprocess import all_known
 from evaluator.build.fast.spelling import resembles
-from evaluator.build.fast.unit import read_unit
+from evaluator.build.fast.unit import MAX_OWN_CHARS, Unit, read_unit
 
 TEXT = """# 0 "main.cpp"
 # 1 "/usr/include/a.h" 1 3 4
@@ -29,8 +29,14 @@ int h();
 """
 
 
+def read(text: str) -> Unit:
+    unit = read_unit(text, {"main.cpp", "own.h"})
+    assert unit is not None
+    return unit
+
+
 def test_own_text_is_told_from_headers() -> None:
-    unit = read_unit(TEXT, {"main.cpp", "own.h"})
+    unit = read(TEXT)
     assert " ".join(token.text for token in unit.own) == "int g ( ) { return 1 + 2 ; } int h ( ) ;"
     assert [(token.file, token.line) for token in unit.own if token.text in ("g", "return", "2", "h")] == [
         ("main.cpp", 2),
@@ -42,8 +48,25 @@ def test_own_text_is_told_from_headers() -> None:
     assert not unit.header_words & {"g", "h"}
 
 
+def test_places_of_headers_are_known_where_they_have_text() -> None:
+    macros, text = '# 1 "/usr/include/b.h" 1\n#define ONLY\n\n', '# 1 "/usr/include/c.h" 1\nint c;\n'
+    unit = read(f'{TEXT}{macros}# 3 "main.cpp"\nint i;\n{text}# 9 "main.cpp"\n')
+    assert unit.gaps == {0, 19}
+    assert unit.headers_are_balanced
+
+
+def test_headers_that_open_brackets_for_others_are_not_balanced() -> None:
+    opens, closes = '# 1 "/a.h"\nnamespace a {\n', '# 1 "/b.h"\n}\n'
+    assert read(f'{opens}# 1 "/c.h"\nint x;\n{closes}').headers_are_balanced
+    assert not read(f'{opens}# 1 "main.cpp"\nint x;\n{closes}').headers_are_balanced
+
+
+def test_text_that_macros_blow_up_is_not_read() -> None:
+    assert read_unit('# 1 "main.cpp"\n' + "x " * (MAX_OWN_CHARS // 2 + 1), {"main.cpp"}) is None
+
+
 def test_names_of_the_global_namespace_are_told_from_others() -> None:
-    words = read_unit(TEXT, {"main.cpp", "own.h"}).global_words
+    words = read(TEXT).global_words
     assert {"SIZE", "f", "linked", "unnamed", "COUNT", "inner"} <= words
     assert not words & {"deep", "deepest", "quoted"}
 

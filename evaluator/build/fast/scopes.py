@@ -1,0 +1,89 @@
+"""Whether a source declares anything in a scope of the headers, where names mean what the headers declare there."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from evaluator.build.fast.grammar import KEYWORDS
+from evaluator.build.fast.unit import Token, matching_brackets
+
+_CLASS_KEYS = frozenset(("struct", "class", "union", "enum"))
+_HEAD_ENDS = frozenset(("{", "}", ";", ")", "]", "=", ",", "<", ">", ":"))
+_BEHIND_A_FUNCTION = frozenset(("{", "const", "noexcept", "override", "try"))
+"""What a definition goes on with behind its parameters, and a call does not."""
+_MAX_HEAD_TOKENS = 256
+"""A longer name, or head of a class, is not read to its end."""
+
+
+def enters_scope(tokens: Sequence[Token], header_words: Collection[str]) -> bool:
+    """Whether one of a request's own `tokens` begins a namespace, a class or a function that may belong to a name of the headers. It may
+    say so of a source that does nothing of the kind, never the other way round."""
+    words = [token.text for token in tokens]
+    opening, _ = matching_brackets(tokens)
+    closing = {opened: closed for closed, opened in opening.items()}
+    return any(
+        (word == "namespace" and _is_of_headers(words, place, header_words))
+        or (word in _CLASS_KEYS and _is_member(words, place + 1, closing, header_words))
+        or (word == "template" and words[place + 1 : place + 3] == ["<", ">"] and _is_qualified(words, place + 3))
+        or (word == "::" and _begins_function(words, place, closing, header_words))
+        for place, word in enumerate(words)
+    )
+
+
+def _is_of_headers(words: Sequence[str], place: int, header_words: Collection[str]) -> bool:
+    """Whether `namespace` at `place` begins one that isn't certainly the source's own."""
+    if (place and words[place - 1] == "using") or place + 1 == len(words):
+        return False
+    name = words[place + 1]
+    return name != "{" and (not name.isidentifier() or name.startswith("_") or name in header_words)
+
+
+def _is_member(words: Sequence[str], place: int, closing: Mapping[int, int], header_words: Collection[str]) -> bool:
+    """Whether a class, whose head begins at `place`, is named as a member of something of the headers."""
+    for _ in range(_MAX_HEAD_TOKENS):
+        if place >= len(words) or words[place] in _HEAD_ENDS:
+            return False
+        if words[place] == "::":
+            begin = _begin(words, place)
+            return begin is None or words[begin] in header_words
+        place = closing.get(place, place) + 1  # over the arguments of an attribute
+    return True
+
+
+def _is_qualified(words: Sequence[str], place: int) -> bool:
+    """Whether a specialization, from `place` to where its body or its value begins, has a `::`."""
+    head = words[place : place + _MAX_HEAD_TOKENS]
+    ends = next((number for number, word in enumerate(head) if word in ("{", ";", "=")), None)
+    return ends is None or "::" in head[:ends]
+
+
+def _begins_function(words: Sequence[str], place: int, closing: Mapping[int, int], header_words: Collection[str]) -> bool:
+    """Whether the `::` at `place` is in the name of a function of the headers that is defined here."""
+    begin = _begin(words, place)
+    if begin is not None and words[begin] not in header_words:
+        return False
+    opened = place + 2 + (words[place + 1 : place + 2] == ["~"])
+    if words[place + 1 : place + 2] == ["operator"]:
+        return True
+    if opened not in closing or words[opened] != "(":
+        return False
+    after = words[closing[opened] + 1 :][:1]
+    is_constructor = after == [":"] and words[place - 1] in (words[opened - 1], ">")
+    returns_behind = after == ["->"] and (begin is None or words[begin - 1 : begin] == ["auto"])
+    return is_constructor or returns_behind or not _BEHIND_A_FUNCTION.isdisjoint(after)
+
+
+def _begin(words: Sequence[str], place: int) -> int | None:
+    """Where the name begins that the `::` at `place` is a part of; None where that is not certain, or in the global namespace."""
+    depth, has_name = 0, False
+    for number in range(place - 1, max(place - _MAX_HEAD_TOKENS, -1), -1):
+        word = words[number]
+        if has_name:
+            if word != "::":
+                return number + 1
+            has_name = False
+            continue
+        depth += (word == ">") - (word == "<")
+        is_name = word.isidentifier() and word not in KEYWORDS
+        if depth < 0 or (depth == 0 and word != "<" and not is_name):
+            return None
+        has_name = depth == 0 and is_name
+    return 0 if has_name and place < _MAX_HEAD_TOKENS else None
