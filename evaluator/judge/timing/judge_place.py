@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch
 
 from evaluator.judge.device.cpu_affinity import judge_core
+from evaluator.judge.timing.awake_cores import kept_awake
 from evaluator.sandbox.affinity import kept_to
 
 
@@ -15,12 +16,14 @@ class JudgePlace:
 
     def __init__(self, worker_cores: Sequence[int]) -> None:
         self._threads, self._allowed = torch.get_num_threads(), tuple(os.sched_getaffinity(0))
-        self._cores = judge_core(worker_cores)
+        self._cores, self._worker_cores = judge_core(worker_cores), tuple(worker_cores)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the judge to its core, with as many of PyTorch's threads: another one would copy inputs on a worker's core."""
-        with kept_to(self._cores), _threads(len(self._cores) or self._threads):
+        """Keep the judge to its core, with as many of PyTorch's threads: another one would copy inputs on a worker's core. Neither its
+        core nor the workers' sleep meanwhile."""
+        awake = sorted({*self._cores, *self._worker_cores})
+        with kept_to(self._cores), _threads(len(self._cores) or self._threads), kept_awake(awake):
             yield
 
     @contextmanager

@@ -1,0 +1,62 @@
+"""Keeps cores awake while calls are timed on a CPU.
+
+A core with nothing to run sleeps, and a process that is woken there waits for it: 0.05 to 0.2 ms in a virtual machine, more in one
+evaluation than in another. So each core of a timing has a process that does nothing, of the scheduler's class SCHED_IDLE: whatever else
+wants to run there takes its place at once.
+"""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+MOST_CORES = 8
+"""With more cores than these, none is kept awake: that would take their time from each other's clock rate."""
+GONE_WITHIN_S = 5.0
+
+_PROGRAM = """
+import os, signal, sys
+for core in map(int, sys.argv[1:]):
+    if os.fork() == 0:
+        os.sched_setaffinity(0, {core})
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        parent = os.getppid()
+        while os.getppid() == parent:
+            for _ in range(100_000):
+                pass
+        os._exit(0)
+print(flush=True)
+sys.stdin.read()
+os.killpg(0, signal.SIGKILL)
+"""
+"""Ends with the judge: its standard input does then."""
+
+
+@contextlib.contextmanager
+def kept_awake(cores: Sequence[int]) -> Iterator[None]:
+    """Keep these cores awake; where that can't be done, they sleep as ever."""
+    if not cores or len(cores) > MOST_CORES:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            stack.enter_context(_started(cores))
+        yield
+
+
+@contextlib.contextmanager
+def _started(cores: Sequence[int]) -> Iterator[None]:
+    argv = [sys.executable, "-I", "-S", "-c", _PROGRAM, *map(str, cores)]
+    # A group of its own: it is killed whole, and Ctrl-C is for the judge. No session of its own: Linux shares processors out by sessions.
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0)
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdout.readline()
+        yield
+    finally:
+        process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GONE_WITHIN_S)
+        process.kill()
+        process.wait()
+        process.stdout.close()
