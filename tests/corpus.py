@@ -9,6 +9,7 @@ A file of a corpus is a submission with a header of `# key: value` lines:
     # base: NAME                             bases/NAME.py completes a file without a ModelNew (see `compose`); else bases/module.py does
     # speedup: X                             where it is correct, its speedup is at most X
     # legal: yes                             looks like an attack and is none
+    # twin: NAME                             the honest form that does the same work: where it is correct, it is not faster than that
     # says: words                            the message, the hint or the feedback holds them; repeatable
     # needs: nvcc                            to be found out on a CPU
     # marker: PATH, or process:NAME          must not be there after the run; {root}, {home}, {prefix}, {python} are filled in; repeatable
@@ -49,6 +50,7 @@ KEYS = {
     "says",
     "speedup",
     "tool",
+    "twin",
 }
 RUN_WITHIN_S = 3600
 

@@ -12,6 +12,11 @@ from tests.corpus import Record, check, corpus, judge
 
 HERE = Path(__file__).parent
 ATTACKS = corpus(HERE / "corpus")
+FORMS = corpus(HERE.parent / "honest/corpus")
+TWINS = {name: twin for name, attack in ATTACKS.items() if (twin := attack.value("twin"))}
+"""Names of the honest forms that do the same work as an attack."""
+MORE_THAN_A_TWIN = 1.05
+"""How many times as fast as its twin an attack may be."""
 ON_CPU = [name for name, attack in ATTACKS.items() if "cpu" in attack.verdicts]
 ON_CUDA = [name for name, attack in ATTACKS.items() if "cuda" in attack.verdicts]
 CONFINED = [level for level in Level if level is not Level.NONE]
@@ -20,10 +25,11 @@ Records = dict[str, Record]
 
 
 def judged(names: list[str], folder: Path, *options: str) -> Records:
-    """Records by name of the attack, at a deadline of 10 s a stage."""
+    """Records by name of the attack, and of the twins that they have, at a deadline of 10 s a stage."""
     options = ("--reference", str(HERE / "problems"), "--timeout", "10", *options)
-    records = judge([ATTACKS[name] for name in names], folder, *options, ASSAY_TEST_SECRET="seed=1")
-    return {name: records[f"{name}.py"] for name in names}
+    entries = {**{name: ATTACKS[name] for name in names}, **{twin: FORMS[twin] for name, twin in TWINS.items() if name in names}}
+    records = judge(entries.values(), folder, *options, ASSAY_TEST_SECRET="seed=1")
+    return {name: records[f"{name}.py"] for name in entries}
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +41,11 @@ def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Records:
 @pytest.mark.parametrize("name", ON_CPU)
 def test_attack_fails_on_the_cpu(on_cpu: Records, name: str) -> None:
     check(ATTACKS[name], on_cpu[name], "cpu")
+
+
+@pytest.mark.build
+def test_half_precision_in_other_shapes_is_told(on_cpu: Records) -> None:
+    assert on_cpu["precision_in_other_rows"]["generalises"] == "no"
 
 
 def test_the_disk_has_a_limit_without_a_file_system_of_ones_own(tmp_path: Path) -> None:
@@ -69,6 +80,15 @@ def test_attack_fails_on_a_gpu(on_gpu: Records, name: str) -> None:
     check(ATTACKS[name], on_gpu[name], "cuda")
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", TWINS)
+def test_attack_is_no_faster_than_its_twin(on_gpu: Records, name: str) -> None:
+    attack, twin = on_gpu[name], on_gpu[TWINS[name]]
+    assert twin["category"] == Category.OK, twin["message"]
+    if attack["status"] == "correct":
+        assert attack["runtime_ms"] * MORE_THAN_A_TWIN >= twin["runtime_ms"]
+
+
 def test_headers_expect_verdicts_that_exist_and_nothing_ranked() -> None:
     """Only what is legal or gains nothing may be correct."""
     for name, attack in ATTACKS.items():
@@ -77,5 +97,8 @@ def test_headers_expect_verdicts_that_exist_and_nothing_ranked() -> None:
             assert all(Category(category).status == status for status, category in (verdict.split("/") for verdict in verdicts)), name
             correct = {verdict for verdict in verdicts if verdict.startswith("correct/")}
             legal = "legal" in attack.header
-            assert not correct or legal or "speedup" in attack.header, name
+            assert not correct or legal or {"speedup", "twin"} & attack.header.keys(), name
             assert not legal or correct == verdicts, name
+    for name, twin in TWINS.items():
+        assert FORMS[twin].verdicts["cuda"] == {"correct/ok"}, name
+        assert FORMS[twin].value("problem") == ATTACKS[name].value("problem"), name
