@@ -6,13 +6,14 @@ wants to run there takes its place at once.
 """
 
 import contextlib
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 
 MOST_CORES = 8
 """With more cores than these, none is kept awake: that would take their time from each other's clock rate."""
-GONE_WITHIN_S = 5.0
 
 _PROGRAM = """
 import os, signal, sys
@@ -29,7 +30,7 @@ print(flush=True)
 sys.stdin.read()
 os.killpg(0, signal.SIGKILL)
 """
-"""Ends with the judge: its standard input does then."""
+"""It ends with the judge even where that is killed: its standard input does then."""
 
 
 @contextlib.contextmanager
@@ -54,9 +55,7 @@ def _started(cores: Sequence[int]) -> Iterator[None]:
         process.stdout.readline()
         yield
     finally:
-        process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GONE_WITHIN_S)
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        process.stdin.close()
         process.stdout.close()
