@@ -92,6 +92,7 @@ class SpotCheck:
     def _reveal_some(self, answers: list[Answer]) -> None:
         picked = _random.sample(answers, min(PICKED, len(answers)))
         taken = [self.reveal(self._interleaver.candidate, answer) for answer in picked]
+        self._interleaver.candidate.samples.share_reveals(len(picked))
         for answer, values in zip(picked, taken, strict=True):
             if _random.random() < self._check_share():
                 self._check(values, answer)

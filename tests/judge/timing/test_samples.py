@@ -25,3 +25,12 @@ def test_warm_up_leaves_nothing_behind() -> None:
     samples.forget_reveals()
     samples.forget_gated()
     assert (samples.reveal_ms, samples.single_ms, samples.hot_ms) == ([], [], [])
+
+
+def test_work_that_one_reveal_does_for_a_block_is_shared_by_all() -> None:
+    samples = Samples(on_device=False)
+    samples.reveal_ms += [1.0, 8.0, 0.0, 0.0, 0.0]
+    samples.arrival_ms += [1.0, 4.0, 4.0, 0.0, 0.0]
+    samples.share_reveals(4)
+    assert samples.reveal_ms == [1.0, 2.0, 2.0, 2.0, 2.0] == samples.arrival_ms
+    assert samples.reveal_busy_ms == []
