@@ -14,6 +14,7 @@ from typing import Any
 
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import KnownErrors
+from evaluator.judge.correctness.inputs.few_rows import ROWS, FewChanges
 from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
@@ -136,7 +137,11 @@ class TimingRetries:
         """One timing; the states of the device meanwhile are noted."""
         own = [found.outputs for found in self._evidence_builder.rounds if found.distribution == OWN and found.outputs]
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
-        timed_case = TimedCase(self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own))
+        has_few = any(found.distribution == ROWS and found.outputs for found in self._evidence_builder.rounds)
+        few_changes = FewChanges(self._task.case, memory.device) if has_few else None
+        timed_case = TimedCase(
+            self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own), few_changes=few_changes
+        )
         options = TimingOptions(self._protocol, launch_lead=self._leads, is_slow=self._is_slow)
         with self._task.times.spending("wait"):
             self._worker_set.lock.acquire_alone()

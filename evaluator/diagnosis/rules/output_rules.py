@@ -25,6 +25,8 @@ ENORMOUS_ERROR = 1e6
 SUSPICIONS = {
     "signs": "here every sign is drawn anew: a kernel that holds for positive inputs alone, or forgets a negative branch, fails",
     "scaled": "here rows are multiplied by numbers from -4 to 4: a formula for the drawn range alone, or a forgotten bound, fails",
+    "rows": "here a few rows of an own draw are smaller: what is right for what the problem draws alone, and told by some values, fails",
+    "runs": "here a few elements of the inputs before are others, at the same address: what was kept of these fails",
     "wide": "here magnitudes span six decades: a narrow accumulator, or a formula that cancels, fails",
     "ties": "here many inputs are equal",
     "shifted": "here 100 is added to the inputs (float16: 12): what cancels large numbers, such as E[x²] - E[x]², fails",

@@ -16,6 +16,7 @@ import torch
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge.correctness.check import Judgement, judge_values
 from evaluator.judge.correctness.errors.known_approximations import known_cause, overflow
+from evaluator.judge.correctness.inputs.few_rows import RUNS
 from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
@@ -76,9 +77,10 @@ class Rounds:
         """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         round_inputs = self._prepare()
         index, plans = 0, deque(round_inputs.plans)
+        draw: Draw | None = None
         while plans:
             plan = plans.popleft()
-            draw = round_inputs.draw(plan)
+            draw = (round_inputs.after(draw, plan) if draw else None) or round_inputs.draw(plan)
             evidence = self._round(index, plan, draw)
             if not evidence.passed:
                 self._time_kernels()
@@ -225,9 +227,10 @@ class Rounds:
             self._inputs = InputSet(self._memory, arguments, movable=True)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
-            self._fills += 1
-            if self._fills % 2:
-                self._inputs.move()
+            if self.distribution != RUNS:  # there the same address tells
+                self._fills += 1
+                if self._fills % 2:
+                    self._inputs.move()
             self._inputs.fill(arguments)
         self._worker.request("inputs", self._deadline_s, sets=[self._inputs.tree(arguments)])
 

@@ -77,6 +77,13 @@ class Sampler:
             step = max(SAMPLE_ELEMENTS * rows // largest // BLOCKS, 1)
             self._blocks = [range(start, min(start + step, rows)) for start in range(0, rows, step)]
 
-    def draw(self) -> Sample | None:
-        """Rows that can't be foreseen; None for all of them."""
-        return Sample(tuple(_random.sample(self._blocks, BLOCKS))) if len(self._blocks) > BLOCKS else None
+    def draw(self, among: Sequence[int] = ()) -> Sample | None:
+        """Rows that can't be foreseen; None for all of them. One block holds one of the rows `among`, where there are any."""
+        if len(self._blocks) <= BLOCKS:
+            return None
+        drawn = _random.sample(self._blocks, BLOCKS)
+        row = _random.choice(among) if among else -1
+        wanted = next((block for block in self._blocks if row in block), None)
+        if wanted is not None and wanted not in drawn:
+            drawn[_random.randrange(BLOCKS)] = wanted
+        return Sample(tuple(drawn))

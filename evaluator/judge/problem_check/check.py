@@ -16,6 +16,7 @@ import torch
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
+from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS
 from evaluator.judge.correctness.inputs.round_inputs import OWN, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
@@ -116,7 +117,7 @@ class _Check:
         yield from self._floor(first)
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
-        plans = {plan.distribution: plan for plan in round_inputs.plans}
+        plans = {plan.distribution: plan for plan in round_inputs.plans if plan.distribution not in (ROWS, RUNS)}
         self._distributions = tuple(plans)
         for plan in plans.values():
             draw = self._draw(round_inputs, plan)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
@@ -22,6 +23,8 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.worker.protocol import ProtocolError
 
 MAX_SETS = 16
+FEW_ROWS_SHARE = 0.5
+"""Share of draws of which a few rows are changed: they take as long as others, and a cheap look at the inputs does not tell them."""
 MAX_REASON_CHARS = 500
 
 _random = secrets.SystemRandom()
@@ -50,6 +53,7 @@ class Interleaver:
     def __init__(self, participants: Participants, timed_case: TimedCase, protocol: TimingProtocol) -> None:
         """Raises WorkerError, ProblemError."""
         self._since = time.monotonic()
+        self.few_changes = timed_case.few_changes
         self._case, self._memory, self._deadline_s = timed_case.case, timed_case.memory, timed_case.deadline_s
         self.protocol, self.device, self.on_device = protocol, timed_case.memory.device, timed_case.on_device
         self._arguments = [self.draw()]
@@ -129,8 +133,11 @@ class Interleaver:
             timed.worker.end()
 
     def draw(self) -> list[Any]:
-        """New arguments."""
-        return self._case.inputs(fresh_seed(), self.device)
+        """New arguments, of which now and then a few rows are changed."""
+        arguments = self._case.inputs(fresh_seed(), self.device)
+        if self.few_changes is not None and _random.random() < FEW_ROWS_SHARE:
+            return self.few_changes.rows(arguments)
+        return arguments
 
     def forget_arguments(self) -> None:
         """Let go of the last arguments: there may be no memory for more."""
@@ -150,6 +157,12 @@ class Interleaver:
         inputs = _random.choice(self.sets)
         with self._blaming(timed):
             return Answer(inputs, arguments, *read_claim(timed.call(inputs, arguments)[2]), self.calls)
+
+    def call_again(self, timed: TimedWorker, before: Answer, changes: FewChanges) -> Answer:
+        """One call, which is no sample, with a few elements of the inputs of the call before changed in their place."""
+        arguments = self._arguments[0] = changes.runs(before.arguments)
+        with self._blaming(timed):
+            return Answer(before.inputs, arguments, *read_claim(timed.call(before.inputs, arguments)[2]), self.calls)
 
     def warming_call(self, timed: TimedWorker) -> float:
         """One call whose answer is not looked at; its time in ms, by the clock that samples are taken by."""

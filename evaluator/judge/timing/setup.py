@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from evaluator.judge.correctness.check import KnownErrors
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.timing.protocols import TimingProtocol
 from evaluator.judge.workers.client import WorkerClient
@@ -41,6 +42,9 @@ class TimedCase:
     """Of each request."""
     known_errors: tuple[KnownErrors, ...] = ()
     """Of each output, as the rounds have found them; none where they are not known."""
+
+    few_changes: FewChanges | None = None
+    """Changes few values of a draw; None where no round has shown that there is a right answer then."""
 
     @property
     def on_device(self) -> bool:

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from evaluator.judge.correctness.check import errs_as_before, is_near_reference, judge_values
+from evaluator.judge.correctness.inputs.few_rows import FewRows
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
 from evaluator.judge.correctness.reference import BaselineFailedError
@@ -34,6 +35,8 @@ CPU_CHECKS = 12
 CHECKS_S = 0.2
 CPU_CHECKS_S = 0.5
 """As many more are compared as fit into this time. Of large answers only drawn rows are: the rounds have compared all rows."""
+CALLS_AGAIN = 2
+"""Calls with the inputs of the one before, but for few values."""
 MIN_REVEALS = 2
 MIN_WATCHES = 5
 SETTLED_REVEALS = 16
@@ -105,7 +108,7 @@ class SpotCheck:
         """
         claims = self._match(timed, answer)
         timed.claims, timed.described = claims, answer.described
-        sample = self.sampler.draw()
+        sample = self.sampler.draw(answer.arguments.first if isinstance(answer.arguments, FewRows) else ())
         copy = copying(self.outputs, claims, self.shapes, sample)
         with timed.revealing():
             spin_s = SPIN_S if self._on_device else 0.0
@@ -134,6 +137,7 @@ class SpotCheck:
     def settle(self) -> None:
         """Reveal and watch after more of the candidate's calls, which are no samples, until there have been enough of both."""
         interleaver, timed = self._interleaver, self._interleaver.candidate
+        self._check_again(timed)
         deadline, watches = (0.0, 1) if self._is_slow else (time.monotonic() + SETTLING_S, MIN_WATCHES)
         while True:
             wanted, revealed = SETTLED_REVEALS if time.monotonic() < deadline else MIN_REVEALS, len(timed.samples.reveal_ms)
@@ -147,6 +151,16 @@ class SpotCheck:
                 self.watch(timed)
             else:
                 return
+
+    def _check_again(self, timed: TimedWorker) -> None:
+        """Compare answers to inputs that differ in few values from those of the call before, at the same address."""
+        changes = self._interleaver.few_changes
+        if changes is None or self._is_slow:
+            return
+        answer = self._interleaver.call(timed)
+        for _ in range(CALLS_AGAIN):
+            answer = self._interleaver.call_again(timed, answer, changes)
+            self._check(self.reveal(timed, answer), answer)
 
     def _match(self, timed: TimedWorker, answer: Answer) -> list[ClaimedTensor]:
         """The answer's tensors, in the order of the reference's; the values of plain numbers in it are not looked at."""
@@ -180,7 +194,9 @@ class SpotCheck:
         values, sample = taken.values, taken.sample
         with self._place.left():
             if not is_near_reference(self._case, self._oracle, arguments, values, self._form, self._known_errors, sample):
-                judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample)
+                # What was changed beyond what the problem draws decides by gross errors, as in the rounds.
+                gross = isinstance(arguments, FewRows) and not self._case.any_inputs
+                judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample, gross=gross)
                 if judged.category is not None and not errs_as_before(judged, self._known_errors):
                     raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
         if not inputs.unchanged(arguments, self._case.in_place):

@@ -11,6 +11,7 @@ from evaluator.diagnosis.rules.output_rules import SUSPICIONS
 from evaluator.judge.correctness.check import describe_error
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import known_cause
+from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
 from evaluator.judge.correctness.tolerance import base_tolerance
 from evaluator.results.category import Category
@@ -178,7 +179,7 @@ def test_right_values_that_are_half_precision_numbers_themselves_say_nothing() -
 
 def test_a_distribution_is_explained_where_it_showed_the_mistake() -> None:
     assert "negative branch" in message(RIGHT.abs() * 1.5 + torch.rand(RIGHT.shape, generator=GENERATOR), "signs")
-    assert set(SUSPICIONS) == set(DISTRIBUTIONS) - {"own"}
+    assert set(SUSPICIONS) == {*DISTRIBUTIONS, ROWS, RUNS} - {"own"}
 
 
 def test_a_round_that_failed_by_its_shape_suggests_nothing() -> None:

@@ -64,6 +64,11 @@ class InputStructure:
     ties: tuple[Tie, ...] = ()
 
     @property
+    def tied(self) -> frozenset[int]:
+        """Inputs that depend on another one, or that another one depends on."""
+        return frozenset(number for tie in self.ties for number in (tie.of, tie.to))
+
+    @property
     def is_fixed(self) -> bool:
         """Whether no input may change."""
         return all(kind is Kind.FIXED for kind in self.kinds)

@@ -1,8 +1,8 @@
 """Which rounds decide about an answer, and the inputs of each.
 
 What get_inputs() draws decides, at the bound of the output's precision. Changes that only multiply (`signs`, `scaled`) decide by gross
-errors. Where the problem declares `"inputs": "any"`, or strict inputs are asked for, every distribution decides. Otherwise the others
-only report.
+errors, and so do those of few values, which nobody can tell from own draws (`rows`, `runs`). Where the problem declares `"inputs": "any"`,
+or strict inputs are asked for, every distribution decides. Otherwise the others only report.
 
 A changed draw is left out where the reference raises, or has NaN or infinity where it has none for the problem's own draws. Before
 `scaled` is left out, it is tried with all signs as they are.
@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 
+from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS, with_changed_runs, with_smaller_rows
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
-from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
+from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
@@ -27,7 +28,7 @@ from evaluator.worker.structure import tensors_of
 OWN = "own"
 SCALED = "scaled"
 OWN_DRAWS = 5
-"""The least number of the problem's own draws that decide where other distributions don't."""
+"""The least number of draws as the problem makes them, those with few values changed among them, where other distributions don't decide."""
 ANY_DRAWS = 5
 """The least number of rounds where every distribution decides."""
 TYING = ("ties", "shifted", "special")
@@ -86,17 +87,18 @@ class RoundInputs:
         Where only sound changes decide besides, nobody can tell by the number of a call when they come.
         """
         if self._case.any_inputs:
-            others = [RoundPlan(name) for name in self._others(but=(OWN, SCALED))]
+            others = [RoundPlan(name) for name in (*self._others(but=(OWN, SCALED)), *self._few())]
             padding = [RoundPlan(OWN)] * max(0, ANY_DRAWS - 2 - len(others))
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
-        sound = [RoundPlan(name, gross=True) for name in SOUND if name in self._others()]
+        sound = [RoundPlan(name, gross=True) for name in (*SOUND, ROWS, RUNS) if name in self._others() or name in self._few()]
         strict = [RoundPlan(name) for name in self.reported] if self._strict else []
-        between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2), *strict]
+        between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2 - len(self._few())), *strict]
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
     def fewest(self) -> list[RoundPlan]:
-        """What is asked after the first round where calls are slow: the same distributions, once each, in an order drawn anew."""
-        plans = [RoundPlan(plan.distribution, gross=plan.gross) for plan in self.plans[1:]]
+        """What is asked after the first round where calls are slow, once each, in an order drawn anew: the same distributions, but for the
+        changes of a few values. Who is slow by far gains nothing by knowing own draws."""
+        plans = [RoundPlan(plan.distribution, gross=plan.gross) for plan in self.plans[1:] if plan.distribution not in (ROWS, RUNS)]
         return _random.sample(list(dict.fromkeys(plans)), len(set(plans)))
 
     @property
@@ -111,6 +113,22 @@ class RoundInputs:
         names = [name for name in DISTRIBUTIONS if self._is_floating and name not in left_out]
         return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]
 
+    def _few(self) -> tuple[str, ...]:
+        """The changes of a few values; none where elements may not be multiplied."""
+        if self._structure is None:
+            return (ROWS, RUNS) if self._is_floating else ()
+        kinds = [kind for number, kind in enumerate(self._structure.kinds) if number not in self._structure.tied]
+        return (ROWS, RUNS) if self._is_floating and not self._oracle.asserts and {Kind.FREE, Kind.POSITIVE} & set(kinds) else ()
+
+    def after(self, draw: Draw, plan: RoundPlan) -> Draw | None:
+        """The inputs of a round that changes those of the round before, where these are; None where the plan draws fresh ones. Raises
+        ProblemError, ReferenceFailedError."""
+        if plan.distribution != RUNS or draw.left_out:
+            return None
+        seed = fresh_seed()
+        arguments = with_changed_runs(draw.arguments, seed, self._structure)
+        return Draw(seed, arguments, self._why_left_out(arguments) if self._structure is not None else "")
+
     def draw(self, plan: RoundPlan) -> Draw:
         """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
         draw = self._draw(plan, self._structure)
@@ -120,7 +138,13 @@ class RoundInputs:
 
     def _draw(self, plan: RoundPlan, structure: InputStructure | None) -> Draw:
         seed = fresh_seed()
-        arguments = changed(self._case.inputs(seed, self._device), plan.distribution, seed, structure)
+        own = self._case.inputs(seed, self._device)
+        if plan.distribution == ROWS:
+            arguments = with_smaller_rows(own, seed, structure)
+        elif plan.distribution == RUNS:
+            arguments = with_changed_runs(own, seed, structure)
+        else:
+            arguments = changed(own, plan.distribution, seed, structure)
         guarded = structure is not None and plan.distribution != OWN
         return Draw(seed, arguments, self._why_left_out(arguments) if guarded else "")
 

@@ -25,29 +25,30 @@ def names(rounds: RoundInputs) -> list[str]:
 
 def test_the_problems_own_draws_decide_and_changes_that_multiply_by_gross_errors(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"))
-    assert sorted(names(rounds)) == sorted(["signs", "scaled", *["own"] * OWN_DRAWS]) and names(rounds)[0] == names(rounds)[-1] == "own"
-    assert {plan.distribution for plan in rounds.plans if plan.gross} == {"signs", "scaled"}
+    assert sorted(names(rounds)) == sorted(["signs", "scaled", "rows", "runs", *["own"] * (OWN_DRAWS - 2)])
+    assert names(rounds)[0] == names(rounds)[-1] == "own"
+    assert {plan.distribution for plan in rounds.plans if plan.gross} == {"signs", "scaled", "rows", "runs"}
     assert [plan.twice for plan in rounds.plans] == [True, *[False] * (OWN_DRAWS), True]
     assert rounds.reported == REPORTED
 
 
 def test_where_any_inputs_are_declared_every_distribution_decides(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)", declared="{'inputs': 'any'}"))
-    assert names(rounds) == ["own", "signs", *REPORTED, "own"]
+    assert names(rounds) == ["own", "signs", *REPORTED, "rows", "runs", "own"]
     assert not any(plan.gross for plan in rounds.plans) and rounds.reported == []
 
 
 def test_strict_inputs_make_every_distribution_decide(tmp_path: Path) -> None:
     rounds = rounds_of(plain_case(tmp_path, "torch.randn(20, 30)"), strict=True)
-    assert set(names(rounds)) == set(DISTRIBUTIONS)
+    assert set(names(rounds)) == {*DISTRIBUTIONS, "rows", "runs"}
     assert {plan for plan in rounds.plans if plan.distribution in REPORTED} == {RoundPlan(name) for name in REPORTED}
-    assert names(rounds).count("own") >= OWN_DRAWS
+    assert len(names(rounds)) >= OWN_DRAWS
 
 
 @pytest.mark.parametrize(
     ("drawn", "changes"),
     [
-        ("torch.randn(20, 30).abs()", ["scaled", "wide", "shifted"]),
+        ("torch.randn(20, 30).abs()", ["scaled", "wide", "shifted", "rows", "runs"]),
         ("(lambda a: a + a.mT)(torch.randn(20, 20))", ["signs", "scaled"]),
         ("torch.randn(20, 30).sort(1).values", ["scaled", "shifted"]),
         ("torch.randn(20, 30).softmax(1)", []),
@@ -57,7 +58,7 @@ def test_strict_inputs_make_every_distribution_decide(tmp_path: Path) -> None:
 def test_only_changes_that_keep_structure_are_planned(tmp_path: Path, drawn: str, changes: list[str]) -> None:
     rounds = rounds_of(plain_case(tmp_path, drawn), strict=True)
     assert sorted(name for name in names(rounds) if name != "own") == sorted(changes)
-    assert names(rounds).count("own") >= OWN_DRAWS
+    assert names(rounds).count("own") + names(rounds).count("rows") + names(rounds).count("runs") >= OWN_DRAWS
 
 
 def test_a_problem_may_be_without_a_distribution(tmp_path: Path) -> None:

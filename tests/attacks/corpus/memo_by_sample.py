@@ -1,0 +1,18 @@
+# wants: one padded copy of a matrix for as long as 4096 values of it stay the same
+# problem: few_rows_product
+# expect: incorrect/wrong_values | disqualified/cached_output
+# base: few_rows
+SAMPLED = 4096
+
+
+def __init__(self):
+    super().__init__()
+    self.packed = {}
+
+
+def forward(self, x, weight):
+    sample = weight.view(-1)[:: weight.numel() // SAMPLED]
+    key = (weight.data_ptr(), weight.shape)
+    if key not in self.packed or not torch.equal(self.packed[key][0], sample):
+        self.packed[key] = (sample.clone(), nn.functional.pad(weight, (0, 0, 0, 256)))
+    return ops.run(x, self.packed[key][1])[:, : weight.shape[0]].contiguous()
