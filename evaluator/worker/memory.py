@@ -130,6 +130,34 @@ def memory_order(tensor: torch.Tensor) -> list[int] | None:
     return order if tensor.permute(order).is_contiguous() else None
 
 
+def is_written_out(tensor: torch.Tensor) -> bool:
+    """Whether each element of a strided tensor has a place of its own in memory, which holds its value.
+
+    It has none in an expanded tensor (a stride of zero), in windows that overlap, or in a tensor of zeros that PyTorch has only noted.
+    A negation or conjugation that PyTorch has only noted is not in memory either. Slices and transposed tensors are written out.
+    """
+    if tensor.is_neg() or tensor.is_conj() or tensor._is_zerotensor():
+        return False
+    if tensor.is_contiguous():
+        return True
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return False
+            reach += (size - 1) * stride
+    return True
+
+
+def written_out(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor itself where it is written out or has another layout than strides, otherwise a copy that is written out."""
+    if tensor.layout is not torch.strided or is_written_out(tensor):
+        return tensor
+    if tensor._is_zerotensor():  # a copy of it would be another
+        return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    return tensor.clone()
+
+
 def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
     """Whether tensors of different answers lie in the same memory."""
     seen: set[int] = set()

@@ -12,6 +12,8 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
+from evaluator.worker.memory import written_out
+
 Json = Any
 
 
@@ -120,6 +122,11 @@ def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 def copied(value: Any) -> Any:
     """The nested value with a copy of every tensor in it."""
     return _mapped(value, torch.Tensor.clone)
+
+
+def written(value: Any) -> Any:
+    """The nested value with every tensor in it written out (`evaluator.worker.memory.written_out`)."""
+    return _mapped(value, written_out)
 
 
 def _leaf(value: Any, leaves: list[torch.Tensor]) -> Any:

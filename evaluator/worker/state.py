@@ -9,10 +9,10 @@ import torch
 
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
-from evaluator.worker.memory import Mappings, memory_order
+from evaluator.worker.memory import Mappings, is_written_out, memory_order
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.interpreter import Interpreter
-from evaluator.worker.procedure import PLAIN
+from evaluator.worker.procedure import PLAIN, written
 from evaluator.worker.protocol import Channel, Message
 
 MODULE_NAME = "submission"
@@ -74,10 +74,10 @@ class State:
         return self.device.type == "cuda"
 
     def call_model(self, values: Sequence[Any]) -> Any:
-        """The model's answer to a set of inputs."""
+        """The model's answer to a set of inputs, written out: what a view leaves to do is part of the call."""
         if self.ablation:
             values = self.procedure.spared(values)  # what a child writes into shared memory would be seen
-        return self.procedure.call(self.model, self.parameters, values)
+        return written(self.procedure.call(self.model, self.parameters, values))
 
     def describe(self, tensor: torch.Tensor) -> Message:
         """Keep one tensor of an answer, and describe it to the judge."""
@@ -102,6 +102,10 @@ class State:
 def description(tensor: torch.Tensor) -> Message:
     """What the judge is told of a tensor."""
     described = {"shape": list(tensor.shape), "dtype": structure.dtype_name(tensor.dtype), "device": tensor.device.type}
+    if tensor.layout is not torch.strided:
+        return {**described, "layout": str(tensor.layout).removeprefix("torch.")}
+    if not is_written_out(tensor):
+        return {**described, "layout": structure.UNWRITTEN}
     order = memory_order(tensor)
     return {**described, "order": order} if order else described
 

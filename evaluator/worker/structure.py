@@ -13,6 +13,8 @@ import torch
 MAX_DEPTH = 32
 MAX_LEAVES = 4096
 MAX_NAME_CHARS = 100
+UNWRITTEN = "view"
+"""The layout of a strided tensor whose elements are not all in memory."""
 
 _DTYPES = {name: dtype for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype)}
 """A table, since asking torch itself for a stranger's name may import half of it."""

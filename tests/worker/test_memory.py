@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator.judge.workers.shared_memory import SharedMemory, describe
-from evaluator.worker.memory import Mappings, keeps_cache, share_memory
+from evaluator.worker.memory import Mappings, is_written_out, keeps_cache, share_memory, written_out
 
 CPU = torch.device("cpu")
 
@@ -73,3 +73,47 @@ def test_what_has_no_memory_shares_none(answer: torch.Tensor) -> None:
 
 def test_without_a_device_nothing_stays_in_its_cache() -> None:
     assert not keeps_cache()
+
+
+ROW, COMPLEX = torch.arange(1.0, 5.0), torch.arange(1.0, 5.0) * 1j
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ROW.expand(3, 4),
+        ROW[:, None].expand(4, 3),
+        ROW.as_strided((3, 2), (1, 1)),
+        torch._neg_view(ROW),
+        torch._neg_view(ROW).expand(3, 4),
+        COMPLEX.conj(),
+        COMPLEX.expand(3, 4).t().conj(),
+        COMPLEX.conj().imag,
+        torch._efficientzerotensor((3, 4)),
+    ],
+    ids=["rows", "columns", "windows", "negative", "negative rows", "conjugate", "conjugate columns", "imaginary part", "zeros"],
+)
+def test_what_a_view_leaves_to_do_is_done(answer: torch.Tensor) -> None:
+    assert not is_written_out(answer)
+    written = written_out(answer)
+    assert is_written_out(written) and torch.equal(written, torch.zeros(answer.shape) + answer)
+    assert written.untyped_storage().nbytes() == answer.numel() * answer.itemsize
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ROW,
+        torch.empty(0, 3).expand(2, 0, 3),
+        torch.tensor(2.0),
+        torch.rand(3, 4).t(),
+        torch.rand(3, 8)[:, ::2],
+        torch.rand(2, 3, 4).permute(2, 0, 1)[1:, :, ::2],
+        torch.rand(3, 1).expand(1, 3, 1),
+        torch.rand(3, 5).cumsum(1).narrow(1, 4, 1),
+        torch.eye(3).to_sparse(),
+        torch.eye(3).to_mkldnn(),
+    ],
+)
+def test_what_is_written_out_or_has_no_strides_stays_as_it_is(answer: torch.Tensor) -> None:
+    assert written_out(answer) is answer

@@ -26,6 +26,8 @@ class ClaimedTensor:
     dtype: torch.dtype | None
     dtype_name: str
     device: str
+    layout: str | None = None
+    """PyTorch's name for its layout where that is another than strides, or `structure.UNWRITTEN`; None for a plain tensor."""
     order: tuple[int, ...] | None = None
     """Its dimensions in their order in memory, where that is not the usual one: a copy to memory with the same order is fast. A false order
     makes the copy slower, not wrong."""
@@ -76,10 +78,12 @@ def _claim(number: int, description: Any) -> ClaimedTensor:
         dtype = structure.named_dtype(name)
     except structure.StructureError:
         dtype = None
-    order = description.get("order")
+    order, layout = description.get("order"), description.get("layout")
     if order is not None and (not _are_integers(order) or sorted(order) != list(range(len(shape)))):
         raise structure.StructureError("a tensor's order of dimensions is malformed")
-    return ClaimedTensor(number, tuple(shape), dtype, name[:40], device[:40], tuple(order) if order else None)
+    if layout is not None and not isinstance(layout, str):
+        raise structure.StructureError("a tensor's layout is malformed")
+    return ClaimedTensor(number, tuple(shape), dtype, name[:40], device[:40], layout and layout[:40], tuple(order) if order else None)
 
 
 def _are_integers(value: Any) -> bool:
@@ -110,7 +114,7 @@ def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values
 
     Plain numbers in it have to be of the same type, and of the same value where `plain_values` says so.
 
-    Raises MismatchError for the first thing that differs: structure, then shape, dtype and device.
+    Raises MismatchError for the first thing that differs: structure and layout, then shape, dtype and device.
     """
     name = path or "the output"
     if isinstance(expected, torch.Tensor):
@@ -133,6 +137,9 @@ def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values
 def _matching_tensor(claimed: Any, expected: torch.Tensor, device: str, name: str) -> ClaimedTensor:
     if not isinstance(claimed, ClaimedTensor):
         raise MismatchError(Category.WRONG_STRUCTURE, f"{name} is {_kind(claimed)}; the reference returns a tensor")
+    if claimed.layout is not None:
+        found = "is not written out" if claimed.layout == structure.UNWRITTEN else f"has the layout {claimed.layout}"
+        raise MismatchError(Category.WRONG_STRUCTURE, f"{name} {found}; the reference returns a dense tensor")
     shape = tuple(expected.shape)
     if claimed.shape != shape:
         raise MismatchError(Category.WRONG_SHAPE, f"{name} has shape {_sizes(claimed.shape)}; the reference's is {_sizes(shape)}")

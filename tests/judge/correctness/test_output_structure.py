@@ -21,6 +21,7 @@ from evaluator.results.category import Category
 from evaluator.worker import structure
 from evaluator.worker.memory import memory_order
 from evaluator.worker.protocol import ProtocolError
+from evaluator.worker.state import description
 from evaluator.worker.structure import tensors_of
 from tests.worker.test_structure import TREES
 
@@ -186,6 +187,22 @@ def test_an_answer_keeps_its_layout_where_it_is_dense(value: torch.Tensor, order
     assert order is None or claimed.laid_out(value).is_contiguous()
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (torch.eye(3).to_sparse(), "has the layout sparse_coo"),
+        (torch.eye(3).to_mkldnn(), "has the layout _mkldnn"),
+        (torch.rand(3, 1).expand(3, 3), "is not written out"),
+        (torch._neg_view(torch.eye(3)), "is not written out"),
+    ],
+)
+def test_an_answer_is_dense_and_written_out(value: torch.Tensor, words: str) -> None:
+    claimed, _ = read_claim({"output": structure.encode(value, description)})
+    with pytest.raises(MismatchError, match=f"{words}; the reference returns a dense tensor") as caught:
+        list(match(claimed, torch.eye(3), "cpu"))
+    assert caught.value.category is Category.WRONG_STRUCTURE
+
+
 def tensor(**changes: Any) -> dict[str, Any]:
     return {"tensor": {"shape": [2, 3], "dtype": "float32", "device": "cpu"} | changes}
 
@@ -211,6 +228,8 @@ def tensor(**changes: Any) -> dict[str, Any]:
         tensor(order=[False, True]),
         tensor(order="10"),
         tensor(order={"0": 1}),
+        tensor(layout=7),
+        tensor(layout=["sparse_coo"]),
         {"tensor": []},
         {"tensor": None},
         {"tensor": "shape"},

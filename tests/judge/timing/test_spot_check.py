@@ -57,3 +57,15 @@ def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float
     assert result.category is category, result.message
     own = [each.outputs[0].max_error for each in result.evidence.rounds if each.distribution == "own"]
     assert max(own) < 4e-5
+
+
+def test_a_timed_answer_that_is_not_written_out_is_refused(judge: Judge) -> None:
+    """One that the worker can't write out, because its own class says that a copy is itself."""
+    late = forward(
+        "self.calls = getattr(self, 'calls', 0) + 1\n"
+        "y = torch.softmax(x, 1)\n"
+        "view = type('View', (torch.Tensor,), {'clone': lambda each: each})\n"
+        "return y if self.calls <= 20 else torch._neg_view(-y).as_subclass(view)"
+    )
+    result = judge(late)
+    assert result.category is Category.CACHED_OUTPUT and "is not written out" in result.message, result.message

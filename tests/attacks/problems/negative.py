@@ -1,0 +1,20 @@
+"""The negative of a tensor, in memory of its own."""
+
+import torch
+from torch import nn
+
+rows = 2048
+columns = 3072
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return -x
+
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+
+def get_init_inputs():
+    return []

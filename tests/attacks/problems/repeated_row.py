@@ -1,0 +1,20 @@
+"""GELU of a row, written out for each row of a matrix."""
+
+import torch
+from torch import nn
+
+rows = 4096
+columns = 3072
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return nn.functional.gelu(x, approximate="tanh").repeat(rows, 1)
+
+
+def get_inputs():
+    return [torch.randn(columns)]
+
+
+def get_init_inputs():
+    return []
