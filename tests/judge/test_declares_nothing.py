@@ -189,12 +189,13 @@ class X(nn.Module):
 
 def test_state_that_is_kept_for_an_address_is_found_in_the_rounds(judge: Judge, tmp_path: Path) -> None:
     path = problem(tmp_path, TANH, "torch.randn(30, 24)")
+    early = ("round 2", "round 3", "round 4")  # `runs` stays at the address before, and comes when it likes
     by_address = judge(answer(BY_ADDRESS), "plain", problem_path=path)
-    assert (by_address.category, by_address.message[:7]) == (Category.WRONG_VALUES, "round 3"), by_address.message
+    assert by_address.category is Category.WRONG_VALUES and by_address.message[:7] in early, by_address.message
     first = judge(answer(FIRST_ADDRESS), "plain", problem_path=path)
-    assert (first.category, first.message[:7]) == (Category.WRONG_VALUES, "round 2"), first.message
+    assert first.category is Category.WRONG_VALUES and first.message[:7] in early, first.message
     last = judge(answer(BY_NEW_ADDRESS), "plain", problem_path=path)
-    assert (last.category, last.message[:7]) == (Category.WRONG_VALUES, "round 3"), last.message
+    assert last.category is Category.WRONG_VALUES and last.message[:7] in early, last.message
 
 
 VARIANCE = "v = x.var(1, keepdim=True, unbiased=False)\n        return (x - x.mean(1, keepdim=True)) / (v + 1e-5).sqrt()"
@@ -360,7 +361,7 @@ def test_an_answer_may_count_on_what_the_inputs_always_are(judge: Judge, tmp_pat
 def test_an_answer_may_not_count_on_positive_draws_alone(judge: Judge, tmp_path: Path) -> None:
     path = problem(tmp_path, forward("return x.relu() * 2"), "torch.rand(40, 30)")
     result = judge(answer(forward("return x * 2")), "plain", problem_path=path)
-    assert result.category is Category.WRONG_VALUES and re.search("'(signs|scaled)'", result.message), result.message
+    assert result.category is Category.WRONG_VALUES and re.search("'(signs|scaled|runs)'", result.message), result.message
 
 
 def test_a_scalar_tensor_among_the_inputs_is_no_trouble(judge: Judge, tmp_path: Path) -> None:

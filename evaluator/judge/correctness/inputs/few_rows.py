@@ -46,19 +46,26 @@ class FewRows(list[Any]):
 
 
 class FewChanges:
-    """Both changes of a case's draws, at places drawn anew."""
+    """Both changes of a case's draws, where its inputs may be multiplied, and its problem is not without `scaled` or `signs`."""
 
     def __init__(self, case: ProblemCase, device: torch.device) -> None:
         """Raises ProblemError."""
-        self._structure = None if case.any_inputs else structure_of(case, device)
+        structure = None if case.any_inputs else structure_of(case, device)
+        without = case.problem.declaration.without
+        kinds = {kind for number, kind in enumerate(structure.kinds) if number not in structure.tied} if structure else {Kind.FREE}
+        may_scale = "scaled" not in without and bool(kinds & {Kind.FREE, Kind.POSITIVE})
+        may_flip = "signs" not in without and Kind.FREE in kinds
+        self.names = (*((ROWS,) if may_scale else ()), *((RUNS,) if may_scale or may_flip else ()))
+        """The changes that there are."""
+        self._structure, self._flips = structure, may_flip
 
-    def rows(self, arguments: Sequence[Any]) -> list[Any]:
+    def rows(self, arguments: Sequence[Any], seed: int | None = None) -> list[Any]:
         """A draw with a few rows made smaller."""
-        return with_smaller_rows(arguments, fresh_seed(), self._structure)
+        return with_smaller_rows(arguments, fresh_seed() if seed is None else seed, self._structure)
 
-    def runs(self, arguments: Sequence[Any]) -> list[Any]:
+    def runs(self, arguments: Sequence[Any], seed: int | None = None) -> list[Any]:
         """Arguments with a few runs of elements changed."""
-        return FewRows(with_changed_runs(arguments, fresh_seed(), self._structure))
+        return FewRows(with_changed_runs(arguments, fresh_seed() if seed is None else seed, self._structure, flips=self._flips))
 
 
 def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
@@ -82,9 +89,9 @@ def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStruc
     return FewRows(changed, sorted(first)) if any_changed else changed
 
 
-def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
-    """The same arguments with a few runs of neighbouring elements changed, in place where possible: other signs, or halves where inputs
-    are positive."""
+def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None, *, flips: bool = True) -> list[Any]:
+    """The same arguments with a few runs of neighbouring elements changed, in place where possible: other signs if it `flips`, or halves,
+    as where inputs are positive."""
 
     drawn = random.Random(seed)
 
@@ -93,7 +100,7 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
         length = max(1, min(tensor.shape[-1] // RUN_SHARE, LONGEST_RUN))
         for _ in range(RUNS_OF_EACH):
             start = drawn.randrange(max(len(flat) - length, 0) + 1)
-            flat[start : start + length].mul_(-1.0 if kind is Kind.FREE else 0.5)
+            flat[start : start + length].mul_(-1.0 if flips and kind is Kind.FREE else 0.5)
         return True
 
     return _changed(arguments, structure, change)[0]

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS, with_changed_runs, with_smaller_rows
+from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS, FewChanges
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
-from evaluator.judge.correctness.inputs.input_structure import InputStructure, Kind, structure_of
+from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
@@ -66,6 +66,7 @@ class RoundInputs:
         """strict: every distribution decides, whatever the problem declares. Raises ProblemError."""
         self._case, self._device, self._oracle, self._strict = case, device, oracle, strict
         self._structure = None if case.any_inputs else structure_of(case, device)
+        self._few_changes = FewChanges(case, device)
         self.example = case.inputs(fresh_seed(), device)
         """One of the problem's own draws; set to an empty list when it is needed no more."""
         self.expected = oracle.observe(self.example)
@@ -114,11 +115,8 @@ class RoundInputs:
         return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]
 
     def _few(self) -> tuple[str, ...]:
-        """The changes of a few values; none where elements may not be multiplied."""
-        if self._structure is None:
-            return (ROWS, RUNS) if self._is_floating else ()
-        kinds = [kind for number, kind in enumerate(self._structure.kinds) if number not in self._structure.tied]
-        return (ROWS, RUNS) if self._is_floating and not self._oracle.asserts and {Kind.FREE, Kind.POSITIVE} & set(kinds) else ()
+        """The changes of a few values."""
+        return self._few_changes.names if self._is_floating and not (self._structure is not None and self._oracle.asserts) else ()
 
     def after(self, draw: Draw, plan: RoundPlan) -> Draw | None:
         """The inputs of a round that changes those of the round before, where these are; None where the plan draws fresh ones. Raises
@@ -126,7 +124,7 @@ class RoundInputs:
         if plan.distribution != RUNS or draw.left_out:
             return None
         seed = fresh_seed()
-        arguments = with_changed_runs(draw.arguments, seed, self._structure)
+        arguments = self._few_changes.runs(draw.arguments, seed)
         return Draw(seed, arguments, self._why_left_out(arguments) if self._structure is not None else "")
 
     def draw(self, plan: RoundPlan) -> Draw:
@@ -140,9 +138,9 @@ class RoundInputs:
         seed = fresh_seed()
         own = self._case.inputs(seed, self._device)
         if plan.distribution == ROWS:
-            arguments = with_smaller_rows(own, seed, structure)
+            arguments = self._few_changes.rows(own, seed)
         elif plan.distribution == RUNS:
-            arguments = with_changed_runs(own, seed, structure)
+            arguments = self._few_changes.runs(own, seed)
         else:
             arguments = changed(own, plan.distribution, seed, structure)
         guarded = structure is not None and plan.distribution != OWN
