@@ -3,18 +3,19 @@
 # expect: correct/ok
 # base: rows
 ROW = """
+    const float first = in[0];
     float sum = 0.0f, squares = 0.0f;
-    for (EACH(i, n)) sum += in[i], squares += in[i] * in[i];
+    for (EACH(i, n)) sum += in[i] - first, squares += (in[i] - first) * (in[i] - first);
     const float mean = total(sum) / n;
     const float square = total(squares) / n;
     float variance = square - mean * mean;
     if (variance < square / 4.0f) {
         float rest = 0.0f;
-        for (EACH(i, n)) rest += (in[i] - mean) * (in[i] - mean);
+        for (EACH(i, n)) rest += (in[i] - first - mean) * (in[i] - first - mean);
         variance = total(rest) / n;
     }
     const float scale = 1.0f / sqrtf(variance + 1e-5f);
-    for (EACH(i, n)) out[i] = (in[i] - mean) * scale * given.a[i] + given.b[i];
+    for (EACH(i, n)) out[i] = (in[i] - first - mean) * scale * given.a[i] + given.b[i];
 """
 
 
