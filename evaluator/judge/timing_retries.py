@@ -14,7 +14,7 @@ from typing import Any
 
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import KnownErrors
-from evaluator.judge.correctness.inputs.few_rows import ROWS, FewChanges
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.reference import BaselineFailedError, Reference
 from evaluator.judge.device.cuda_start_limit import no_cuda_starts
@@ -137,8 +137,8 @@ class TimingRetries:
         """One timing; the states of the device meanwhile are noted."""
         own = [found.outputs for found in self._evidence_builder.rounds if found.distribution == OWN and found.outputs]
         memory, deadline_s = self._worker_set.memory, self._task.job.timeout_s
-        has_few = any(found.distribution == ROWS and found.outputs for found in self._evidence_builder.rounds)
-        few_changes = FewChanges(self._task.case, memory.device) if has_few else None
+        shown = {found.distribution for found in self._evidence_builder.rounds if found.passed and not found.message}
+        few_changes = FewChanges(self._task.case, memory.device).only(shown)
         timed_case = TimedCase(
             self._task.case, self._reference.oracle, self._form, memory, deadline_s, KnownErrors.of(own), few_changes=few_changes
         )

@@ -358,6 +358,15 @@ def test_an_answer_may_count_on_what_the_inputs_always_are(judge: Judge, tmp_pat
     assert result.category is Category.NO_CUSTOM_KERNEL, result.message
 
 
+def test_what_rounds_leave_out_is_not_asked_in_timed_calls(judge: Judge, tmp_path: Path) -> None:
+    """A root of a negative number is NaN, or what the submission likes: neither `runs` nor `signs` decides."""
+    path = problem(tmp_path, forward("return x.sqrt()"), "torch.rand(40, 300)")
+    result = judge(answer(forward("return x.clamp_min(0).sqrt()")), "plain", problem_path=path)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.message
+    left_out = {found.distribution for found in result.evidence.rounds if found.message.startswith("left out")}
+    assert {"signs", "runs"} <= left_out and "rows" not in left_out
+
+
 def test_an_answer_may_not_count_on_positive_draws_alone(judge: Judge, tmp_path: Path) -> None:
     path = problem(tmp_path, forward("return x.relu() * 2"), "torch.rand(40, 30)")
     result = judge(answer(forward("return x * 2")), "plain", problem_path=path)

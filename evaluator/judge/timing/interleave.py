@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judge.correctness.inputs.few_rows import FewChanges
+from evaluator.judge.correctness.inputs.few_rows import ROWS, FewChanges
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
@@ -135,7 +135,7 @@ class Interleaver:
     def draw(self) -> list[Any]:
         """New arguments, of which now and then a few rows are changed."""
         arguments = self._case.inputs(fresh_seed(), self.device)
-        if self.few_changes is not None and _random.random() < FEW_ROWS_SHARE:
+        if self.few_changes is not None and ROWS in self.few_changes.names and _random.random() < FEW_ROWS_SHARE:
             return self.few_changes.rows(arguments)
         return arguments
 

@@ -44,7 +44,7 @@ class TimedCase:
     """Of each output, as the rounds have found them; none where they are not known."""
 
     few_changes: FewChanges | None = None
-    """Changes few values of a draw; None where no round has shown that there is a right answer then."""
+    """Changes few values of a draw, as rounds have shown that there is a right answer to; None for none."""
 
     @property
     def on_device(self) -> bool:

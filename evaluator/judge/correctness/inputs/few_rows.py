@@ -7,9 +7,10 @@ last, where they are: who keeps something of an input for as long as some of its
 Both only multiply, as `signs` and `scaled` do, and change no input that those leave as it is.
 """
 
+import copy
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -55,9 +56,15 @@ class FewChanges:
         kinds = {kind for number, kind in enumerate(structure.kinds) if number not in structure.tied} if structure else {Kind.FREE}
         may_scale = "scaled" not in without and bool(kinds & {Kind.FREE, Kind.POSITIVE})
         may_flip = "signs" not in without and Kind.FREE in kinds
-        self.names = (*((ROWS,) if may_scale else ()), *((RUNS,) if may_scale or may_flip else ()))
+        self.names: tuple[str, ...] = (*((ROWS,) if may_scale else ()), *((RUNS,) if may_scale or may_flip else ()))
         """The changes that there are."""
         self._structure, self._flips = structure, may_flip
+
+    def only(self, shown: Collection[str]) -> "FewChanges":
+        """The same without the changes that are not among these names: of a round that was left out nothing is known."""
+        fewer = copy.copy(self)
+        fewer.names = tuple(name for name in self.names if name in shown)
+        return fewer
 
     def rows(self, arguments: Sequence[Any], seed: int | None = None) -> list[Any]:
         """A draw with a few rows made smaller."""
