@@ -33,7 +33,9 @@ from evaluator.results.evidence import TimingEvidence
 LONG_CALL_MS = 20.0
 """Calls of this length need no launch lead: what the host takes for their first launch is a thousandth of them."""
 STILL_SLOW_FACTOR = 5
-"""A candidate that was slow by far is so still where it takes so many times as long as the baseline."""
+STILL_SLOW_MS = 20.0
+"""A candidate that was slow by far is so still where it takes so many times as long as the baseline, and so long. Of short calls three
+are too few: other programs may have lengthened two of them."""
 
 _random = secrets.SystemRandom()
 
@@ -175,7 +177,7 @@ class TimingRun:
 
     def _is_still_slow(self) -> bool:
         candidate_ms, baseline_ms = (statistics.median(timed.samples_ms(0.0)) for timed in self._interleaver.timed_workers[:2])
-        return candidate_ms > STILL_SLOW_FACTOR * baseline_ms
+        return candidate_ms > max(STILL_SLOW_FACTOR * baseline_ms, STILL_SLOW_MS)
 
     def _run_blocks(self) -> str:
         """A block of each worker, in an order drawn anew, until there are enough; the reason to stop."""
