@@ -25,7 +25,7 @@ DEMO := $(addprefix submissions/,$(if $(HAS_GPU),$(DEMO_GPU),$(DEMO_CPU)))
 JUDGE := $(RUN) pipeline.py --timeout 5
 
 # A file is one worker's, since its tests share what is expensive; files begin in the order of tests/conftest.py, the longest first.
-TESTS := $(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
+TESTS := $(RUN) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -rfER
 
 .PHONY: help demo demo-all test gpu-test lint types format check clean
 

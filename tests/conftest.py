@@ -1,6 +1,7 @@
-"""Which tests are slow, in which order files begin, and what all of them need."""
+"""Which tests are slow, which measure times, in which order files begin, and what all of them need."""
 
 import signal
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -50,22 +51,49 @@ SLOW = {
 }
 """Files and folders that `make test` leaves to `make check`, each with the seconds that its longest file takes on a quiet core."""
 
+MEASURING = {
+    "benchmarks",
+    "build/fast",
+    "build/test_elsewhere.py",
+    "build/test_graph.py",
+    "build/test_runner.py",
+    "build/test_slots.py",
+    "client",
+    "command",
+    "engine",
+    "judge/device",
+    "judge/roofline",
+    "judge/test_stage_times.py",
+    "judge/test_stages.py",
+    "judge/test_worker_set.py",
+    "judge/timing",
+    "sandbox/resources",
+    "sandbox/test_ending.py",
+    "web",
+    "worker/test_protocol.py",
+}
+"""Files and folders whose tests wait for processes, or measure times. Other programs on the cores may spoil one try of them, so they have
+three. No attack is among them: what deceives the judge in one try of three has deceived it."""
+TRIES = 3
 
-def slow_place(item: pytest.Item) -> str | None:
-    """The entry of SLOW that holds the test."""
+
+def place_in(table: Collection[str], item: pytest.Item) -> str | None:
+    """The entry of the table that holds the test: its file, or else a folder of that."""
     path = item.path.relative_to(HERE)
-    return next((place for place in (path.as_posix(), *(parent.as_posix() for parent in path.parents)) if place in SLOW), None)
+    return next((place for place in (path.as_posix(), *(parent.as_posix() for parent in path.parents)) if place in table), None)
 
 
 def is_slow(item: pytest.Item) -> bool:
     """What compiles, what needs a PostgreSQL server, and what the table names."""
-    return item.get_closest_marker("build") is not None or "postgresql" in item.name or slow_place(item) is not None
+    return item.get_closest_marker("build") is not None or "postgresql" in item.name or place_in(SLOW, item) is not None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests, and let the longest files begin first, so that no worker is left with one at the end."""
+    """Mark the slow tests and those that measure, and let the longest files begin first, so that no worker is left with one at the end."""
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: -SLOW.get(slow_place(item) or "", 0))
+        if place_in(MEASURING, item):
+            item.add_marker(pytest.mark.flaky(reruns=TRIES - 1))
+    items.sort(key=lambda item: -SLOW.get(place_in(SLOW, item) or "", 0))

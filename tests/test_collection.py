@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW
+from tests.conftest import MEASURING, SLOW
 
 TESTS = Path(__file__).parent
 
@@ -21,5 +21,5 @@ def test_every_folder_with_tests_is_looked_into(pytestconfig: pytest.Config) -> 
     assert [folder for folder in folders for pattern in pytestconfig.getini("norecursedirs") if passed_over(folder, pattern)] == []
 
 
-def test_what_is_called_slow_exists() -> None:
-    assert [place for place in SLOW if not (TESTS / place).exists()] == []
+def test_what_is_called_slow_or_measuring_exists() -> None:
+    assert [place for place in (*SLOW, *MEASURING) if not (TESTS / place).exists()] == []

@@ -117,11 +117,8 @@ UNCOUNTED = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
 
 @pytest.mark.parametrize("how", [IN_ITSELF, IN_A_CHILD, UNCOUNTED + IN_A_CHILD], ids=["in itself", "in a child", "in an uncounted child"])
 def test_who_is_fast_in_two_calls_of_five_gains_nothing(judge: Judge, context: JudgeContext, how: str) -> None:
-    for _ in range(3):  # where other programs have the cores, the baseline waits as well, and no wait tells
-        result = judge(forward(BUSY.format(how=how)), context=replace(context, cores=(LAST,)))
-        timing = result.evidence.timing
-        if timing is not None and timing.statistic == "median":
-            break
+    result = judge(forward(BUSY.format(how=how)), context=replace(context, cores=(LAST,)))
+    timing = result.evidence.timing
     assert timing is not None and timing.statistic == "median", result.message
     assert 12 < timing.candidate.median_ms <= timing.runtime_ms
 
