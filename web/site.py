@@ -25,6 +25,7 @@ from db.output.facts import (
     floor_text,
     inputs_word,
     light_facts,
+    own_work_text,
     parameters_facts,
     shape_words,
     spells,
@@ -196,7 +197,12 @@ def _environment() -> Environment:
         ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells
     )
     environment.globals.update(
-        inputs_word=inputs_word, parameters_facts=parameters_facts, shape_words=shape_words, sides=sides, timing_facts=timing_facts
+        inputs_word=inputs_word,
+        own_work_text=own_work_text,
+        parameters_facts=parameters_facts,
+        shape_words=shape_words,
+        sides=sides,
+        timing_facts=timing_facts,
     )
     environment.globals.update(anchor=anchor, path_parts=path_parts, terms=TERMS)
     environment.filters.update(breakable=breakable, figure=figure, share=share, moment=moment)

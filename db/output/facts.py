@@ -12,6 +12,7 @@ from evaluator.results.evidence import (
     DeviceState,
     FloorEvidence,
     LightEvidence,
+    OwnWorkEvidence,
     ParametersEvidence,
     ShapeEvidence,
     TimingEvidence,
@@ -152,6 +153,11 @@ def ablation_text(ablation: AblationEvidence) -> str:
     if ablation.category is not None and CATEGORIES[ablation.category].status is Status.DISQUALIFIED:
         return observed
     return f"no longer right, as expected: this proves that its own kernels are used ({observed})"
+
+
+def own_work_text(own_work: OwnWorkEvidence) -> str:
+    """What own kernels contribute to a call, and whether that is enough."""
+    return f"{own_work.words}{': too little for the answer to be theirs' if own_work.is_too_little else ''}"
 
 
 def floor_text(floor: FloorEvidence) -> str:

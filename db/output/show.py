@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from db.output.facts import ablation_text, floor_text, light_facts, parameters_facts
+from db.output.facts import ablation_text, floor_text, light_facts, own_work_text, parameters_facts
 from db.output.layout import Item, facts_table, heading, table_of
 from db.output.show_correctness import inputs_section, rounds_section, sanitizer_section, shapes_section
 from db.output.show_execution import build_section, exception_section, exit_facts, launches_section
@@ -97,6 +97,9 @@ def _evidence(evidence: Evidence) -> Iterator[Item]:
     if evidence.ablation is not None:
         yield heading("Without its own kernels")
         yield block(ablation_text(evidence.ablation))
+    if evidence.own_work is not None:
+        yield heading("What its own kernels do")
+        yield block(own_work_text(evidence.own_work))
     if evidence.trivial:
         yield heading("The problem accepts answers that take no work")
         yield block(", ".join(evidence.trivial))

@@ -2,7 +2,7 @@
 
 - How fast can a call be at all?
 - Does the problem accept answers that take no work?
-- Do the submission's own kernels contribute to its answers?
+- Do the submission's own kernels contribute to its answers, and enough?
 - Is it right on inputs of other distributions, and in other shapes?
 """
 
@@ -12,6 +12,7 @@ import logging
 import math
 import time
 
+from evaluator.diagnosis.notes.kernel_notes import own_share
 from evaluator.judge.context import Task
 from evaluator.judge.correctness.check import Judgement
 from evaluator.judge.correctness.reference import Reference, ReferenceFailedError
@@ -20,6 +21,7 @@ from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
+from evaluator.judge.integrity.own_work import measure_own_work
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.judge.roofline.minimum_time import find_minimum_time
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
@@ -28,7 +30,7 @@ from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
 from evaluator.problem.execute import ProblemError
 from evaluator.problem.shapes import Shape, other_shapes
-from evaluator.results.evidence import ChangedInputsEvidence, ShapeEvidence
+from evaluator.results.evidence import OWN_TIME_SHARE, ChangedInputsEvidence, ShapeEvidence
 from evaluator.worker.protocol import ProtocolError
 
 CHANGED_INPUTS_S = {"cuda": 0.15, "cpu": 5.0}
@@ -104,6 +106,35 @@ class PostChecks:
         self._evidence_builder.note(ablation=ablate(worker, prepare, answer))
         if worker_set.device.type == "cuda" and not (worker.failure or worker.ended):
             self._restored = worker
+
+    def measure_own_work(self) -> None:
+        """Note what own kernels contribute to a call, where the answer is wrong without them. What can't be measured says nothing.
+
+        On a GPU they are asked about only where they take little of the time, and are all launched from an extension.
+        """
+        task, worker_set, reference = self._task, self._worker_set, self._reference
+        share = None
+        if worker_set.device.type == "cuda":
+            evidence = self._evidence_builder.evidence
+            share = own_share(evidence)
+            seen = all(launch.object == "extension" for launch in evidence.launches if launch.own)
+            if share is None or share >= OWN_TIME_SHARE or not seen:
+                return
+        self._restored = None
+        try:
+            with task.times.spending("reload"):
+                worker_set.make_room()
+                worker = worker_set.start("ablation", "reload")
+            with worker.entering("load", "reload"):
+                worker_set.launcher.load_watched(worker)
+                worker_set.take_device(worker)
+            with worker.entering("construct", "ablation"):
+                worker_set.launcher.construct(worker, reference.arguments, reference.model)
+            with worker.entering("rounds", "ablation"):
+                found = measure_own_work(worker, task.case, reference.oracle, worker_set.memory, self._call_s, share)
+            self._evidence_builder.note(own_work=found)
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("what the kernels of %s do is not known: %s", task.job.submission, error, exc_info=True)
 
     def _load_without_kernels(self) -> tuple[WorkerClient, Exception | None]:
         """A worker that has loaded the submission without its kernels, and has the device; and why not, where it has not.

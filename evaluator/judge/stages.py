@@ -203,6 +203,8 @@ class Stages:
             post_checks.check_problem()
         if evidence_builder.diagnose().category in RANKABLE:
             post_checks.run_ablation()
+        if evidence_builder.diagnose().category in RANKABLE:
+            post_checks.measure_own_work()
         if self._task.job.shapes != "own" and evidence_builder.diagnose().category in RANKABLE:
             post_checks.run_changed_inputs_and_shapes()
 

@@ -35,6 +35,7 @@ HANDLERS: dict[str, Handler] = {
     "call": calls.call,
     "reveal": calls.reveal,
     "poison": calls.poison,
+    "watch": calls.watch,
     "time": timing.time_call,
     "block": timing.block,
     "host_block": timing.host_block,

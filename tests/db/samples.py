@@ -24,6 +24,7 @@ from evaluator.results.evidence import (
     KernelTimes,
     LaunchRecord,
     LightEvidence,
+    OwnWorkEvidence,
     ParametersEvidence,
     RoundEvidence,
     SanitizerEvidence,
@@ -238,6 +239,7 @@ def full_evidence(text: str = "") -> Evidence:
         strict_shapes=True,
         trivial=("zeros",),
         ablation=AblationEvidence(still_right=False, category=Category.NAN_OR_INF, message=f"nothing left{text}"),
+        own_work=OwnWorkEvidence(time_share=0.02, written_bytes=4, answer_bytes=4096),
         sanitizer=SanitizerEvidence(
             version="2025.3.1.0",
             case="small",

@@ -1,4 +1,4 @@
-"""How a call's device time is divided among kernels; never a reason for a verdict."""
+"""How a call's device time is divided among kernels."""
 
 from collections.abc import Sequence
 

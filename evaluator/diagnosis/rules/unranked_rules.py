@@ -24,7 +24,7 @@ def degenerate_problem(evidence: Evidence) -> Verdict | None:
 
 @rule(order=160, gives=[Category.NO_CUSTOM_KERNEL])
 def no_own_kernel(evidence: Evidence) -> Verdict | None:
-    """No kernel of the submission ran, or the answer is right without them."""
+    """No kernel of the submission ran, or the answer is right without them, or they do too little for it to be theirs."""
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
     if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
@@ -32,6 +32,8 @@ def no_own_kernel(evidence: Evidence) -> Verdict | None:
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
     if evidence.ablation is not None and evidence.ablation.still_right:
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, and still right with its own kernels left out")
+    if evidence.own_work is not None and evidence.own_work.is_too_little:
+        return Verdict(Category.NO_CUSTOM_KERNEL, f"right, but its own kernels do too little: {evidence.own_work.words}")
     return None
 
 

@@ -100,6 +100,10 @@ class Launcher:
         job = self._task.job
         self._load(worker, job.code, "ModelNew", first_line=job.first_line, threads=1, ablate=True, deadline_s=deadline_s)
 
+    def load_watched(self, worker: WorkerClient) -> None:
+        """Have it load the submission so that what its own kernels contribute can be asked for. Raises WorkerError, NeedsDeviceError."""
+        self._load(worker, self._task.job.code, "ModelNew", first_line=self._task.job.first_line, threads=1, watch=True)
+
     def load_reference(self, worker: WorkerClient) -> None:
         """Have it load the problem's own model. Raises WorkerError."""
         self._load(worker, self._task.problem.source, "Model", threads=self._threads, constants=self._task.case.constants)
@@ -130,6 +134,7 @@ class Launcher:
         threads: int,
         constants: Mapping[str, Any] | None = None,
         ablate: bool = False,
+        watch: bool = False,
         deadline_s: float | None = None,
     ) -> None:
         worker.first_line = first_line
@@ -141,6 +146,7 @@ class Launcher:
             threads=threads,
             constants={name: structure.encode(value, _no_tensor) for name, value in (constants or {}).items()},
             ablate=ablate,
+            watch=watch,
         )
 
 

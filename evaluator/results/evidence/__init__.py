@@ -10,10 +10,13 @@ from evaluator.results.evidence.evidence import Evidence
 from evaluator.results.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
 from evaluator.results.evidence.record import Record
 from evaluator.results.evidence.rounds import (
+    OWN_TIME_SHARE,
+    OWN_WRITTEN_SHARE,
     AblationEvidence,
     ChangedInputsEvidence,
     ErrorFigures,
     ErrorMap,
+    OwnWorkEvidence,
     ParametersEvidence,
     RoundEvidence,
     ShapeEvidence,
@@ -24,6 +27,8 @@ from evaluator.results.evidence.timing import DISTURBED_SHARE, OtherTiming, Timi
 
 __all__ = [
     "DISTURBED_SHARE",
+    "OWN_TIME_SHARE",
+    "OWN_WRITTEN_SHARE",
     "AblationEvidence",
     "BuildAttempt",
     "BuildEvidence",
@@ -43,6 +48,7 @@ __all__ = [
     "LaunchRecord",
     "LightEvidence",
     "OtherTiming",
+    "OwnWorkEvidence",
     "ParametersEvidence",
     "Record",
     "RoundEvidence",

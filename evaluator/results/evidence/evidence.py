@@ -12,6 +12,7 @@ from evaluator.results.evidence.record import Record
 from evaluator.results.evidence.rounds import (
     AblationEvidence,
     ChangedInputsEvidence,
+    OwnWorkEvidence,
     ParametersEvidence,
     RoundEvidence,
     ShapeEvidence,
@@ -53,6 +54,8 @@ class Evidence(Record):
     """The timing ended with it."""
     ablation: AblationEvidence | None = None
     """None where no verdict depended on it."""
+    own_work: OwnWorkEvidence | None = None
+    """None where no verdict depended on it, or it could not be measured."""
     shapes: tuple[ShapeEvidence, ...] = ()
     """Answers in other shapes, where the submission is right in its own; up to the shape that ended the worker."""
     strict_shapes: bool = False

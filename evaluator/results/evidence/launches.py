@@ -59,7 +59,8 @@ class LaunchRecord(Record):
 
 
 class KernelTimes(Record):
-    """Calls in which the time of each launch was taken (evaluator/worker/launch_clock.h), after those that count; no verdict rests on them.
+    """Calls in which the time of each launch was taken (evaluator/worker/launch_clock.h), after those that count. Of verdicts, only
+    that of own kernels which do next to nothing rests on them (OwnWorkEvidence).
 
     What was launched past PyTorch's CUDA runtime, as cuBLAS does, is in the calls' time and in that of no launch.
     """

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from evaluator.results.category import Category
 from evaluator.results.evidence.record import Record
+from evaluator.results.figures import percent
 
 
 class ErrorMap(Record):
@@ -117,6 +118,34 @@ class AblationEvidence(Record):
     category: Category | None = None
     """The category of the wrong answer, or of the worker's end; None where it was still right."""
     message: str = ""
+
+
+OWN_TIME_SHARE = 0.1
+"""Own kernels that take less of a call's time, and"""
+OWN_WRITTEN_SHARE = 0.01
+"""that write less than this share of the answer's bytes, do not do the problem's work."""
+
+
+class OwnWorkEvidence(Record):
+    """What the submission's own kernels contributed to calls in another worker, which left nothing out: a claim of the worker's process."""
+
+    time_share: float
+    """Of a call's time: of the device's on a GPU. The largest of all calls that were watched."""
+    written_bytes: int
+    """In memory that they changed or returned, the most of any call. Counting ends soon after `OWN_WRITTEN_SHARE` of the answer."""
+    answer_bytes: int
+
+    @property
+    def is_too_little(self) -> bool:
+        """Whether the problem's work is done by others."""
+        return self.time_share < OWN_TIME_SHARE and self.written_bytes < OWN_WRITTEN_SHARE * self.answer_bytes
+
+    @property
+    def words(self) -> str:
+        """As in `0.31 % of a call's time, 4 bytes written for an answer of 65536`; at least so many bytes where they were enough."""
+        at_least = "" if self.written_bytes < OWN_WRITTEN_SHARE * self.answer_bytes else "at least "
+        written = f"{at_least}{self.written_bytes} bytes written for an answer of {self.answer_bytes}"
+        return f"{percent(self.time_share)} of a call's time, {written}"
 
 
 class ShapeEvidence(Record):

@@ -38,6 +38,24 @@ def call(state: State, request: Message, _: Sequence[int]) -> Message:
     return {"output": structure.encode(value, state.describe), **({"ms": clock.read()} if clock else {})}
 
 
+def watch(state: State, request: Message, _: Sequence[int]) -> Message:
+    """Call the model once, and say what own functions contributed: with a `pattern`, which memory without content holds, the bytes that
+    they wrote, up to `enough`, and without one, the time that they took."""
+    state.interpreter.watch()
+    if state.ablation is None or state.ablation.own_work is None:
+        raise RuntimeError("own functions were not watched when the submission was loaded")
+    own_work, pattern = state.ablation.own_work, request["pattern"]
+    state.ablation.open()  # sealing and opening would be in the time
+    if pattern is not None:
+        state.ablation.seal()
+    with torch.no_grad():
+        own_work.begin(pattern, request["enough"])
+        state.call_model(state.sets[request["set"]])
+        found = own_work.end()
+    state.ablation.seal()
+    return found
+
+
 def reveal(state: State, request: Message, _: Sequence[int]) -> Message:
     """Copy the outputs of the last call into the judge's memory, or of one `call` of a block; to `release`, give all free memory of the
     device back."""

@@ -23,6 +23,7 @@ from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.extension import BuildReply, Extensions
 from evaluator.worker.patches.interpreter import ENVIRONMENT
+from evaluator.worker.patches.own_work import OwnWork
 from evaluator.worker.procedure import Procedure
 from evaluator.worker.protocol import Message
 from evaluator.worker.state import MODULE_NAME, State, synchronize
@@ -47,6 +48,8 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         _settle_devices()
     if request.pop("ablate"):
         _ablate(state)
+    elif request.get("watch"):
+        _watch(state)
 
     def build(wanted: Message) -> BuildReply:
         state.channel.send({"kind": "build", "request": wanted})
@@ -156,6 +159,14 @@ def _ablate(state: State) -> None:
     else:
         state.ablation = Ablation()
         state.interpreter.leaves_out = True
+
+
+def _watch(state: State) -> None:
+    """Have counted what the submission's own functions contribute to calls."""
+    own_work = state.interpreter.own_work = OwnWork()
+    state.ablation = Ablation(own_work)
+    if state.on_device:
+        own_work.see_graphs()
 
 
 def _leave_out_kernels(leaves_out: bool) -> None:

@@ -4,6 +4,9 @@ A judge that has had right answers asks a second worker for one more, with this 
 it registers, is run in a forked child, so that nothing it writes is seen again. Only the form of what it returned comes back, filled with
 other values. Own code that is reached in any other way (a bound class, ctypes, a thread) can't be executed, and ends the process.
 So an answer which is right here owes nothing to that code, whatever it exports.
+
+With `OwnWork` nothing is taken out: functions and operators run as ever, and what they contribute is counted. Own code that is reached in
+any other way ends the process all the same, so that nothing is done unseen.
 """
 
 import builtins
@@ -22,6 +25,7 @@ import torch
 from evaluator.worker import structure
 from evaluator.worker.origin import installed_folders, is_own
 from evaluator.worker.patches.caches import generated_folder
+from evaluator.worker.patches.own_work import OwnWork
 
 ENDED_EARLY = 1
 """Exit code of a worker that can't go on without what it has lost."""
@@ -32,7 +36,9 @@ Report = dict[str, Any]
 class Ablation:
     """Everything of one process that is the submission's own machine code."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_work: OwnWork | None = None) -> None:
+        """With `own_work`, nothing is left out."""
+        self.own_work = own_work
         self._installed = (*installed_folders(), generated_folder())  # what torch.compile makes does not count as own
         self._sealed: list[tuple[int, int]] = []
         self._lost = False
@@ -49,7 +55,7 @@ class Ablation:
     def around(self, load: Callable[[], ModuleType | None]) -> ModuleType | None:
         """Load an extension, and return a module like it whose functions are taken out, as are the operators that it has registered."""
         known = set(_operators())
-        self._open()  # extensions of one process share parts of their bindings
+        self.open()  # extensions of one process share parts of their bindings
         loaded = load()
         for name in set(_operators()) - known:
             self._replace_operator(*name.split("::"))
@@ -57,15 +63,18 @@ class Ablation:
         return None if loaded is None else self._replaced(loaded)
 
     def taken_out(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function` without its effects and with other results. Raises what it raises."""
+        """`function` without its effects and with other results, or where it is counted, with both. Raises what it raises."""
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
+            if self.own_work is not None:
+                return self.own_work.run(function, args, kwargs, self.open, self.seal)
             return self._wrong(structure.decode(self._run(function, args, kwargs), self._wrong_tensor))
 
         stand_in.__name__, stand_in.__doc__ = getattr(function, "__name__", "function"), function.__doc__
         return stand_in
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Make it executable again."""
         for start, nbytes in self._sealed:
             _protect(start, nbytes, mmap.PROT_READ | mmap.PROT_EXEC)
         self._sealed = []
@@ -102,7 +111,7 @@ class Ablation:
         child = os.fork()
         if child == 0:
             try:
-                self._open()
+                self.open()
                 with open(writing, "w") as pipe:  # noqa: PTH123  (a descriptor has no path)
                     json.dump(_report(function, args, kwargs), pipe)
             finally:

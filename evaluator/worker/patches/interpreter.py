@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from evaluator.worker.launch_table import INTERPRETED, RECORD, TABLE
+from evaluator.worker.patches.own_work import OwnWork
 
 ENVIRONMENT = {"TRITON_INTERPRET": "1"}
 """Read by Triton when it is imported."""
@@ -28,6 +29,8 @@ class Interpreter:
         self._watched = False
         self.leaves_out = False
         """Whether kernels are not run."""
+        self.own_work: OwnWork | None = None
+        """Counts what kernels contribute, where that is asked for."""
 
     def watch(self) -> None:
         """Have the kernels noted that run from now on; to be called again after code that may have imported Triton."""
@@ -41,7 +44,7 @@ class Interpreter:
         def watched(executor: Any, *args: Any, **kwargs: Any) -> Any:
             if self.leaves_out:
                 return None
-            value = run(executor, *args, **kwargs)
+            value = self.own_work.run(run, (executor, *args), kwargs) if self.own_work else run(executor, *args, **kwargs)
             grid = getattr(module.interpreter_builder, "grid_dim", None)
             self._note(executor.fn, tuple(grid) if isinstance(grid, list | tuple) else (1, 1, 1))
             return value

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluator.results.category import Category
-from evaluator.results.evidence import ErrorFigures, RoundEvidence
+from evaluator.results.evidence import ErrorFigures, OwnWorkEvidence, RoundEvidence
 from tests.diagnosis.evidence import CPU, GPU, KERNEL, NEEDED, NOT_NEEDED, ROUNDS, UNDECLARED, Rule, check, launch
 
 
@@ -15,6 +15,10 @@ def signs(distribution: str = "signs", **changes: Any) -> tuple[RoundEvidence, .
     fields |= {"reference_error": 1e-7, "beyond": 800, "gross_error": 2e-3}
     outputs = (ErrorFigures(**fields | changes),)
     return (*ROUNDS, RoundEvidence(index=2, seed=1, distribution=distribution, passed=True, outputs=outputs))
+
+
+def own_work(time_share: float, written_bytes: int) -> OwnWorkEvidence:
+    return OwnWorkEvidence(time_share=time_share, written_bytes=written_bytes, answer_bytes=40_000)
 
 
 RULES: dict[str, Rule] = {
@@ -28,6 +32,14 @@ RULES: dict[str, Rule] = {
         "still right with its own kernels left out",
     ),
     "still right without its extension": ({**CPU, "ablation": NOT_NEEDED}, Category.NO_CUSTOM_KERNEL, "still right"),
+    "own kernels that do next to nothing": (
+        {**GPU, "launches": (launch(),), "ablation": NEEDED, "own_work": own_work(0.02, 4)},
+        Category.NO_CUSTOM_KERNEL,
+        "do too little: 2.00 % of a call's time, 4 bytes written for an answer of 40000",
+    ),
+    "own functions that do next to nothing": ({**CPU, "ablation": NEEDED, "own_work": own_work(0.0, 0)}, Category.NO_CUSTOM_KERNEL, ""),
+    "own functions that take their time": ({**CPU, "ablation": NEEDED, "own_work": own_work(0.1, 4)}, Category.OK, ""),
+    "own functions that write enough": ({**CPU, "ablation": NEEDED, "own_work": own_work(0.02, 400)}, Category.OK, ""),
     "no launch of its own": ({**GPU, "launches": (launch(own=False),)}, Category.NO_CUSTOM_KERNEL, "no kernel of the submission's own"),
     "no launch at all": (GPU, Category.NO_CUSTOM_KERNEL, "no kernel"),
     "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "no kernel"),

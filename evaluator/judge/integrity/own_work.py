@@ -1,0 +1,89 @@
+"""What the submission's own kernels contribute, where the answer is wrong without them.
+
+That alone does not show that they do the problem's work: a kernel may be needed for one element, or the answer be spoilt on purpose where
+a kernel is found to be missing. So a worker that leaves nothing out is asked what share of a call's time they take, and how much they
+write. On a GPU that share is known from the timing.
+"""
+
+import secrets
+from typing import Any
+
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
+from evaluator.judge.correctness.output_structure import form_of
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.device.synchronize import synchronize
+from evaluator.judge.integrity.ablation import PATTERNS
+from evaluator.judge.workers.client import WorkerClient
+from evaluator.judge.workers.input_buffers import InputSet
+from evaluator.judge.workers.shared_memory import SharedMemory
+from evaluator.problem.problem import ProblemCase
+from evaluator.results.evidence import OWN_WRITTEN_SHARE, OwnWorkEvidence
+from evaluator.worker.protocol import Message, ProtocolError
+from evaluator.worker.structure import tensors_of
+
+TIMED_CALLS = 10
+"""The least time of so many calls counts, since others may use the processors."""
+
+
+def measure_own_work(
+    worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float, time_share: float | None = None
+) -> OwnWorkEvidence | None:
+    """What own kernels do in a worker whose model has been constructed; None where they may have written unseen. Their `time_share` is
+    measured where it is not known.
+
+    It is asked over inputs of each distribution that decides, as a kernel may matter only for some, until they do enough. Before that
+    it answers once, since a first call may prepare others. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+    """
+    round_inputs = RoundInputs(case, memory.device, oracle)
+    first = round_inputs.example
+    answer_bytes = sum(tensor.numel() * tensor.element_size() for _, tensor in tensors_of(form_of(round_inputs.expected)))
+    round_inputs.forget()
+    inputs = InputSet(memory, first)
+    worker.hand_over(inputs.allocations, deadline_s)
+    worker.request("inputs", deadline_s, sets=[inputs.tree(first)])
+    synchronize(memory.device)
+    worker.request("call", deadline_s, set=0)
+    del first
+    found = OwnWorkEvidence(time_share=0.0, written_bytes=0, answer_bytes=answer_bytes)
+    for plan in round_inputs.fewest():
+        draw = round_inputs.draw(plan)
+        if draw.left_out:
+            continue
+        inputs.fill(draw.arguments)
+        worker.request("inputs", deadline_s, sets=[inputs.tree(draw.arguments)])
+        synchronize(memory.device)
+        written = _written_bytes(worker, deadline_s, answer_bytes)
+        if written is None:
+            return None
+        share = _time_share(worker, deadline_s) if time_share is None else time_share
+        found = OwnWorkEvidence(
+            time_share=max(share, found.time_share), written_bytes=max(written, found.written_bytes), answer_bytes=answer_bytes
+        )
+        if not found.is_too_little:
+            break
+    return found
+
+
+def _written_bytes(worker: WorkerClient, deadline_s: float, answer_bytes: int) -> int | None:
+    """The bytes that own kernels write in a call, before which free memory is filled: what is not written counts for nothing."""
+    pattern = secrets.choice(PATTERNS)
+    worker.request("poison", deadline_s, pattern=pattern, sizes=[answer_bytes])
+    enough = int(OWN_WRITTEN_SHARE * answer_bytes) + 1
+    written = worker.request("watch", deadline_s, set=0, pattern=pattern, enough=enough).get("written")
+    worker.request("poison", deadline_s, pattern=None, sizes=[])
+    if written is not None and (not isinstance(written, int) or written < 0):
+        raise ProtocolError("bytes written are a number that is not negative")
+    return written
+
+
+def _time_share(worker: WorkerClient, deadline_s: float) -> float:
+    timed = [worker.request("watch", deadline_s, set=0, pattern=None, enough=0) for _ in range(TIMED_CALLS)]
+    own_s, all_s = (min(_seconds(answer, name) for answer in timed) for name in ("own_s", "all_s"))
+    return min(own_s / all_s, 1.0) if all_s else 1.0
+
+
+def _seconds(answer: Message, name: str) -> float:
+    value: Any = answer.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e9:
+        raise ProtocolError(f"{name} is a number of seconds, and not negative")
+    return float(value)

@@ -1,0 +1,120 @@
+"""What own kernels contribute where the answer is wrong without them, through real workers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaluator.judge.context import JudgeContext
+from evaluator.results.category import Category
+from evaluator.results.result import Result
+from tests.judge.conftest import Judge
+
+HEAD = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+ops = load_inline(name="small_work", cpp_sources=r"""
+torch::Tensor one(torch::Tensor x) { return torch::ones({1, 1}, x.options()); }
+torch::Tensor largest(torch::Tensor x) { return x.amax(1, true); }
+void shift(torch::Tensor x, torch::Tensor largest, torch::Tensor y) { at::sub_out(y, x, largest); }
+""", functions=["one", "largest", "shift"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+'''
+CANARY = "        return torch.softmax(x, 1) if ops.one(x[:1, :1]).item() == 1 else x"
+FACTOR = "        return torch.softmax(x, 1) * ops.one(x[:1, :1])"
+REDUCTION = "        y = torch.exp(x - ops.largest(x))\n        return y / y.sum(1, keepdim=True)"
+PROLOGUE = (
+    "        y = torch.empty_like(x)\n        for _ in range(40):\n            torch.softmax(x, 1)\n"
+    "        ops.shift(x, x.amax(1, keepdim=True), y)\n        return torch.softmax(y, 1)"
+)
+
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+
+def get_inputs():
+    return [torch.randn(509, 1021)]
+
+def get_init_inputs():
+    return []
+"""
+"""Large enough that calling a function is no part of the time to speak of."""
+
+Judged = Callable[[str], Result]
+
+
+@pytest.fixture
+def judged(judge: Judge, tmp_path: Path) -> Judged:
+    """The result where the timing, which other programs of the machine can disturb, has found nothing."""
+    path = tmp_path / "rows.py"
+    path.write_text(PROBLEM)
+
+    def once(body: str) -> Result:
+        for _ in range(3):
+            result = judge(HEAD + body, "rows", timeout_s=20.0, problem_path=path)
+            if result.evidence.ablation is not None:
+                break
+        return result
+
+    return once
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("body", [CANARY, FACTOR])
+def test_an_answer_that_hangs_on_a_kernel_of_no_use_is_no_custom_kernel(judged: Judged, body: str) -> None:
+    result = judged(body)
+    assert result.category is Category.NO_CUSTOM_KERNEL, result.evidence.own_work
+    assert result.evidence.ablation is not None and not result.evidence.ablation.still_right
+    assert result.evidence.own_work is not None and result.evidence.own_work.written_bytes == 4
+    assert "its own kernels do too little" in result.message
+
+
+@pytest.mark.build
+def test_a_reduction_that_writes_little_and_takes_its_time_is_ok(judged: Judged) -> None:
+    result = judged(REDUCTION)
+    assert result.category is Category.OK, result.message
+    assert result.evidence.own_work is not None and result.evidence.own_work.time_share >= 0.1
+
+
+@pytest.mark.build
+def test_a_short_pass_over_all_of_the_data_beside_much_of_a_library_is_ok(judged: Judged) -> None:
+    result = judged(PROLOGUE)
+    assert result.category is Category.OK, result.message
+    assert result.evidence.own_work is not None and result.evidence.own_work.time_share < 0.1
+
+
+CUDA = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+ops = load_inline(name="small_launch", cpp_sources="void fill(torch::Tensor x, torch::Tensor y);", cuda_sources=r"""
+__global__ void move(const float* x, float* y, long n) {
+    for (long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = x[i];
+}
+void fill(torch::Tensor x, torch::Tensor y) { move<<<512, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), y.numel()); }
+""", functions=["fill"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(40):
+            y = torch.softmax(x, 1)
+'''
+CUDA_CANARY = "        z = torch.empty_like(x[:1, :1])\n        ops.fill(torch.ones_like(z), z)\n        return y if z.item() == 1 else x"
+CUDA_COPY = "        z = torch.empty_like(y)\n        ops.fill(y, z)\n        return z"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("body", "category"), [(CUDA_CANARY, Category.NO_CUSTOM_KERNEL), (CUDA_COPY, Category.OK)])
+def test_what_a_kernel_writes_decides_on_a_gpu(judge: Judge, gpu_context: JudgeContext, body: str, category: Category) -> None:
+    result = judge(CUDA + body, "softmax", context=gpu_context)
+    assert result.category is category, result.evidence.own_work
+    assert result.evidence.own_work is not None and result.evidence.own_work.time_share < 0.1

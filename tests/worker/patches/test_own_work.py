@@ -1,0 +1,134 @@
+"""What own functions write and how long they take, whatever way they are told of memory."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+import torch
+
+from evaluator.worker.patches.ablation import Ablation
+from evaluator.worker.patches.own_work import OwnWork
+
+PATTERN = 0x39
+ENOUGH = 1 << 30
+
+
+def counted(work: OwnWork, body: Callable[[], Any], enough: int = ENOUGH) -> int | None:
+    work.begin(PATTERN, enough)
+    body()
+    written: int | None = work.end()["written"]
+    return written
+
+
+def write(address: int, nbytes: int) -> None:
+    ctypes.memset(address, 1, nbytes)
+
+
+def filled() -> torch.Tensor:
+    """1000 bytes that hold nothing."""
+    return torch.full((1000,), PATTERN, dtype=torch.uint8)
+
+
+def test_bytes_that_an_argument_has_changed_count() -> None:
+    work, x = OwnWork(), torch.zeros(100)
+    assert counted(work, lambda: work.run(lambda y: y[:3].fill_(1.5), (x,), {})) == 3 * 2, "1.5 differs from 0 in two of its four bytes"
+    assert x[:4].tolist() == [1.5, 1.5, 1.5, 0.0], "nothing is left out"
+
+
+def test_bytes_at_an_address_count() -> None:
+    work, x = OwnWork(), torch.zeros(100, dtype=torch.uint8)
+    assert counted(work, lambda: work.run(write, (x.data_ptr() + 10, 50), {})) == 50
+
+
+def test_bytes_at_an_address_of_an_earlier_call_count() -> None:
+    work, x = OwnWork(), torch.zeros(100, dtype=torch.uint8)
+    address = x.data_ptr()
+    assert counted(work, lambda: work.run(lambda: write(address, 70), (), {})) == 70
+
+
+def test_bytes_of_an_array_count() -> None:
+    work, array = OwnWork(), numpy.zeros(100, dtype=numpy.uint8)
+    assert counted(work, lambda: work.run(lambda y: y.fill(1), (array,), {})) == 100
+
+
+def test_of_a_new_tensor_what_was_written_counts() -> None:
+    work = OwnWork()
+
+    def make() -> list[torch.Tensor]:
+        x = filled()
+        x[:20] = 0
+        return [x]
+
+    assert counted(work, lambda: work.run(make, (), {})) == 20
+    assert counted(work, lambda: work.run(filled, (), {})) == 0
+
+
+def test_what_others_write_counts_for_nothing() -> None:
+    work, x = OwnWork(), torch.zeros(100)
+    assert counted(work, lambda: (x.fill_(2.0), work.run(lambda y: y, (x,), {}))) == 0
+
+
+def test_counting_ends_where_there_is_enough() -> None:
+    work, x = OwnWork(), torch.zeros(100, dtype=torch.uint8)
+
+    def body() -> None:
+        for value in (1, 2, 3):
+            work.run(x.fill_, (value,), {})
+
+    assert counted(work, body) == 300
+    assert counted(work, body, enough=150) == 200
+
+
+UNSEEN: dict[str, tuple[Any, ...]] = {"an address of no tensor's": (1 << 40,), "an object of its own": (object(),)}
+
+
+@pytest.mark.parametrize("what", UNSEEN)
+def test_what_may_lead_to_other_memory_is_not_counted(what: str) -> None:
+    work = OwnWork()
+    assert counted(work, lambda: work.run(lambda _: None, UNSEEN[what], {})) is None
+    assert counted(work, lambda: work.run(lambda *_: None, (7, "text", 1.5, None, [torch.ones(1)]), {})) == 0
+
+
+def test_a_function_beside_another_is_not_counted() -> None:
+    work = OwnWork()
+
+    def beside() -> None:
+        thread = threading.Thread(target=lambda: work.run(int, (), {}))
+        thread.start()
+        thread.join()
+
+    assert counted(work, lambda: work.run(beside, (), {})) is None
+
+
+def test_a_function_that_another_calls_belongs_to_that_one() -> None:
+    work, x = OwnWork(), torch.zeros(100, dtype=torch.uint8)
+    assert counted(work, lambda: work.run(lambda: work.run(x.fill_, (1,), {}), (), {})) == 100
+
+
+def test_time_is_that_of_own_functions_and_of_all() -> None:
+    work = OwnWork()
+    work.begin(None, 0)
+    time.sleep(0.05)
+    work.run(time.sleep, (0.1,), {})
+    found = work.end()
+    assert 0.1 <= found["own_s"] < found["all_s"] and found["all_s"] >= 0.15
+    assert found["written"] == 0
+
+
+def test_an_exception_comes_through() -> None:
+    work = OwnWork()
+    work.begin(PATTERN, ENOUGH)
+    with pytest.raises(ZeroDivisionError):
+        work.run(lambda: 1 // 0, (), {})
+    assert work.run(lambda: 5, (), {}) == 5
+
+
+def test_a_function_that_is_watched_is_not_taken_out() -> None:
+    work, x = OwnWork(), torch.zeros(10)
+    taken = Ablation(work).taken_out(lambda y: y.fill_(1.0))
+    assert counted(work, lambda: taken(x)) == 10 * 2
+    assert x.tolist() == [1.0] * 10
