@@ -2,8 +2,8 @@
  *
  * Preloaded into the worker's process. It forwards every launch, and once `assay_recorder_attach` has given it a table in shared
  * memory (a memfd that the judge reads, also after a crash), it counts them there: one record for each kernel and place of launch.
- * Once `assay_recorder_ablate(1)` has been called, launches from objects of the submission's own succeed without taking place, until
- * `assay_recorder_ablate(0)`.
+ * Once `assay_recorder_ablate(1)` has been called, launches from objects of the submission's own succeed without taking place, but
+ * for those of a vendor's kernels, until `assay_recorder_ablate(0)`.
  * `kernel<<<>>>` compiles to __cudaLaunchKernel in CUDA 13 and to cudaLaunchKernel before; the object is told by the caller's address.
  * Who asks the linker for the driver's launch by name, as Triton's launchers do, is given the one here (`dlsym`), and so is who asks the
  * driver itself, as NVIDIA's Python bindings do (`cuGetProcAddress`). Whose kernel it is that the driver launches is told by whose_kernel.h.
@@ -189,10 +189,10 @@ static int is_own_kernel(const char *name, const void *caller, int driver_api) {
 
 /* Whether a launch from this address is one that is not to take place. */
 static int left_out(const void *caller, const void *kernel, int driver_api) {
-    char name[sizeof((record_t *)NULL)->kernel] = {0};
+    char name[4096] = {0}; /* so long that no namespace around a library's makes it end before that */
     if (!atomic_load_explicit(&ablating, memory_order_relaxed)) return 0;
-    if (driver_api) name_kernel(name, sizeof name, kernel, driver_api);
-    return is_own_kernel(name, caller, driver_api);
+    if (driver_api || is_own(caller)) name_kernel(name, sizeof name, kernel, driver_api);
+    return is_own_kernel(name, caller, driver_api) && !is_vendors(name);
 }
 
 /* The record of this kernel and caller, made where there is none, without a name yet; NULL where the table is full. */

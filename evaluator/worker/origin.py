@@ -33,6 +33,10 @@ LIBRARIES = ("libtorch_cuda", "libcu", "libnccl")
 """Begin the names of libraries that launch kernels of their own by the driver; a submission can have their names in its text."""
 _OF_OTHERS = re.compile(r"triton_[^_]{3}_fused_|triton_$|cupy_")
 """How torch.compile names the kernels that it generates, and CuPy its own. Those that it only tries begin with `triton_`, too."""
+_VENDORS = re.compile(r"(?<![A-Za-z0-9_])(?:cub|thrust|cutlass)::")
+"""A namespace of a library of headers. These libraries can be wrapped into another namespace, so that it need not be the first."""
+_WRAPPER = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*(?<![A-Za-z0-9_])cutlass::(?:Kernel2?|device_kernel)<")
+"""The kernels of CUTLASS that hold no work: they construct their template argument and call it."""
 _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
 
 
@@ -50,6 +54,17 @@ def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...],
     if source and is_named(name, source) and not path.rsplit("/", 1)[-1].startswith(LIBRARIES):
         return True
     return is_own(path, installed) and not (source and name.startswith("triton_"))
+
+
+def is_vendors(kernel: str) -> bool:
+    """Whether a kernel's function stands in a namespace of CUB, Thrust or CUTLASS, at whatever depth. Its template arguments don't count;
+    of CUTLASS' kernels that do no more than call their argument, that argument does.
+
+    Such a kernel is the submission's to launch, and not its own work: it is not left out, and earns no rank. whose_kernel.h says the same.
+    """
+    wrapper = _WRAPPER.match(kernel)
+    whole = _BASE_NAME.match(kernel, wrapper.end() if wrapper else 0)
+    return whole is not None and _VENDORS.search(whole[0]) is not None
 
 
 def is_named(kernel: str, source: str) -> bool:

@@ -1,7 +1,8 @@
-/* Whose a kernel is that the driver launches: of those that Triton, CuPy, Numba and the like launch, the caller says little.
+/* Whose a kernel is by its name. Of a kernel that the driver launches for Triton, CuPy, Numba and the like, the caller says little.
  *
  * Part of launch_recorder.c. A kernel whose name stands in the submission's text is its own, whoever launches it for it. What PyTorch's
- * compiler generates is nobody's own, and nor are kernels that come with PyTorch or CuPy. evaluator/worker/origin.py has the same rules.
+ * compiler generates is nobody's own, and nor are kernels that come with PyTorch or CuPy. A kernel of CUB's, Thrust's or CUTLASS' is a
+ * vendor's work, whatever object it was compiled into: it is recorded as own, and not left out. evaluator/worker/origin.py has the same rules.
  */
 
 static char *source; /* the submission's text, and the names of kernels that come with PyTorch, once they are known */
@@ -27,12 +28,17 @@ static int has_word(const char *text, const char *word, size_t length) {
     return 0;
 }
 
-/* The last name in a kernel's: without return type, namespaces, parameters and what compilers add to it. */
-static const char *base_name(const char *kernel, size_t *length) {
+/* The length of a kernel's name with return type and namespaces, and without parameters and what compilers add to it. */
+static size_t qualified_length(const char *kernel) {
     static const char ANONYMOUS[] = "(anonymous namespace)::";
     size_t end = strcspn(kernel, "(<[$");
     while (starts_with(kernel + end, ANONYMOUS)) end += sizeof ANONYMOUS - 1, end += strcspn(kernel + end, "(<[$");
-    size_t begin = end;
+    return end;
+}
+
+/* The last name in a kernel's, without return type and namespaces. */
+static const char *base_name(const char *kernel, size_t *length) {
+    size_t end = qualified_length(kernel), begin = end;
     while (begin && kernel[begin - 1] != ':' && kernel[begin - 1] != ' ') --begin;
     *length = end - begin;
     return kernel + begin;
@@ -62,6 +68,30 @@ static int is_fused(const char *kernel) {
     const char *kind = kernel + strlen("triton_");
     size_t length = strcspn(kind, "_");
     return length == 3 && starts_with(kind + length, "_fused_");
+}
+
+/* Where one of the names begins in `length` letters of a text, as a whole word as far as it begins there; NULL where none does. */
+static const char *find_name(const char *text, size_t length, const char *const *names, size_t count) {
+    for (const char *at = text; at < text + length; ++at)
+        for (size_t i = 0; (at == text || !is_letter(at[-1])) && i < count; ++i)
+            if (strlen(names[i]) <= (size_t)(text + length - at) && starts_with(at, names[i])) return at;
+    return NULL;
+}
+
+/* What a kernel of CUTLASS' calls that holds no work itself but constructs its template argument and calls it; other kernels as they are. */
+static const char *called_by_wrapper(const char *kernel) {
+    static const char *const wrappers[] = {"cutlass::Kernel<", "cutlass::Kernel2<", "cutlass::device_kernel<"};
+    size_t length = qualified_length(kernel);
+    if (kernel[length] != '<') return kernel;
+    const char *found = find_name(kernel, length + 1, wrappers, sizeof wrappers / sizeof *wrappers);
+    return found ? kernel + length + 1 : kernel;
+}
+
+/* Whether a kernel's function stands in a namespace of CUB, Thrust or CUTLASS, which can be wrapped into another. Arguments don't count. */
+static int is_vendors(const char *kernel) {
+    static const char *const vendors[] = {"cub::", "thrust::", "cutlass::"};
+    const char *name = called_by_wrapper(kernel);
+    return find_name(name, qualified_length(name), vendors, sizeof vendors / sizeof *vendors) != NULL;
 }
 
 static int is_others(const char *kernel) {

@@ -132,6 +132,19 @@ def recorded(tmp_path: Path, recorder: Path) -> Recorded:
     return Recorded(tmp_path, recorder)
 
 
+def test_a_vendors_kernel_in_an_object_of_its_own_is_recorded_and_not_left_out(tmp_path: Path, recorder: Path, recorded: Recorded) -> None:
+    code, said, records = recorded(("runtime.c", "names.c"), "launch_vendors.c")
+    assert (code, said) == (0, "707"), said
+    assert [record.own for record in records] == [True, True]
+    script = """
+import ctypes, sys
+runtime, launcher = (ctypes.CDLL(path, ctypes.RTLD_GLOBAL) for path in sys.argv[1:])
+ctypes.CDLL(None).assay_recorder_ablate(1)
+print(launcher.launch_limited())
+"""
+    assert run_preloaded(recorder, script, str(tmp_path / "runtime.so"), str(tmp_path / "launcher.so")) == "700"
+
+
 def test_limits_clusters_and_the_last_launch_are_recorded(recorded: Recorded) -> None:
     code, said, (known, unknown, clustered) = recorded(("runtime.c", "limits.c"), "launch_limited.c")
     assert (code, said) == (0, "28"), said  # four refusals with 7, and no error of the recorder's own

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from evaluator.worker.origin import installed_folders, is_own, is_own_kernel
+from evaluator.worker.origin import installed_folders, is_own, is_own_kernel, is_vendors
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,34 @@ def test_without_a_source_the_launching_object_decides() -> None:
     assert is_own_kernel("triton_softmax", LAUNCHER, "", (), by_driver=True)
     assert not is_own_kernel("bend", OTHERS, "", (), by_driver=True)
     assert not is_own_kernel("bend", LAUNCHER, "", ("/tmp/triton/",), by_driver=True)
+
+
+CUB = "void cub::CUB_300001_SM_900::detail::"
+VENDORS = {
+    f"{CUB}reduce::DeviceReduceKernel<cub::CUB_300001_SM_900::detail::reduce::policy_hub<float, int>::Policy1000, float*>(float*)": True,
+    f"{CUB}transform::transform_kernel<cub::policy, int, Gelu, float*, float*>(int)": True,
+    "void thrust::THRUST_200802_SM_900_NS::cuda_cub::core::_kernel_agent<cuda_cub::Agent<Mine>, float*>(float*)": True,
+    "void mine::cub::DeviceRadixSortOnesweepKernel<float>(float*)": True,
+    "void (anonymous namespace)::thrust::fill<float>(float*)": True,
+    "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::Mma<float>>>(Params)": True,
+    "void cutlass::Kernel2<cutlass::gemm::kernel::DefaultGemm<Mine>::Kernel>(Params)": True,
+    "void cutlass::device_kernel<mine::cutlass::Gemm<int>>(mine::Params)": True,
+    "void cutlass::reduction::kernel::reduce<Mine>(Mine)": True,
+    "void cutlass::device_kernel<flash::Forward<cutlass::half_t, cute::tuple<int>>>(flash::Forward<int>::Params)": False,
+    "void cutlass::Kernel<(anonymous namespace)::Mine>(cutlass::Params)": False,
+    "void mine::device_kernel<cutlass::gemm::kernel::Gemm<float>>(Params)": False,
+    "void sort_rows<cub::BlockRadixSort<float, 128, 4>>(float*, cub::Tag)": False,
+    "scan(cub::Tag)": False,
+    "cub(float*)": False,
+    "void mycub::sort<float>(float*)": False,
+    "cutlass_like::gemm(float*)": False,
+    "void at::native::vectorized_elementwise_kernel<4, Mine>(int)": False,
+    "?": False,
+    "": False,
+}
+"""Whether a kernel's work is a vendor's, by its name."""
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_kernels_of_libraries_of_headers_are_told_by_where_their_function_stands(name: str) -> None:
+    assert is_vendors(name) is VENDORS[name]

@@ -12,8 +12,9 @@ SEEN_SHARE = 0.95
 
 
 def own_share(evidence: Evidence) -> float | None:
-    """The share of a call's device time in its own kernels; None where it was not measured, as for kernels that a graph replays."""
-    own = [launch for launch in evidence.launches if launch.own]
+    """The share of a call's device time in its own kernels, without those of a library of headers; None where it was not measured, as for
+    kernels that a graph replays."""
+    own = [launch for launch in evidence.launches if launch.own and not is_vendors(launch.kernel)]
     shares = [share for launch in own if (share := evidence.device_share(launch)) is not None]
     return None if evidence.kernel_times is None or (own and not shares) else sum(shares)
 

@@ -3,8 +3,10 @@ arithmetic than the reference's."""
 
 from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.verdict import Verdict
+from evaluator.diagnosis.words import plain_name
 from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, Evidence
+from evaluator.worker.origin import is_vendors
 
 NARROW_ERROR = 1e-4
 """RMS error above which arithmetic is narrower than float32. Products of 10 bits of mantissa (TF32, float16) err by 3e-4 and more where
@@ -26,8 +28,11 @@ def degenerate_problem(evidence: Evidence) -> Verdict | None:
 def no_own_kernel(evidence: Evidence) -> Verdict | None:
     """No kernel of the submission ran, or the answer is right without them, or they do too little for it to be theirs."""
     on_device = evidence.timing is not None and evidence.timing.clock == "cuda_event"
-    if on_device and not any(launch.own and launch.code == 0 for launch in evidence.launches):
+    ran = [launch.kernel for launch in evidence.launches if launch.own and launch.code == 0]
+    if on_device and not ran:
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but no kernel of the submission's own ran on the device")
+    if on_device and all(is_vendors(kernel) for kernel in ran):
+        return Verdict(Category.NO_CUSTOM_KERNEL, f"right, but the kernels that it launched are a library's: {plain_name(ran[0])}")
     if not on_device and not any(build.ok for build in evidence.builds) and not any(launch.own for launch in evidence.launches):
         return Verdict(Category.NO_CUSTOM_KERNEL, "right, but the submission built no extension")
     if evidence.ablation is not None and evidence.ablation.still_right:

@@ -17,6 +17,9 @@ def signs(distribution: str = "signs", **changes: Any) -> tuple[RoundEvidence, .
     return (*ROUNDS, RoundEvidence(index=2, seed=1, distribution=distribution, passed=True, outputs=outputs))
 
 
+SORT = "void cub::CUB_300001_SM_900::detail::segmented_sort::DeviceSegmentedSortKernel<false, float*>(float*)"
+
+
 def own_work(time_share: float, written_bytes: int) -> OwnWorkEvidence:
     return OwnWorkEvidence(time_share=time_share, written_bytes=written_bytes, answer_bytes=40_000)
 
@@ -41,6 +44,17 @@ RULES: dict[str, Rule] = {
     "own functions that take their time": ({**CPU, "ablation": NEEDED, "own_work": own_work(0.1, 4)}, Category.OK, ""),
     "own functions that write enough": ({**CPU, "ablation": NEEDED, "own_work": own_work(0.02, 400)}, Category.OK, ""),
     "no launch of its own": ({**GPU, "launches": (launch(own=False),)}, Category.NO_CUSTOM_KERNEL, "no kernel of the submission's own"),
+    "a library's launch alone": (
+        {**GPU, "launches": (launch(kernel=SORT),)},
+        Category.NO_CUSTOM_KERNEL,
+        "a library's: DeviceSegmentedSort",
+    ),
+    "a library's launch beside one of its own": ({**GPU, "launches": (launch(kernel=SORT), launch())}, Category.OK, ""),
+    "a library's launch beside a refused one": (
+        {**GPU, "launches": (launch(kernel=SORT), launch(code=1))},
+        Category.NO_CUSTOM_KERNEL,
+        "a library's",
+    ),
     "no launch at all": (GPU, Category.NO_CUSTOM_KERNEL, "no kernel"),
     "only a refused launch of its own": ({**GPU, "launches": (launch(code=1),)}, Category.NO_CUSTOM_KERNEL, "no kernel"),
     "no extension on the CPU": ({**CPU, "builds": ()}, Category.NO_CUSTOM_KERNEL, "built no extension"),
