@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     from_file = use_file(this, arguments, "judge", _check_file)
     options = this.parse_args(arguments)
     options.from_file = from_file
-    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format=f"{program}: %(message)s")
     try:
         with _early_start(options) as early:
             return _answer(options, early, program)

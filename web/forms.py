@@ -1,13 +1,13 @@
 """The form of a page's filters, and the names that it proposes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
 from db.error import StoreError
 from db.queries.filters import ANSWERS, COLUMNS, Filters
-from db.queries.names import require_known
+from db.queries.names import require_known, run_number
 from db.schema.models import AuthorRow, BoardRow
 from db.store import Store
 from web.site import Site
@@ -44,12 +44,12 @@ def answer_fields(**answers: str | None) -> tuple[Field, ...]:
 
 def unknown_name(site: Site, filters: Filters) -> str | None:
     """What to say of a filter whose name the database does not hold, with the names that look like it; None where it holds all."""
-    try:
-        require_known(site.store, filters)
-    except StoreError as error:
-        text = str(error).removeprefix(f"{site.store.name}: ")
-        return f"{text[0].upper()}{text[1:]}."
-    return None
+    return _refusal(site, lambda: require_known(site.store, filters))
+
+
+def unknown_run(site: Site, run: int | None) -> str | None:
+    """What to say of a run that the database does not hold; None where it holds it, and where none is chosen."""
+    return None if run is None else _refusal(site, lambda: run_number(site.store, str(run)))
 
 
 def choice_field(name: str, value: str | None, choices: Iterable[str]) -> Field:
@@ -60,6 +60,15 @@ def choice_field(name: str, value: str | None, choices: Iterable[str]) -> Field:
 def text_field(name: str, value: str | None, hint: str) -> Field:
     """A field that is typed, with an example."""
     return Field(name, value, (), free=True, hint=hint)
+
+
+def _refusal(site: Site, ask: Callable[[], object]) -> str | None:
+    try:
+        ask()
+    except StoreError as error:
+        text = str(error).removeprefix(f"{site.store.name}: ")
+        return f"{text[0].upper()}{text[1:]}."
+    return None
 
 
 def _field(name: str, value: str | None, known: tuple[str, ...]) -> Field:

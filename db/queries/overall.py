@@ -1,7 +1,8 @@
 """Authors over all problems: how many they solve, how fast, how surely, and what goes wrong with the rest.
 
 One board for each case and device model. Its tasks are the newest versions of all problems that anybody was judged on there, each precision
-apart; what an author has not tried is not solved. A task on which all evaluations are `not_evaluated` is none.
+apart; what an author has not tried is not solved. A task on which all evaluations are `not_evaluated` is none, and an author whose
+evaluations all are has no row.
 """
 
 from collections import Counter, defaultdict
@@ -142,7 +143,7 @@ def _records(
 def _rows(
     records: dict[int, _Record], names: dict[int, str | None], tasks: list[KnownBoard], solving: Sequence[str]
 ) -> tuple[OverallRow, ...]:
-    rows = [_row(record, names[author], tasks, solving) for author, record in records.items()]
+    rows = [_row(record, names[author], tasks, solving) for author, record in records.items() if record.samples]
     rows.sort(key=lambda row: (-row.geometric_mean, row.author or ""))
     means = [row.geometric_mean for row in rows]
     return tuple(replace(row, rank=means.index(row.geometric_mean) + 1, shared=means.count(row.geometric_mean) > 1) for row in rows)

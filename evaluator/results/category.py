@@ -351,7 +351,11 @@ CATEGORIES: dict[Category, CategoryInfo] = {
     ),
     **_group(
         Status.NOT_EVALUATED,
-        no_device=("The device that the submission needs is not there.", "devices of the machine", "Run on a machine with the device."),
+        no_device=(
+            "The device that the submission needs is not there, or has too little memory for the problem.",
+            "devices of the machine, and their memory",
+            "Run on a machine with the device, and with enough memory.",
+        ),
         no_toolchain=(
             "The machine lacks a compiler, a header or a package that the kernels are compiled with, or has it broken.",
             "compiler search, compiler output, or the packages installed, which the judge tries for itself",

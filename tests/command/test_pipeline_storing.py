@@ -1,4 +1,4 @@
-"""A run whose database stops taking results, as its user sees it: one line, and nothing lost."""
+"""What a run stores and writes, as its user sees it: nothing lost where the database takes no more, and no file read as a submission."""
 
 import json
 import os
@@ -74,3 +74,13 @@ def test_a_disk_that_fills_up_during_a_run_costs_no_result(tmp_path: Path) -> No
     with Store.open(f"sqlite:///{bench.database}") as store:
         found = sorted((Path(stored.result.submission).name, stored.result.category.value) for stored in store.each())
     assert found == [("first.py", "no_custom_kernel"), ("second.py", "no_custom_kernel")]
+
+
+def test_what_a_run_wrote_beside_its_submissions_is_left_out_by_the_next(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.write("double/unread.py", "class ModelNew(:\n")
+    bench.run("double", "--json", "double/results.jsonl")
+    again = bench.run("double")
+    file = bench.root / "double" / "results.jsonl"
+    assert again.stderr.splitlines()[0] == f"pipeline.py: {file} holds the results of a run, and is not read as a submission"
+    assert [name for name, *_ in bench.rows()] == ["double/unread.py"]

@@ -132,6 +132,13 @@ def test_rows_can_be_told_apart_and_their_heads_stay_in_sight(windows: Windows, 
         assert page.evaluate("scrollY") > 300 and head is not None and 0 <= head["y"] < 20, path
 
 
+def test_what_is_side_by_side_on_a_narrow_screen_breaks_no_word(windows: Windows) -> None:
+    page = windows.open(min(WIDTHS))
+    for path in ("/compare?left=best&right=1", "/runs/compare"):
+        page.goto(path)
+        assert page.locator(".sides td").evaluate_all(BROKEN) == [], path
+
+
 def test_a_sort_on_a_narrow_screen_is_one_of_the_heads(windows: Windows) -> None:
     page = windows.open(WIDTHS[1])
     page.goto("/evaluations")

@@ -71,6 +71,10 @@ def test_a_name_that_is_not_there_is_said_with_the_nearest(client: TestClient, i
     for path in ("/evaluations", "/leaderboard", "/failures"):
         assert "No problem 'softmx'; nearest: softmax." in Seen(client.get(f"{path}?problem=softmx").text).text, path
         assert "nearest" not in Seen(client.get(f"{path}?problem=softmax").text).text, path
+    for path in ("/problem?name=softmx", "/author?name=boob"):
+        answer = client.get(path)
+        assert answer.status_code == 404 and "; nearest: " in answer.text, path
+    assert "No run '99'; the last one is " in Seen(client.get("/evaluations?run=99").text).text
     assert "; nearest" not in Seen(client.get("/evaluations?problem=softmax&run=99").text).text, "it is the run that nothing fits"
 
 

@@ -12,11 +12,12 @@ from db.queries.history import HistoryRow, history
 from db.queries.leaderboard import Failures, LeaderboardRow, failures
 from db.queries.overall import OverallBoard, OverallRow, overall
 from db.queries.progress import AuthorProgress, author_progress
-from db.queries.ranking import EVERYTHING, author_id
+from db.queries.ranking import EVERYTHING
 from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P
 from db.store import StoreError
 from web.filters import MAX_NAME, Name, PageNumber
+from web.forms import unknown_name
 from web.pages.boards import places, places_table
 from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
@@ -63,9 +64,9 @@ def author_page(
     order: Name = None,
     number: PageNumber = 1,
 ) -> AuthorPage:
-    with site.store.read() as connection:
-        if author_id(connection, name) is None:
-            raise NotFoundError(f"There is no author {name!r} in this database.")
+    missing = unknown_name(site, Filters(author=name))
+    if missing:
+        raise NotFoundError(missing)
     boards = site.memory.recall(("overall", EVERYTHING, False), lambda: overall(site.store))
     standing = tuple((board, row) for board in boards for row in board.rows if row.author == name)
     rows = places(site, Filters(author=name))

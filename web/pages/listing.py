@@ -11,7 +11,7 @@ from db.queries.runs import EvaluationSummary, of_ids
 from db.queries.timeline import MOST_NAMED
 from evaluator.results.category import CATEGORIES, Status
 from web.filters import ChosenCategory, ChosenRun, ChosenStatus, FiltersOf, Name, PageNumber, Since
-from web.forms import Field, choice_field, fields_of, text_field, unknown_name
+from web.forms import Field, choice_field, fields_of, text_field, unknown_name, unknown_run
 from web.site import PageContent, Site, SiteOf, page
 from web.tables import PAGE_ROWS, Column, Table, is_descending, ordered_table
 
@@ -75,7 +75,7 @@ def evaluations_page(
         ),
         table=shown,
         filtered=choice != Choice(),
-        unknown=None if shown.total else unknown_name(site, filters),
+        unknown=None if shown.total else unknown_name(site, filters) or unknown_run(site, run),
     )
 
 

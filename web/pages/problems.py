@@ -17,6 +17,7 @@ from evaluator.results.evidence import Evidence, FloorEvidence, LightEvidence
 from evaluator.results.text import plain_block
 from web import problem_text
 from web.filters import MAX_NAME, Name, PageNumber
+from web.forms import unknown_name
 from web.site import NotFoundError, PageContent, Site, SiteOf, page
 from web.tables import Column, Table, table
 
@@ -118,7 +119,7 @@ def listed(site: Site) -> tuple[ListedProblem, ...]:
 def problem_page(site: SiteOf, name: Annotated[str, Query(max_length=MAX_NAME)]) -> ProblemPage:
     counting, *older = versions(site.store, name) or (None,)
     if counting is None:
-        raise NotFoundError(f"There is no problem {name!r} in this database.")
+        raise NotFoundError(unknown_name(site, Filters(problem=name)) or f"Problem {name!r} was never loaded, so there is nothing to show.")
     ranked = [leaderboard(site.store, Filters(problem=name, protocol=protocol)) for protocol in protocols(site.store, name)]
     boards = tuple(board for rows in ranked for board in _boards(site, rows))
     progress = site.memory.recall(("progress of a problem", name), lambda: problem_progress(site.store, name))

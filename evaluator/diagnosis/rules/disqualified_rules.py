@@ -62,7 +62,8 @@ def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
     if wrong.category is Category.CACHED_OUTPUT and wrong.back_to_back and any(launch.side_stream for launch in evidence.launches):
         message = f"wrong where nothing waits for the device before the answer is copied, with kernels on other streams: {wrong.message}"
         return Verdict(Category.ESCAPED_STREAM, message)
-    return Verdict(wrong.category, f"right in every round, wrong in timed call {wrong.call}: {wrong.message}")
+    where = f"timed call {wrong.call}" if wrong.call else "a call before the timed ones"
+    return Verdict(wrong.category, f"right in every round, wrong in {where}: {wrong.message}")
 
 
 @rule(order=110, gives=[Category.DEFERRED_WORK])

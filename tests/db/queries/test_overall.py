@@ -163,6 +163,15 @@ def test_what_nobody_was_judged_on_is_no_task(store: Store) -> None:
     assert row.geometric_mean == pytest.approx((2.0**4 * FAILURE_SPEEDUP) ** (1 / 5))
 
 
+def test_who_was_never_judged_has_no_place(store: Store) -> None:
+    save(store, "ada", "p1", "1", Category.WRONG_VALUES)
+    save(store, "bob", "p1", "1", Category.NO_DEVICE)
+    save(store, "cy", "p1", "1", Category.NO_CODE_BLOCK)
+    assert set(rows(store)) == {"ada", "cy"}
+    save(store, "bob", "p1", "2", Category.TIMEOUT)
+    assert set(rows(store)) == {"ada", "bob", "cy"}
+
+
 def test_where_nobody_was_judged_there_is_no_board(store: Store) -> None:
     save(store, "ada", "p1", "1", Category.INFRASTRUCTURE_ERROR)
     assert overall(store) == () and best_speedups(store) == ()

@@ -116,6 +116,11 @@ RULES: dict[str, Rule] = {
         "",
     ),
     "a timed answer that was wrong": ({**KERNEL, "wrong_timed_answer": WRONG}, Category.CACHED_OUTPUT, "timed call 7: so"),
+    "an answer that was wrong before the timed ones": (
+        {**KERNEL, "wrong_timed_answer": WRONG.model_copy(update={"call": 0})},
+        Category.CACHED_OUTPUT,
+        "wrong in a call before the timed ones: so",
+    ),
     "calls back to back that were wrong, on a stream of its own": (
         {**GPU, "launches": (launch(side_stream=True),), "wrong_timed_answer": BACK_TO_BACK},
         Category.ESCAPED_STREAM,

@@ -68,10 +68,10 @@ def test_one_that_is_slow_in_its_rounds_alone_is_judged_by_everything(judge: Jud
     result = judged(judge, problem, when)
     timing = result.evidence.timing
     assert timing is not None and timing.calls >= 15
-    assert len(result.evidence.rounds) == 7, "those of the worker that was asked anew"
+    assert len(result.evidence.rounds) == 9, "those of the worker that was asked anew"
 
 
 def test_one_that_is_slow_in_one_call_alone_is_not_slow(judge: Judge, problem: Path) -> None:
     """As where something is compiled in it."""
     result = judged(judge, problem, "ModelNew.calls == 1")
-    assert len(result.evidence.rounds) == 7
+    assert len(result.evidence.rounds) == 9

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from db.store import Store
 from evaluator.results.category import Category
 from evaluator.results.result import now
+from tests.db.queries.test_run_comparison import solved
 from tests.db.samples import environment, result, sha256
 from tests.web.seen import Seen
 
@@ -108,3 +109,11 @@ def test_an_author_has_a_best_and_a_mean_over_time(client: TestClient, numbers: 
     nobody = shown(client, "/author?name=cyd")
     assert "solved0 problems" in " ".join(nobody.text.split()) and not any("progress.svg" in link for link in nobody.links)
     assert client.get("/author/progress.svg?name=cyd").status_code == 404
+
+
+def test_a_ranking_has_a_column_of_intervals_where_one_is_known(client: TestClient, store: Store) -> None:
+    path = "/problem?name=softmax"
+    store.save(result(submission="bare.py"), "", TEXTS["softmax"])
+    assert ["95 % interval" in row for row in shown(client, path).rows if "rank" in row] == [False]
+    store.save(solved("timed.py", 2.0, author="ada"), "", TEXTS["softmax"])
+    assert ["95 % interval" in row for row in shown(client, path).rows if "rank" in row] == [True]

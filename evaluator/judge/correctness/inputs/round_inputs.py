@@ -28,7 +28,8 @@ from evaluator.worker.structure import tensors_of
 OWN = "own"
 SCALED = "scaled"
 OWN_DRAWS = 5
-"""The least number of draws as the problem makes them, those with few values changed among them, where other distributions don't decide."""
+"""The draws as the problem makes them, held to the bound, where other distributions don't decide: a constant passes one draw of a mean over
+random targets with a probability of a quarter."""
 ANY_DRAWS = 5
 """The least number of rounds where every distribution decides."""
 TYING = ("ties", "shifted", "special")
@@ -93,7 +94,7 @@ class RoundInputs:
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
         sound = [RoundPlan(name, gross=True) for name in (*SOUND, ROWS, RUNS) if name in self._others() or name in self._few()]
         strict = [RoundPlan(name) for name in self.reported] if self._strict else []
-        between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2 - len(self._few())), *strict]
+        between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2), *strict]
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
     def fewest(self) -> list[RoundPlan]:
