@@ -7,12 +7,13 @@ import secrets
 import time
 from typing import Any
 
-from evaluator.judge.correctness.check import errs_as_before, is_near_reference, judge_values
+from evaluator.judge.correctness.check import Judgement, errs_as_before, is_near_reference, judge_values, overflowing
 from evaluator.judge.correctness.inputs.few_rows import RUNS, FewRows
+from evaluator.judge.correctness.inputs.round_inputs import RoundInputs
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, has_plain_values, match
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, copying
 from evaluator.judge.correctness.reference import BaselineFailedError
-from evaluator.judge.correctness.row_sampling import Sampler
+from evaluator.judge.correctness.row_sampling import Sampler, mapped
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.gated_calls import Taken
 from evaluator.judge.timing.interleave import Answer, Interleaver
@@ -197,7 +198,16 @@ class SpotCheck:
                 # What was changed beyond what the problem draws decides by gross errors, as in the rounds.
                 gross = isinstance(arguments, FewRows) and not self._case.any_inputs
                 judged = judge_values(self._case, self._oracle, arguments, values, self._form, sample=sample, gross=gross)
-                if judged.category is not None and not errs_as_before(judged, self._known_errors):
+                is_wrong = judged.category is not None and not errs_as_before(judged, self._known_errors)
+                if is_wrong and not (gross and self._is_left_out(judged, taken, arguments)):
                     raise WrongAnswerError(self._interleaver.calls, judged.message, back_to_back=self.in_bursts)
         if not inputs.unchanged(arguments, self._case.in_place):
             raise WrongAnswerError(self._interleaver.calls, "forward() changed its input", Category.MUTATED_INPUT)
+
+    def _is_left_out(self, judged: Judgement, taken: Taken, arguments: list[Any]) -> bool:
+        """Whether the rounds would not have judged the wrong answer to these inputs, of which a few values were changed: by chance the
+        reference has no good answer to them, or a formula of the answer's overflows."""
+        if not judged.informative or RoundInputs(self._case, self._device, self._oracle).why_left_out(arguments):
+            return True
+        given = arguments if taken.sample is None else mapped(list(arguments), taken.sample.of)
+        return bool(overflowing(self._oracle, judged, taken.values, given))

@@ -1,16 +1,35 @@
 """How answers of timed calls are looked at."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from evaluator.judge.correctness.inputs.few_rows import FewChanges, FewRows
 from evaluator.judge.device.synchronize import synchronize
 from evaluator.judge.timing.timed_worker import TimedWorker
 from evaluator.results.category import Category
 from tests.judge.conftest import Judge
 from tests.judge.sources import SOFTMAX, forward
+
+DRAWN_SOFTMAX = """\
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+
+def get_inputs():
+    return [torch.randn(64, 256)]
+
+def get_init_inputs():
+    return []
+"""
 
 
 def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +76,31 @@ def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float
     assert result.category is category, result.message
     own = [each.outputs[0].max_error for each in result.evidence.rounds if each.distribution == "own"]
     assert max(own) < 4e-5
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "category"),
+    [
+        ("torch.exp(x) / torch.exp(x).sum(1, keepdim=True)", 200.0, Category.NO_CUSTOM_KERNEL),
+        ("torch.softmax(x.nan_to_num(), 1)", math.nan, Category.NO_CUSTOM_KERNEL),
+        ("torch.softmax(torch.where(x > 100.0, 0.0, x), 1)", 200.0, Category.CACHED_OUTPUT),
+    ],
+    ids=["a formula that overflows", "no reference", "wrong"],
+)
+def test_few_values_are_left_out_as_in_the_rounds(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, value: float, category: Category
+) -> None:
+    """Which few values are changed is drawn anew for each call: the round may have met none that has no good answer."""
+
+    def changed(_: FewChanges, arguments: list[Any]) -> list[Any]:
+        arguments[0][0, 0] = value
+        return FewRows(arguments)
+
+    monkeypatch.setattr(FewChanges, "either", changed)
+    path = tmp_path / "drawn_softmax.py"
+    path.write_text(DRAWN_SOFTMAX)
+    result = judge(forward(f"return {answer}"), problem_path=path)
+    assert result.category is category, result.message
 
 
 def test_a_timed_answer_that_is_not_written_out_is_refused(judge: Judge) -> None:
