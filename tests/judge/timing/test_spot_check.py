@@ -55,21 +55,23 @@ def test_a_reveals_clock_stops_when_the_judges_own_copy_is_done(judge: Judge, mo
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "category"),
+    ("before", "after", "calls", "category"),
     [
-        (4e-5, 7e-5, Category.NO_CUSTOM_KERNEL),
-        (4e-5, 2e-4, Category.CACHED_OUTPUT),
-        (0.0, 7e-5, Category.CACHED_OUTPUT),
+        (4e-5, 7e-5, 8, Category.NO_CUSTOM_KERNEL),
+        (4e-5, 7e-5, 1, Category.PRECISION_LOSS),
+        (4e-5, 2e-4, 1, Category.CACHED_OUTPUT),
+        (0.0, 7e-5, 1, Category.CACHED_OUTPUT),
     ],
-    ids=["as before", "far more", "exact before"],
+    ids=["as before", "always", "far more", "exact before"],
 )
-def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, category: Category) -> None:
-    """A sum that is all but out of tolerance in the rounds is out of it now and then: that is no cached answer. All errors of this test are
-    of either sign, as those of rounding are, and some three quarters of the number."""
+def test_a_rounding_error_is_held_against_the_rounds(judge: Judge, before: float, after: float, calls: int, category: Category) -> None:
+    """A sum that is all but out of tolerance in the rounds is out of it now and then, one of so many `calls`: that is no cached answer. If
+    it always is, the rounds were given something else. All errors of this test are of either sign, as those of rounding are, and some three
+    quarters of the number."""
     late = forward(
         "self.calls = getattr(self, 'calls', 0) + 1\n"
         "y = torch.softmax(x, 1)\n"
-        f"error = {before!r} if self.calls <= 20 else {after!r}\n"
+        f"error = {before!r} if self.calls <= 20 or self.calls % {calls} else {after!r}\n"
         "return y * (1 + error * (1 - 2 * (torch.arange(y.shape[1]) % 2)))"
     )
     result = judge(late)
