@@ -22,6 +22,7 @@ from evaluator.judge.integrity.ablation import ablate, answer_without
 from evaluator.judge.integrity.changed_inputs import answers_to_changed_inputs
 from evaluator.judge.integrity.other_shapes import judge_shape, not_loaded
 from evaluator.judge.integrity.own_work import measure_own_work
+from evaluator.judge.integrity.worker_end import ran_late
 from evaluator.judge.problem_check.check_lookup import effortless_answers
 from evaluator.judge.roofline.minimum_time import find_minimum_time
 from evaluator.judge.roofline.speed_of_light import find_speed_of_light
@@ -154,7 +155,7 @@ class PostChecks:
                     worker_set.take_device(worker)
                 return worker, None
             except (WorkerError, ProtocolError, NeedsDeviceError) as error:
-                if not (stays and worker.exit is not None and worker.exit.deadline_s is not None):
+                if not (stays and ran_late(worker)):
                     return worker, error
                 stays = False
 

@@ -17,6 +17,7 @@ from evaluator.judge.correctness.rounds import Rounds
 from evaluator.judge.device.memory_need import memory_bytes_of, memory_need
 from evaluator.judge.evidence_builder import EvidenceBuilder
 from evaluator.judge.integrity.ablation import AblationFailedError
+from evaluator.judge.integrity.worker_end import ran_late
 from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing.run import NotSlowError
@@ -108,8 +109,7 @@ class Stages:
         lock, candidate = self._worker_set.lock, self._worker_set.candidate
         if lock.is_alone or not lock.held:
             return False
-        is_late = candidate is not None and candidate.exit is not None and candidate.exit.deadline_s is not None
-        return is_late or is_shortage(error) or (candidate is not None and ran_short(candidate))
+        return is_shortage(error) or (candidate is not None and (ran_late(candidate) or ran_short(candidate)))
 
     def _judge_alone(self) -> None:
         """Judge once more from the beginning, with nobody else on the device."""

@@ -185,11 +185,11 @@ class WorkerSet(PreparedWorkers):
         warm(self._task.problem, context.device, context.warmed)
 
     def _load_alone(self, failed: WorkerClient) -> WorkerClient:
-        """Replace a worker that found no memory by another one, which loads the submission while this judge has the device."""
+        """Replace a worker that found no memory by another one, which loads the submission while nobody else computes on the device."""
         failed.end()
         candidate = self._start_candidate()
         with candidate.entering("wait"):
-            self.lock.acquire()
+            self.lock.acquire_alone()
         self._load_submission(candidate)
         return candidate
 

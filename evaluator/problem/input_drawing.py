@@ -5,10 +5,11 @@
 
 import random
 import secrets
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -66,6 +67,25 @@ def without_reseeding() -> Iterator[None]:
     finally:
         for (module, name), function in zip(seeding, kept, strict=True):
             setattr(module, name, function)
+
+
+def owners_of(drawn: Sequence[Any]) -> "list[weakref.ref[torch.Tensor]]":
+    """The tensors whose memory the tensors of a draw lie in, held weakly: one that outlives the draw is kept by the problem's file."""
+    from evaluator.worker.procedure import tensors
+
+    return [weakref.ref(tensor if tensor._base is None else tensor._base) for tensor in tensors(list(drawn))]
+
+
+def apart_from(owners: "Sequence[weakref.ref[torch.Tensor]]", arguments: list[Any]) -> list[Any]:
+    """The arguments with copies in the place of tensors that lie in the memory of an owner that still lives: judging changes draws where
+    they are, and a tensor that the file returns again and again would change with each of them."""
+    from evaluator.worker.memory import storage_of
+    from evaluator.worker.procedure import mapped
+
+    kept = {storage_of(owner) for each in owners if (owner := each()) is not None}
+    if not kept:
+        return arguments
+    return [mapped(value, lambda tensor: tensor.clone() if storage_of(tensor) in kept else tensor) for value in arguments]
 
 
 def _generators(device: "torch.device", default: "torch.Generator") -> Sequence["torch.Generator"]:

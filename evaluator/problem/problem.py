@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator.problem.declaration import DEFAULT_CASE, SMALL_CASE, Declaration, PrecisionName
 from evaluator.problem.execute import ProblemError, execute, raised_in_file
-from evaluator.problem.input_drawing import seeded, without_reseeding
+from evaluator.problem.input_drawing import apart_from, owners_of, seeded, without_reseeding
 from evaluator.results.result import OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -236,7 +236,10 @@ class ProblemCase:
         if not isinstance(drawn, list | tuple):
             rule = f"{function}() returned a {type(drawn).__name__}; return a list of arguments"
             raise ProblemError(self.problem.path, self._line(function), rule)
-        return [self._placed(value, device) for value in drawn]
+        owners = owners_of(drawn)
+        arguments = [self._placed(value, device) for value in drawn]
+        del drawn
+        return apart_from(owners, arguments)
 
     def _placed(self, value: Any, device: "torch.device | str") -> Any:
         import torch

@@ -162,14 +162,14 @@ def share_memory(answers: Sequence[Sequence[torch.Tensor]]) -> bool:
     """Whether tensors of different answers lie in the same memory."""
     seen: set[int] = set()
     for answer in answers:
-        places = {place for tensor in answer if (place := _storage(tensor))}
+        places = {place for tensor in answer if (place := storage_of(tensor))}
         if places & seen:
             return True
         seen |= places
     return False
 
 
-def _storage(tensor: torch.Tensor) -> int:
+def storage_of(tensor: torch.Tensor) -> int:
     """Where a tensor's memory begins; 0 where it has none of its own."""
     try:
         return tensor.untyped_storage().data_ptr()

@@ -70,7 +70,7 @@ class Procedure:
             leaves: list[torch.Tensor] = []
             output = forward(*[_leaf(value, leaves) for value in arguments])
             floating = [tensor for tensor in tensors(output) if tensor.is_floating_point()]
-            plain = _mapped(output, torch.Tensor.detach)
+            plain = mapped(output, torch.Tensor.detach)
             if [tensor.shape for tensor in floating] != [direction.shape for direction in directions]:
                 return {"output": plain, "inputs": None, "parameters": None}
             pairs = [(tensor, direction) for tensor, direction in zip(floating, directions, strict=True) if tensor.requires_grad]
@@ -108,25 +108,26 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors(item)
 
 
-def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The nested value with every tensor in it changed."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
+        return {key: mapped(item, change) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        items = [_mapped(item, change) for item in value]
+        items = [mapped(item, change) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
     return value
 
 
 def copied(value: Any) -> Any:
     """The nested value with a copy of every tensor in it."""
-    return _mapped(value, torch.Tensor.clone)
+    return mapped(value, torch.Tensor.clone)
 
 
 def written(value: Any) -> Any:
     """The nested value with every tensor in it written out (`evaluator.worker.memory.written_out`)."""
-    return _mapped(value, written_out)
+    return mapped(value, written_out)
 
 
 def _leaf(value: Any, leaves: list[torch.Tensor]) -> Any:
@@ -138,4 +139,4 @@ def _leaf(value: Any, leaves: list[torch.Tensor]) -> Any:
         leaves.append(tensor.detach().requires_grad_())
         return leaves[-1]
 
-    return _mapped(value, leaf)
+    return mapped(value, leaf)

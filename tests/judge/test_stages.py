@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.judge.context import JudgeContext
+from evaluator.judge.context import JudgeContext, Task
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.integrity.worker_end import answer_at_end
 from evaluator.judge.stages import Stages
 from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers.client import WorkerError
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
@@ -73,6 +75,43 @@ def test_what_lacked_memory_or_time_beside_another_is_judged_anew_alone(
     caplog.clear()
     assert judge(code, timeout_s=2.0).category is category
     assert "is judged anew" not in caplog.text, "nobody else was there"
+
+
+def test_what_finds_no_memory_to_be_loaded_in_is_loaded_again_alone(judge: Judge, context: JudgeContext) -> None:
+    """Beside another submission it would be blamed for what that one holds."""
+    other = DeviceLock(context.device.unique_id)
+    other.acquire()
+    other.share()
+    left = list[float]()
+
+    def leave() -> None:
+        other.release()
+        left.append(time.monotonic())
+
+    ends = threading.Timer(4.0, leave)
+    ends.start()
+    result = judge("raise RuntimeError('CUDA out of memory')\nclass ModelNew: pass")
+    ended = time.monotonic()
+    ends.cancel()
+    other.close()
+    assert result.category is Category.PYTHON_EXCEPTION
+    assert left and left[0] < ended, "it has waited for the other's end"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_who_is_late_in_a_check_beside_another_submission_is_not_wrong(context: JudgeContext, alone: bool) -> None:
+    problem = load(SHIPPED / "softmax.py")
+    worker_set = WorkerSet(Task(context, make_job("class ModelNew: pass"), problem, problem.instance("small"), lambda _: None))
+    try:
+        worker_set.lock.acquire()
+        if not alone:
+            worker_set.lock.share()
+        worker = worker_set.start("shapes")
+        with pytest.raises(WorkerError):
+            worker.request("load", 0.0)
+        assert answer_at_end(worker, "")["right"] is (False if alone else None)
+    finally:
+        worker_set.close()
 
 
 def test_the_next_one_may_have_the_device_after_the_timing(judge: Judge, context: JudgeContext, monkeypatch: pytest.MonkeyPatch) -> None:

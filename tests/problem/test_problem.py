@@ -277,3 +277,39 @@ def test_a_batch_norm_takes_the_batchs_statistics_unless_evaluation_is_declared(
 )
 def test_inputs_are_the_drawn_ones_unless_any_are_declared(tmp_path: Path, declared: str, expected: bool) -> None:
     assert problem(tmp_path, PLAIN + declared).instance("full").any_inputs is expected
+
+
+KEEPING = """\
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+X = torch.arange(12.0).view(3, 4)
+
+def get_inputs():
+    return [X, {"turned": X.t(), "drawn": torch.rand(4)}]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_tensor_that_the_file_keeps_is_copied_and_a_drawn_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judging changes draws in their place: the tensor of the file would change with each of them."""
+    case = problem(tmp_path, KEEPING).instance("full")
+    for _ in range(2):
+        x, more = case.inputs(1, "cpu")
+        assert torch.equal(x, torch.arange(12.0).view(3, 4)) and torch.equal(more["turned"], x.t())
+        x.zero_(), more["turned"].zero_()
+    clone, cloned = torch.Tensor.clone, list[torch.Size]()
+
+    def noted(tensor: torch.Tensor) -> torch.Tensor:
+        cloned.append(tensor.shape)
+        return clone(tensor)
+
+    monkeypatch.setattr(torch.Tensor, "clone", noted)
+    case.inputs(1, "cpu")
+    assert set(cloned) == {(3, 4), (4, 3)}

@@ -54,7 +54,7 @@ def attempt_in_another_worker(evidence: Evidence) -> Verdict | None:
     return None
 
 
-@rule(order=100, gives=[Category.CACHED_OUTPUT, Category.ESCAPED_STREAM, Category.MUTATED_INPUT])
+@rule(order=100, gives=[Category.CACHED_OUTPUT, Category.ESCAPED_STREAM, Category.MUTATED_INPUT, Category.PRECISION_LOSS])
 def wrong_timed_answer(evidence: Evidence) -> Verdict | None:
     wrong = evidence.wrong_timed_answer
     if wrong is None:

@@ -8,6 +8,7 @@ import torch
 
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
+from evaluator.judge.correctness.errors.known_approximations import overflow
 from evaluator.judge.correctness.integer_ties import is_excused
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sample, mapped
@@ -118,6 +119,16 @@ def errs_as_before(judged: Judgement, known: Sequence[KnownErrors]) -> bool:
         figures.max_error <= max(figures.tolerance, OWN_ERRORS * errors.own_error)
         for figures, errors in zip(judged.figures, known, strict=True)
     )
+
+
+def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any]) -> str:
+    """The formula by which every wrong output follows the reference until it overflows; empty where there is none."""
+    wide = oracle.wide_model
+    if judged.category is not Category.NAN_OR_INF or not candidate or wide is None:
+        return ""
+    wrong = [number for number, figures in enumerate(judged.figures) if figures.wrong]
+    found = [overflow(wide, arguments, candidate, number, judged.figures[number].tolerance) for number in wrong]
+    return found[0] if all(found) else ""
 
 
 REFERENCE_ERRORS = 2.0

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
-from evaluator.judge.correctness.check import Judgement, judge_values
-from evaluator.judge.correctness.errors.known_approximations import known_cause, overflow
+from evaluator.judge.correctness.check import Judgement, judge_values, overflowing
+from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.inputs.few_rows import RUNS
 from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
@@ -163,7 +163,7 @@ class Rounds:
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
-        if plan.gross and (formula := self._overflow(answer, values, arguments)):
+        if plan.gross and (formula := overflowing(self._oracle, answer, values, arguments)):  # fragile, and not wrong
             answer = Judgement(None, f"left out: here {formula} overflows", answer.figures)
         cause = self._cause(answer, values, arguments)
         if not answer.informative and plan.distribution != "own":
@@ -186,15 +186,6 @@ class Rounds:
         if answer.category not in OF_VALUES or not values or wide is None or wrong is None:
             return ""
         return known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance)
-
-    def _overflow(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
-        """The formula by which every wrong output follows the reference until it overflows: fragile, and not wrong."""
-        wide = self._oracle.wide_model
-        if answer.category is not Category.NAN_OR_INF or not values or wide is None:
-            return ""
-        wrong = [number for number, figures in enumerate(answer.figures) if figures.wrong]
-        found = [overflow(wide, arguments, values, number, answer.figures[number].tolerance) for number in wrong]
-        return found[0] if all(found) else ""
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
         """The same answer, unless the call has changed its inputs."""

@@ -26,7 +26,7 @@ def timing_cores(allowed: Collection[int] | None = None, root: Path = Path("/"))
     `allowed` is what this process may use, where it is not given; `root` is where /proc and /sys are.
     """
     cores = _first_threads(allowed, root)
-    quota = _quota(root) or len(cores)
+    quota = whole_quota(root) or len(cores)
     return cores[-1:] if min(len(cores), quota) <= FEW_CORES else cores[1:][:quota]
 
 
@@ -72,7 +72,7 @@ def read_cores(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _quota(root: Path) -> int | None:
+def whole_quota(root: Path) -> int | None:
     """How many cores' time a control group gives, whole ones, at least one; None where it gives all."""
     found: list[float] = []
     for folder, is_second in folders("cpu", root):

@@ -14,12 +14,17 @@ def end_of(worker: WorkerClient, protocol_error: str) -> Verdict:
     return diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
 
 
+def ran_late(worker: WorkerClient) -> bool:
+    """Whether the worker was killed because it had not answered in time."""
+    return worker.exit is not None and worker.exit.deadline_s is not None
+
+
 def answer_at_end(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
     """The fields `right`, `category` and `message` of the evidence of a worker that has ended instead of answering.
 
-    It is not blamed where other processes may hold the device's memory.
+    It is not blamed where other processes may hold the device's memory, or where another submission computes there and time ran out.
     """
     end = end_of(worker, protocol_error)
-    short = ran_short(worker) and not worker.lock.is_alone
-    right = None if short or end.category is Category.INFRASTRUCTURE_ERROR else False
+    is_excused = not worker.lock.is_alone and (ran_short(worker) or (worker.lock.held and ran_late(worker)))
+    right = None if is_excused or end.category is Category.INFRASTRUCTURE_ERROR else False
     return {"right": right, "category": end.category, "message": end.message}

@@ -2,7 +2,8 @@
 
 A core with nothing to run sleeps, and a process that is woken there waits for it: 0.05 to 0.2 ms in a virtual machine, more in one
 evaluation than in another. So each core of a timing has a process that does nothing, of the scheduler's class SCHED_IDLE: whatever else
-wants to run there takes its place at once.
+wants to run there takes its place at once. Where a control group gives the time of some cores only, these processes would use that up, and
+all would be stopped until there is more: there cores sleep.
 """
 
 import contextlib
@@ -11,6 +12,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evaluator.judge.device.cpu_affinity import whole_quota
 
 MOST_CORES = 8
 """With more cores than these, none is kept awake: that would take their time from each other's clock rate."""
@@ -34,9 +38,9 @@ os.killpg(0, signal.SIGKILL)
 
 
 @contextlib.contextmanager
-def kept_awake(cores: Sequence[int]) -> Iterator[None]:
-    """Keep these cores awake; where that can't be done, they sleep as ever."""
-    if not cores or len(cores) > MOST_CORES:
+def kept_awake(cores: Sequence[int], root: Path = Path("/")) -> Iterator[None]:
+    """Keep these cores awake; where that can't be done, they sleep as ever. `root` is where /proc and /sys are."""
+    if not cores or len(cores) > MOST_CORES or whole_quota(root) is not None:
         yield
         return
     with contextlib.ExitStack() as stack:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator.judge.correctness.inputs.few_rows import ROWS, FewChanges
+from evaluator.judge.correctness.inputs.few_rows import FewChanges
 from evaluator.judge.correctness.output_structure import read_claim
 from evaluator.judge.correctness.reference import BaselineFailedError
 from evaluator.judge.timing.gpu.l2_flush import L2Flush
@@ -23,8 +23,8 @@ from evaluator.problem.input_drawing import fresh_seed
 from evaluator.worker.protocol import ProtocolError
 
 MAX_SETS = 16
-FEW_ROWS_SHARE = 0.5
-"""Share of draws of which a few rows are changed: they take as long as others, and a cheap look at the inputs does not tell them."""
+FEW_CHANGED_SHARE = 0.5
+"""Share of draws of which a few values are changed: they take as long as others, and a cheap look at the inputs does not tell them."""
 MAX_REASON_CHARS = 500
 
 _random = secrets.SystemRandom()
@@ -133,10 +133,10 @@ class Interleaver:
             timed.worker.end()
 
     def draw(self) -> list[Any]:
-        """New arguments, of which now and then a few rows are changed."""
+        """New arguments, of which now and then a few values are changed."""
         arguments = self._case.inputs(fresh_seed(), self.device)
-        if self.few_changes is not None and ROWS in self.few_changes.names and _random.random() < FEW_ROWS_SHARE:
-            return self.few_changes.rows(arguments)
+        if self.few_changes is not None and _random.random() < FEW_CHANGED_SHARE:
+            return self.few_changes.either(arguments)
         return arguments
 
     def forget_arguments(self) -> None:

@@ -10,6 +10,7 @@ Both only multiply, as `signs` and `scaled` do, and change no input that those l
 import copy
 import math
 import random
+import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -36,12 +37,14 @@ RUN_SHARE, LONGEST_RUN = 128, 64
 """A run has this share of the last dimension's elements, but no more than so many: few of them are in a sample, and a product of 16,384
 terms changes by an eighth."""
 
+_random = secrets.SystemRandom()
+
 
 class FewRows(list[Any]):
     """Arguments of which a few values were changed."""
 
     def __init__(self, arguments: Sequence[Any], first: Sequence[int] = ()) -> None:
-        """`first`: indices of dimension 0 that changed rows belong to, where they don't belong to all."""
+        """`first`: indices of dimension 0 that changed rows or elements belong to, where they don't belong to all."""
         super().__init__(arguments)
         self.first = tuple(first)
 
@@ -72,7 +75,13 @@ class FewChanges:
 
     def runs(self, arguments: Sequence[Any], seed: int | None = None) -> list[Any]:
         """Arguments with a few runs of elements changed."""
-        return FewRows(with_changed_runs(arguments, fresh_seed() if seed is None else seed, self._structure, flips=self._flips))
+        return with_changed_runs(arguments, fresh_seed() if seed is None else seed, self._structure, flips=self._flips)
+
+    def either(self, arguments: Sequence[Any]) -> list[Any]:
+        """A draw with one of the changes, no matter which; as it is where there is none."""
+        if not self.names:
+            return list(arguments)
+        return self.rows(arguments) if _random.choice(self.names) == ROWS else self.runs(arguments)
 
 
 def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None) -> list[Any]:
@@ -99,8 +108,7 @@ def with_smaller_rows(arguments: Sequence[Any], seed: int, structure: InputStruc
 def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStructure | None = None, *, flips: bool = True) -> list[Any]:
     """The same arguments with a few runs of neighbouring elements changed, in place where possible: other signs if it `flips`, or halves,
     as where inputs are positive."""
-
-    drawn = random.Random(seed)
+    drawn, first = random.Random(seed), set[int](arguments.first if isinstance(arguments, FewRows) else ())
 
     def change(tensor: torch.Tensor, kind: Kind) -> bool:
         flat = tensor.view(-1)
@@ -108,9 +116,11 @@ def with_changed_runs(arguments: Sequence[Any], seed: int, structure: InputStruc
         for _ in range(RUNS_OF_EACH):
             start = drawn.randrange(max(len(flat) - length, 0) + 1)
             flat[start : start + length].mul_(-1.0 if flips and kind is Kind.FREE else 0.5)
+            first.add(start // (len(flat) // len(tensor)))
         return True
 
-    return _changed(arguments, structure, change)[0]
+    changed, any_changed = _changed(arguments, structure, change)
+    return FewRows(changed, sorted(first)) if any_changed or isinstance(arguments, FewRows) else changed
 
 
 def _rows_of(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int | None]]:

@@ -126,7 +126,7 @@ class RoundInputs:
             return None
         seed = fresh_seed()
         arguments = self._few_changes.runs(draw.arguments, seed)
-        return Draw(seed, arguments, self._why_left_out(arguments) if self._structure is not None else "")
+        return Draw(seed, arguments, self.why_left_out(arguments) if self._structure is not None else "")
 
     def draw(self, plan: RoundPlan) -> Draw:
         """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
@@ -145,9 +145,11 @@ class RoundInputs:
         else:
             arguments = changed(own, plan.distribution, seed, structure)
         guarded = structure is not None and plan.distribution != OWN
-        return Draw(seed, arguments, self._why_left_out(arguments) if guarded else "")
+        return Draw(seed, arguments, self.why_left_out(arguments) if guarded else "")
 
-    def _why_left_out(self, arguments: list[Any]) -> str:
+    def why_left_out(self, arguments: list[Any]) -> str:
+        """Why no answer to inputs that were changed is judged, by the reference's; empty where one is. Raises ReferenceFailedError where
+        memory runs out."""
         try:
             expected = self._oracle.expected(arguments)
         except ReferenceFailedError as error:

@@ -45,6 +45,15 @@ def test_a_few_runs_have_other_signs() -> None:
     assert torch.equal(changed.view(-1)[wrong], -drawn.view(-1)[wrong])
 
 
+def test_indices_of_dimension_0_that_runs_are_in_are_told() -> None:
+    drawn = torch.rand(1000, 300) + 1
+    once = with_changed_runs([drawn.clone()], 5)
+    assert isinstance(once, FewRows)
+    assert once.first == tuple((once[0] != drawn).any(1).nonzero().flatten().tolist())
+    twice = with_changed_runs(once, 6)
+    assert isinstance(twice, FewRows) and set(once.first) < set(twice.first)
+
+
 def test_positive_inputs_stay_positive() -> None:
     structure = InputStructure((Kind.POSITIVE,))
     for change in (with_smaller_rows, with_changed_runs):
