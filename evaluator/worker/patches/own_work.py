@@ -3,11 +3,13 @@
 Nothing is left out meanwhile, so that an answer which is spoilt on purpose where something is missing stays as it is.
 """
 
+import bisect
 import functools
 import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -103,8 +105,9 @@ class OwnWork:
         """The bytes of every tensor that there is in this process, and a copy of them, by their address. A function may have been told of
         memory by an address, or earlier."""
         found: Contents = {}
+        readable = _readable()
         for content in (*_buffers(given), *_living()):
-            if content.numel() and content.data_ptr() not in found:
+            if content.numel() and content.data_ptr() not in found and (content.is_cuda or _lies_in(content, readable)):
                 found[content.data_ptr()] = content, content.clone()
         self._unseen |= any(_is_unseen(value, found) for value in _leaves(given))
         return found
@@ -132,6 +135,27 @@ def _living() -> Iterator[torch.Tensor]:
     for each in gc.get_objects():
         if type(each) in (torch.Tensor, torch.nn.Parameter) and (content := _bytes_of(each)) is not None:
             yield content
+
+
+def _readable() -> list[tuple[int, int]]:
+    """Where the memory of this process that can be read begins and ends, in order. A tensor may outlive the mapping that it was made of."""
+    found: list[tuple[int, int]] = []
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        addresses, permissions, *_ = line.split(maxsplit=2)
+        start, end = (int(address, 16) for address in addresses.split("-"))
+        if not permissions.startswith("r"):
+            continue
+        if found and found[-1][1] == start:
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
+
+
+def _lies_in(content: torch.Tensor, places: list[tuple[int, int]]) -> bool:
+    """Whether all of it is in one of these places, which are in order."""
+    start = content.data_ptr()
+    place = bisect.bisect_right(places, start, key=lambda each: each[0]) - 1
+    return place >= 0 and start + content.numel() <= places[place][1]
 
 
 def _buffers(value: Any) -> Iterator[torch.Tensor]:

@@ -105,9 +105,9 @@ class ModelNew(torch.nn.Module):
     ],
 )
 def test_who_turns_when_timed_is_found_out(judge: Judge, body: str, category: Category, words: str) -> None:
-    result = judge(TURNS_WHEN_TIMED.format(honest=16, body=body))
+    result = judge(TURNS_WHEN_TIMED.format(honest=30, body=body))
     assert (result.category, words in result.message) == (category, True), result.message
-    assert result.message.startswith("right in every round, wrong in timed call ")
+    assert result.message.startswith("right in every round, wrong in ")
 
 
 class Refusing(Cpu):

@@ -1,6 +1,7 @@
 """What own functions write and how long they take, whatever way they are told of memory."""
 
 import ctypes
+import mmap
 import threading
 import time
 from collections.abc import Callable
@@ -48,6 +49,16 @@ def test_bytes_at_an_address_of_an_earlier_call_count() -> None:
     work, x = OwnWork(), torch.zeros(100, dtype=torch.uint8)
     address = x.data_ptr()
     assert counted(work, lambda: work.run(lambda: write(address, 70), (), {})) == 70
+
+
+def test_a_tensor_over_memory_that_is_gone_is_passed_over() -> None:
+    memory = mmap.mmap(-1, mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    gone = torch.from_numpy(numpy.ctypeslib.as_array((ctypes.c_uint8 * mmap.PAGESIZE).from_address(address)))
+    memory.close()
+    work, x = OwnWork(), torch.zeros(100)
+    assert counted(work, lambda: work.run(lambda y: y[:3].fill_(1.5), (x,), {})) == 3 * 2
+    assert gone.data_ptr() == address
 
 
 def test_bytes_of_an_array_count() -> None:
