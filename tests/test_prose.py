@@ -11,7 +11,14 @@ import pytest
 from tests.shipped import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-REWRITTEN = ("docs/database.md", "docs/pages.md", "docs/ray.md", "docs/threat-model.md", "docs/timing.md")
+REWRITTEN = (
+    "README.md",
+    "docs/database.md",
+    "docs/pages.md",
+    "docs/ray.md",
+    "docs/threat-model.md",
+    "docs/timing.md",
+)
 """The documents that are held to the limits."""
 MEAN_WORDS = 20
 """The mean sentence is shorter."""
