@@ -15,6 +15,7 @@ REWRITTEN = (
     "README.md",
     "docs/command-line.md",
     "docs/database.md",
+    "docs/devices.md",
     "docs/operations.md",
     "docs/pages.md",
     "docs/ray.md",
