@@ -16,6 +16,7 @@ REWRITTEN = (
     "docs/command-line.md",
     "docs/database.md",
     "docs/devices.md",
+    "docs/kernelbench.md",
     "docs/operations.md",
     "docs/pages.md",
     "docs/ray.md",
