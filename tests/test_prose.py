@@ -20,6 +20,7 @@ REWRITTEN = (
     "docs/operations.md",
     "docs/pages.md",
     "docs/ray.md",
+    "docs/service.md",
     "docs/threat-model.md",
     "docs/timing.md",
 )
