@@ -208,6 +208,12 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_of_the_source_that_is_named_exists(path: Path) -> None:
+    named = re.findall(r"`((?:command|db|deploy|evaluator|tests|web)/[a-z_0-9./-]+)`", path.read_text(encoding="utf-8"))
+    assert not [name for name in named if not (PROJECT / name).exists()]
+
+
 def test_every_table_is_documented_and_no_other() -> None:
     text = document("database.md").split("## Tables")[1].split("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)

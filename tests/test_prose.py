@@ -11,7 +11,19 @@ import pytest
 from tests.shipped import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-REWRITTEN = ("docs/database.md", "docs/pages.md", "docs/ray.md", "docs/threat-model.md", "docs/timing.md")
+REWRITTEN = (
+    "README.md",
+    "docs/command-line.md",
+    "docs/database.md",
+    "docs/devices.md",
+    "docs/kernelbench.md",
+    "docs/operations.md",
+    "docs/pages.md",
+    "docs/ray.md",
+    "docs/service.md",
+    "docs/threat-model.md",
+    "docs/timing.md",
+)
 """The documents that are held to the limits."""
 MEAN_WORDS = 20
 """The mean sentence is shorter."""
