@@ -19,6 +19,7 @@ REWRITTEN = (
     "docs/kernelbench.md",
     "docs/operations.md",
     "docs/pages.md",
+    "docs/python.md",
     "docs/ray.md",
     "docs/service.md",
     "docs/threat-model.md",
