@@ -12,6 +12,7 @@ from tests.shipped import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 REWRITTEN = (
+    "CONTRIBUTING.md",
     "README.md",
     "docs/add-a-problem.md",
     "docs/command-line.md",
