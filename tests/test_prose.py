@@ -18,6 +18,7 @@ REWRITTEN = (
     "docs/command-line.md",
     "docs/database.md",
     "docs/devices.md",
+    "docs/glossary.md",
     "docs/kernelbench.md",
     "docs/operations.md",
     "docs/pages.md",
