@@ -23,6 +23,7 @@ REWRITTEN = (
     "docs/operations.md",
     "docs/pages.md",
     "docs/python.md",
+    "docs/quickstart.md",
     "docs/ray.md",
     "docs/service.md",
     "docs/threat-model.md",
