@@ -42,6 +42,7 @@ SLOW = {
     "command/test_from_python.py": 20,
     "command/test_from_python_process.py": 20,
     "test_python_docs.py": 20,
+    "test_quickstart.py": 60,
     "web/test_browser.py": 20,
     "results/test_progress.py": 20,
     "command/test_junit.py": 60,

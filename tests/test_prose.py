@@ -12,13 +12,18 @@ from tests.shipped import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 REWRITTEN = (
+    "CONTRIBUTING.md",
     "README.md",
+    "docs/add-a-problem.md",
     "docs/command-line.md",
     "docs/database.md",
     "docs/devices.md",
+    "docs/glossary.md",
     "docs/kernelbench.md",
     "docs/operations.md",
     "docs/pages.md",
+    "docs/python.md",
+    "docs/quickstart.md",
     "docs/ray.md",
     "docs/service.md",
     "docs/threat-model.md",

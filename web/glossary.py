@@ -1,6 +1,10 @@
-"""What the words of the pages and their tables mean: the source of the glossary page and of all tooltips."""
+"""What the words of the pages and their tables mean: the source of the glossary page, of all tooltips and of docs/glossary.md.
+
+python -m web.glossary > docs/glossary.md
+"""
 
 import re
+import sys
 
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
 from evaluator.results.category import CATEGORIES
@@ -25,6 +29,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "run": "One command that stored evaluations.",
         "expected": "How many submissions a run comes to, as far as it knows.",
         "already judged": "Submissions that a run skipped, because the same text had a verdict already.",
+        "judge": "The trusted process: it draws inputs, compares answers, measures times and decides.",
+        "worker": "The confined process that runs a submission or a reference. The judge never believes what it says.",
         "evaluator": "The version of Assay that gave the verdict.",
         "environment": "The machine and its software: device, driver, CUDA, PyTorch, settings.",
         "foreign verdict": "What another harness said of a submission. It is shown, never checked and never ranked.",
@@ -51,6 +57,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "round": "One comparison of the submission's answer with the reference's, on inputs drawn for it.",
         "seed": "The number that the inputs of a round were drawn from.",
         "inputs": "How the inputs of a round were drawn: by the problem itself, or from a changed distribution.",
+        "distribution": "A way to draw or change inputs: other signs, other magnitudes, few values, and so on.",
         "oracle": "The reference's answer in float64. Errors are measured against it.",
         "tolerance": "The largest error that is allowed. It depends on the output's type, and on the error of the reference itself.",
         "max error": "The largest error of an element, over the element's size plus the output's root mean square.",
@@ -76,6 +83,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "best baseline": "The fastest of several baselines, such as the reference by torch.compile.",
         "protocol": "The way of timing. Times by different protocols are never mixed.",
         **{name: f"A protocol: {text}." for name, text in DESCRIPTIONS.items()},
+        "flush": "A write over the whole L2 cache before a timed call, so that no input is left there.",
+        "gate": "A wait on the GPU that holds a submission's kernels until the judge has started its own clock and opens it.",
+        "launch lead": "Work that keeps the GPU busy until the host has launched the timed call, so that launching is not in the time.",
         "timing sample": "One timed call, or one call's share of a timed block.",
         "far off": "Samples far beyond the quartiles. They count as all others do.",
         "doubt": "Times that others on the device, or a lowered clock, may have changed.",
@@ -152,6 +162,15 @@ TERMS: dict[str, str] = (
 )
 """What each word means: terms, categories and other words for terms."""
 _UNFIT = re.compile(r"[^a-z0-9_]+")
+PREFACE = """\
+# Glossary
+
+<!-- python -m web.glossary > docs/glossary.md -->
+
+These are the words of the documents, the command line and the pages. The pages show the same texts as tooltips and at `/glossary`.
+The categories of verdicts are in [verdicts.md](verdicts.md).
+"""
+"""The beginning of docs/glossary.md."""
 
 
 def anchor(word: str) -> str:
@@ -160,3 +179,18 @@ def anchor(word: str) -> str:
     if term not in TERMS:
         raise KeyError(f"{word!r} is not in the glossary")
     return "term-" + {"1=": "tie"}.get(term, _UNFIT.sub("-", term.lower()).strip("-"))
+
+
+def document() -> str:
+    """The text of docs/glossary.md: a table for each group."""
+    return PREFACE + "".join(f"\n## {title}\n\n| word | meaning |\n| --- | --- |\n{_rows(group)}" for title, group in GROUPS.items())
+
+
+def _rows(group: dict[str, str]) -> str:
+    return "".join(
+        f"| {', '.join((word, *(name for name, term in ALIASES.items() if term == word)))} | {text} |\n" for word, text in group.items()
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from evaluator.results.category import Category, Status
-from web.glossary import ALIASES, GROUPS, TERMS, anchor
+from tests.command_line import PROJECT
+from web.glossary import ALIASES, GROUPS, TERMS, anchor, document
 from web.pages import boards, problems, runs
 from web.site import FOLDER
 
@@ -35,6 +36,10 @@ def test_a_term_is_told_in_a_few_plain_sentences() -> None:
     for word, text in own.items():
         assert text.endswith(".") and text[0].isupper() and text.count(".") <= MAX_SENTENCES + text.count("torch."), word
         assert all(len(sentence.split()) <= 24 for sentence in re.split(r"[.:;] ", text)), word
+
+
+def test_the_document_is_generated_from_it() -> None:
+    assert (PROJECT / "docs/glossary.md").read_text(encoding="utf-8") == document()
 
 
 def test_an_anchor_is_one_term_s_own() -> None:
