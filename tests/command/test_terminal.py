@@ -52,6 +52,8 @@ def test_judging_shows_a_bar_with_rows_above_and_ends_with_a_table(bench: Bench,
 
 
 def test_ctrl_c_ends_a_run_with_the_cursor_back_and_what_came_on_the_screen(bench: Bench) -> None:
+    for number in range(20):  # so that some are left however late the first row is seen
+        bench.write(f"double/more_{number}.py", submission("x + x", before=f"time.sleep(0.02)  # {number}"))
     with judging(bench, 80) as terminal:
         terminal.read(lambda: "correct/" in terminal.text)
         terminal.press(CTRL_C)
