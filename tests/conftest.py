@@ -74,7 +74,7 @@ MEASURING = {
     "worker/test_protocol.py",
 }
 """Files and folders whose tests wait for processes, or measure times. Other programs on the cores may spoil one try of them, so they have
-three. No attack is among them: what deceives the judge in one try of three has deceived it."""
+three. The attack corpus is not among them: what deceives the judge in one try of three has deceived it."""
 TRIES = 3
 
 
