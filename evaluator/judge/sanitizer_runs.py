@@ -205,6 +205,7 @@ class ToolRun:
             self._runs.environment,
             (*self._runs.readonly, *readonly),
             gpu=context.device.kind == "cuda",
+            gpu_minor=context.device.minor,
             limits=context.limits,
             level=context.zygote.level,
         )

@@ -10,6 +10,7 @@ from typing import Literal
 from uuid import UUID
 
 _NAME_BYTES = 256
+_BUS_ID_BYTES = 32
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 """CUdevice_attribute numbers of the compute capability (cuda.h)."""
 
@@ -31,6 +32,8 @@ class Device:
     capability: tuple[int, int] | None = None
     memory_bytes: int | None = None
     """Of a GPU, all there is."""
+    minor: int | None = None
+    """Of a GPU, the number in the name of its node, as in /dev/nvidia3; None where the driver does not tell it."""
 
     @property
     def kind(self) -> Literal["cpu", "cuda"]:
@@ -83,7 +86,24 @@ def _gpu(driver: ctypes.CDLL, index: int) -> Device:
         unique_id=f"GPU-{UUID(bytes=bytes(uuid))}",
         capability=(capability[0].value, capability[1].value),
         memory_bytes=memory_bytes.value or None,
+        minor=node_minor(_bus_id(driver, handle)),
     )
+
+
+def _bus_id(driver: ctypes.CDLL, handle: ctypes.c_int) -> str:
+    """The GPU's place on the PCI bus, as in 0000:65:00.0; empty where the driver fails to say it."""
+    text = ctypes.create_string_buffer(_BUS_ID_BYTES)
+    return text.value.decode() if driver.cuDeviceGetPCIBusId(text, _BUS_ID_BYTES, handle) == 0 else ""
+
+
+def node_minor(bus_id: str, proc: Path = Path("/proc"), dev: Path = Path("/dev")) -> int | None:
+    """The number of the node of the GPU at this place on the PCI bus; None where the driver does not tell it, or the node is not there."""
+    try:
+        text = (proc / "driver/nvidia/gpus" / bus_id.lower() / "information").read_text()
+    except OSError:
+        return None
+    match = re.search(r"^Device Minor:\s*(\d+)\s*$", text, re.MULTILINE)
+    return int(match[1]) if match and (dev / f"nvidia{match[1]}").exists() else None
 
 
 def choose(wanted: str) -> tuple[Device, bool]:

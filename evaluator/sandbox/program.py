@@ -44,7 +44,9 @@ class Program:
     hidden: tuple[str, ...] = ()
     """Host paths that are covered, where they would be visible by the above."""
     gpu: bool = False
-    """Whether it gets the NVIDIA device nodes."""
+    """Whether it gets NVIDIA's device nodes."""
+    gpu_minor: int | None = None
+    """Number of the only GPU whose node it gets; None: it gets those of all."""
     limits: Limits = field(default_factory=Limits)
     lax: bool = False
     """At level `landlock`: whether its sockets may reach an address, and all of /proc be read, as a tool needs that talks to its own child.

@@ -16,7 +16,8 @@ from evaluator.sandbox.program import Program, SandboxUnavailable
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
-_GPU_DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
+_DEV = Path("/dev")
+_GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
 _HARDWARE = "/sys/devices/system"
 """Counts of processors and memory nodes, which numerical libraries read."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -88,8 +89,9 @@ def _standard(program: Program, user: int) -> Iterator[ViewEntry]:
     yield ViewEntry("/dev/shm", Kind.TMPFS, size_bytes=program.limits.tmp_bytes)
     for name in _DEVICES:
         yield ViewEntry(f"/dev/{name}", Kind.DEVICE, f"/dev/{name}")
-    for pattern in _GPU_DEVICES if program.gpu else ():
-        for node in Path("/dev").glob(pattern):
+    gpus = "nvidia[0-9]*" if program.gpu_minor is None else f"nvidia{program.gpu_minor}"
+    for pattern in (gpus, *_GPU_DEVICES) if program.gpu else ():
+        for node in _DEV.glob(pattern):
             yield ViewEntry(str(node), Kind.DEVICE, str(node))
 
 

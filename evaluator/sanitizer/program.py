@@ -98,7 +98,14 @@ def command(sanitizer: Sanitizer, tool: Tool) -> tuple[str, ...]:
 
 
 def program(
-    words: tuple[str, ...], environment: Mapping[str, str], readonly: Iterable[str], *, gpu: bool, limits: Limits, level: Level
+    words: tuple[str, ...],
+    environment: Mapping[str, str],
+    readonly: Iterable[str],
+    *,
+    gpu: bool,
+    limits: Limits,
+    level: Level,
+    gpu_minor: int | None = None,
 ) -> tuple[Program, list[tuple[str, int]]]:
     """The program that `words`, as of `command`, begin, and what its child may do at `level`. Raises SandboxUnavailable."""
     inside = _INSIDE.format(channel=CHANNEL, log=LOG, code=CODE, remains=REMAINS)
@@ -107,6 +114,7 @@ def program(
         env={**_environment(), **environment},
         readonly=tuple(readonly),
         gpu=gpu,
+        gpu_minor=gpu_minor,
         limits=limits,
         lax=True,
     )

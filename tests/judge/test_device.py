@@ -28,7 +28,13 @@ def test_exported_memory_is_the_same_memory_in_a_confined_process(gpu_context: J
     values.copy_(torch.arange(1 << 18, dtype=torch.float32))
     other.bytes.zero_()
     torch.cuda.synchronize()
-    program = Program(entry=device_worker.ENTRY, env={"NBYTES": str(allocation.nbytes)}, gpu=True, readonly=gpu_context.readonly)
+    program = Program(
+        entry=device_worker.ENTRY,
+        env={"NBYTES": str(allocation.nbytes)},
+        gpu=True,
+        gpu_minor=gpu_context.device.minor,
+        readonly=gpu_context.readonly,
+    )
     with gpu_context.zygote.start_program(program, {"memory": allocation.descriptor}) as confined:
         ended = confined.wait(60)
         assert ended is not None and ended.code == 0, confined.output()

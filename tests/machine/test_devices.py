@@ -9,10 +9,26 @@ from pathlib import Path
 import pytest
 
 from evaluator.machine import devices
-from evaluator.machine.devices import Device, DeviceError, choose, choose_all, cpu, cpu_count, cpu_name
+from evaluator.machine.devices import Device, DeviceError, choose, choose_all, cpu, cpu_count, cpu_name, node_minor
 
 H200 = Device("cuda:0", "NVIDIA H200", "ab", (9, 0))
 OTHER = Device("cuda:1", "NVIDIA L4", "cd", (8, 9))
+
+
+INFORMATION = "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-1\nBus Location: \t 0000:e5:00.0\nDevice Minor: \t {}\nGPU Excluded:\t No\n"
+
+
+@pytest.mark.parametrize(
+    ("bus_id", "minor"), [("0000:65:00.0", 0), ("0000:E5:00.0", 3), ("0000:a1:00.0", None), ("0000:b2:00.0", None), ("", None)]
+)
+def test_the_driver_tells_which_node_is_a_gpus(tmp_path: Path, bus_id: str, minor: int | None) -> None:
+    for name, text in (("0000:65:00.0", "0"), ("0000:e5:00.0", "3"), ("0000:a1:00.0", "5"), ("0000:b2:00.0", "?")):
+        folder = tmp_path / "driver" / "nvidia" / "gpus" / name
+        folder.mkdir(parents=True)
+        (folder / "information").write_text(INFORMATION.format(text))
+    for node in ("nvidia0", "nvidia3", "nvidiactl"):
+        (tmp_path / node).touch()
+    assert node_minor(bus_id, tmp_path, tmp_path) == minor
 
 
 @pytest.fixture(params=[[], [H200], [H200, OTHER]], ids=["no GPU", "one GPU", "two GPUs"])

@@ -8,7 +8,7 @@ import pytest
 
 from evaluator.sandbox import Exit, Level, Limits, Program, best_level, probe, view
 from evaluator.sandbox.__main__ import main
-from evaluator.sandbox.levels import landlock, seccomp
+from evaluator.sandbox.levels import landlock, landlock_rules, seccomp
 from evaluator.sandbox.resources.cgroup import Group, Parents
 from evaluator.sandbox.view import Kind
 from tests.screens import WIDTHS, assert_fits
@@ -55,6 +55,20 @@ def test_view_hides_the_project_where_it_would_be_visible() -> None:
 def test_gpu_nodes_come_only_when_asked_for() -> None:
     without = {entry.target for entry in view.compose(Program(argv=("true",)), 61000)}
     assert not any("nvidia" in target for target in without if target.startswith("/dev"))
+
+
+@pytest.mark.parametrize(("minor", "gpus"), [(None, {"nvidia0", "nvidia1", "nvidia11"}), (1, {"nvidia1"}), (11, {"nvidia11"}), (7, set())])
+def test_nodes_of_other_gpus_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minor: int | None, gpus: set[str]) -> None:
+    """Neither in the view, which namespaces mount and bubblewrap gets as arguments, nor in Landlock's rules."""
+    control = {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}
+    for name in (*control, "nvidia0", "nvidia1", "nvidia11", "nvidia-modeset", "nvidia-nvswitch0"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(view, "_DEV", tmp_path)
+    entries = view.compose(Program(argv=("true",), gpu=True, gpu_minor=minor), 61000)
+    assert {Path(entry.source).name for entry in entries if entry.source.startswith(str(tmp_path))} == control | gpus
+    rules = [path for path, _ in landlock_rules.for_view(entries, "/home")]
+    assert {Path(path).name for path in rules if path.startswith(str(tmp_path))} == control | gpus
+    assert not {str(tmp_path), *map(str, tmp_path.parents)} & {path for path in rules if path != "/tmp"}
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

@@ -45,9 +45,11 @@ def test_each_tool_writes_to_its_own_descriptor_and_waits_for_a_slow_start() -> 
 
 
 def test_the_caching_allocator_is_off() -> None:
-    made, _ = program(("sanitizer",), {"CUDA_VISIBLE_DEVICES": "GPU-1"}, ("/usr",), gpu=True, limits=Limits(), level=Level.NAMESPACES)
+    made, _ = program(
+        ("sanitizer",), {"CUDA_VISIBLE_DEVICES": "GPU-1"}, ("/usr",), gpu=True, gpu_minor=3, limits=Limits(), level=Level.NAMESPACES
+    )
     assert made.env["PYTORCH_NO_CUDA_MEMORY_CACHING"] == "1" and made.env["CUDA_VISIBLE_DEVICES"] == "GPU-1"
-    assert made.argv[0] == "sanitizer" and made.argv[1] == sys.executable and made.gpu and made.lax
+    assert made.argv[0] == "sanitizer" and made.argv[1] == sys.executable and made.gpu and made.gpu_minor == 3 and made.lax
 
 
 def test_only_at_landlock_there_is_something_to_give_up() -> None:

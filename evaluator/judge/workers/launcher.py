@@ -59,6 +59,7 @@ class Launcher:
             env=self.environment | dict(environment or {}),
             readonly=(*self.readonly, *([context.recorder] if context.recorder else [])),
             gpu=context.device.kind == "cuda",
+            gpu_minor=context.device.minor,
             limits=context.limits,
             cores=context.cores,
             preload=context.recorder,
