@@ -144,11 +144,14 @@ def measure(
 
 
 def prepare(candidate: torch.Tensor) -> None:
-    """Compile the kernels for an answer's dtype, if there are any for it, before they are needed."""
-    dtype = candidate.dtype.to_real() if candidate.is_complex() else candidate.dtype
-    if candidate.is_cuda and dtype in NAMES:
-        with torch.cuda.device(candidate.device):
-            compiled(candidate.device, dtype, torch.float64)
+    """Compile, load and launch the kernels for an answer's dtype, if there are any for it, before they are needed.
+
+    Answers are compared with the oracle, and when they are timed first with the reference's, in their own dtype.
+    """
+    values = torch.view_as_real(candidate) if candidate.is_complex() else candidate
+    if candidate.is_cuda and values.dtype in NAMES:
+        for oracle in (values.double(), values):
+            measure(values, values, oracle, 1)
 
 
 def _readable(tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> bool:

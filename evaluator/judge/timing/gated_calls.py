@@ -41,8 +41,8 @@ PROBES = 2
 """Calls that show whether forward() waits; the first may have been held up by chance."""
 QUEUE_MS = 1.0
 """The least time of as many launches as the device's queue holds: 1024."""
-BURST_MS = 40.0
-"""A burst has no more calls than take about so long: a slow call is measured as well alone."""
+BURST_MS = 15.0
+"""A burst has no more calls than take about so long: a call that is slower than half of it is measured as well alone."""
 KERNEL_CALLS = 3
 KERNELS_S = 0.3
 """Calls in which each kernel is timed; after this time no further one begins."""
