@@ -115,10 +115,13 @@ class Judge:
         class Untimed(Stages):
             """An evaluation that ends where its timing would begin."""
 
-            def _judge_right(self, candidate: Any, _: Any, post_checks: PostChecks) -> None:
+            def _time(self, candidate: Any, reference: Any) -> Any:
                 candidate.end()
                 if check:
-                    post_checks.check_problem(candidate)
+                    PostChecks(self._task, self._worker_set, self._evidence_builder, reference).check_problem()
+
+            def _check_right(self, *_: object) -> None:
+                pass
 
         problem = load(job.problem_path)
         stages = Untimed(self._context, job, problem, problem.instance(problem.default_case(self._context.device.kind)), lambda _: None)
