@@ -163,6 +163,9 @@ class Declaration(BaseModel):
     """The gradients of floating-point inputs and of parameters, for directions that are drawn, are part of the answer."""
     rows_independent: bool = False
     """Each row (index of dimension 0) of every output depends on the same row of every input tensor, and on nothing else of them."""
+    compute: Literal["fp8"] | None = None
+    """The type that products have to be computed in. `fp8`: the reference rounds to float8 itself. An answer without that is wrong. So is
+    one of operands that were turned back into bfloat16 (`evaluator.judge.correctness.errors.compute_rule`)."""
     floor: Floor | None = None
     """None: nothing but the bytes of the answer is known to be needed."""
 

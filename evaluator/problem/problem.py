@@ -245,7 +245,8 @@ class ProblemCase:
         import torch
 
         if isinstance(value, torch.Tensor):
-            return value.detach().to(device, self.dtype if self.dtype and value.is_floating_point() else value.dtype)
+            is_cast = value.is_floating_point() and value.itemsize > 1  # codes of eight bits stay what they are
+            return value.detach().to(device, self.dtype if self.dtype and is_cast else value.dtype)
         if type(value) in (list, tuple):
             return type(value)(self._placed(item, device) for item in value)
         if type(value) is dict:

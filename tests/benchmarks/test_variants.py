@@ -64,7 +64,7 @@ def _label(origin: str, made: list[Variant]) -> str:
 
 @pytest.mark.build
 def test_variants_are_judged_as_their_origins(tmp_path: Path) -> None:
-    made = variants("cpp", 20, seed=3)
+    made = variants("cpp", len(origins("cpp")), seed=3)
     chosen = [next(item for item in made if item.origin.label == label) for label in sorted(EACH_JUDGED)]
     write(chosen, tmp_path / "variants")
     done = Bench(tmp_path).run(tmp_path / "variants", "--json", "-")

@@ -26,7 +26,13 @@ INNER = {
     "causal_attention": {"batch_size": 2},
     "decode_attention": {"batch_size": 4},
     "linear_gelu": {"rows": 64},
+    "moe": {"tokens": 64, "experts": 6},
+    "paged_attention": {"batch_size": 2},
+    "rms_norm_fp8": {"rows": 64},
+    "rope_qk_norm": {"tokens": 64},
     "swiglu_mlp": {"rows": 64},
+    "tensor_parallel_mlp": {"ranks": 2, "rows": 32},
+    "w4a16_matmul": {"columns": 256},
 }
 """What of each problem's full case is made smaller: rows, which are independent, and nothing that is summed over."""
 ELSEWHERE = [("attention", "bfloat16"), ("causal_attention", "bfloat16"), ("swiglu_mlp", "float16"), ("matmul", "bfloat16")]

@@ -15,12 +15,13 @@ import torch
 
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge.correctness.check import Judgement, judge_values, overflowing
+from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
 from evaluator.judge.correctness.inputs.few_rows import RUNS
 from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
-from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
+from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
 from evaluator.judge.device.synchronize import leave_memory, synchronize
 from evaluator.judge.workers.client import WorkerClient
 from evaluator.judge.workers.input_buffers import InputSet, same_bytes
@@ -185,7 +186,14 @@ class Rounds:
         wrong = next((number for number, figures in enumerate(answer.figures) if figures.wrong), None)
         if answer.category not in OF_VALUES or not values or wide is None or wrong is None:
             return ""
+        if self._case.problem.declaration.compute and (cause := self._broken_rule(wide, values[wrong], wrong, arguments)):
+            return cause
         return known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance)
+
+    def _broken_rule(self, wide: torch.nn.Module, value: torch.Tensor, number: int, arguments: Sequence[Any]) -> str:
+        """The disguise in which a wrong answer keeps from the type that the problem has to be computed in."""
+        dtype = self._oracle.dtype or torch.float64
+        return broken_rule(wide, arguments, value, number, lambda argument: widened(argument, dtype))
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
         """The same answer, unless the call has changed its inputs."""

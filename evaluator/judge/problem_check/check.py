@@ -8,6 +8,7 @@ floor that does not fit, or that the reference itself beats.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
@@ -17,11 +18,12 @@ from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS
-from evaluator.judge.correctness.inputs.round_inputs import OWN, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.round_inputs import OWN, OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.judge.problem_check.check_result import CHECKS, Finding, ProblemCheck
+from evaluator.judge.problem_check.disguises import disguise_findings
 from evaluator.judge.problem_check.trivial_answers import ANSWERS, Known, Part
 from evaluator.judge.roofline.minimum_time import measured_peaks, minimum_time_of, required_work
 from evaluator.judge.roofline.peaks import best_s
@@ -123,6 +125,9 @@ class _Check:
             draw = self._draw(round_inputs, plan)
             if draw is not None:
                 self._check_own_answer(draw)
+        if self._case.problem.declaration.compute:
+            draws = (self._answered(RoundPlan(OWN), self._case.inputs(fresh_seed(), self._device)) for _ in range(OWN_DRAWS))
+            yield from disguise_findings(self._oracle, ((draw.inputs, draw.outputs, partial(self._comparisons, draw)) for draw in draws))
         yield from self._trivial(first, round_inputs)
 
     def passing_of(self, answers: Sequence[str]) -> tuple[str, ...]:
@@ -134,7 +139,8 @@ class _Check:
 
     def described(self, result: ProblemCheck) -> ProblemCheck:
         """The result, with what has been seen so far."""
-        failed = [list(CHECKS).index(finding.check) for finding in result.findings]
+        checks = [name for name in CHECKS if name != "compute" or self._case.problem.declaration.compute]
+        failed = [checks.index(finding.check) for finding in result.findings]
         draw = self._first
         return replace(
             result,
@@ -143,7 +149,7 @@ class _Check:
             inputs=tuple(described(tensor) for _, tensor in tensors_of(draw.inputs)) if draw else (),
             outputs=tuple(described(tensor) for tensor in draw.outputs) if draw else (),
             distributions=self._distributions,
-            passed=tuple(list(CHECKS)[: min(failed, default=len(CHECKS))]),
+            passed=tuple(checks[: min(failed, default=len(checks))]),
         )
 
     def _draw(self, round_inputs: RoundInputs, plan: RoundPlan) -> _Draw | None:
@@ -179,7 +185,7 @@ class _Check:
     @staticmethod
     def _check_finite(draw: _Draw) -> None:
         for name, tensor in zip(draw.names, draw.outputs, strict=True):
-            bad = int((~tensor.isfinite()).sum())
+            bad = int((~_wide(tensor).isfinite()).sum())
             if bad:
                 raise _Refused("finite", f"{bad} of {tensor.numel()} elements of {_named(name)} are NaN or infinite")
 
@@ -312,6 +318,8 @@ def _same(left: Sequence[Any], right: Sequence[Any]) -> bool:
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.itemsize == 1:
+        return torch.equal(one.view(torch.uint8), other.view(torch.uint8))
     return bool(((one == other) | (one.isnan() & other.isnan())).all()) if not is_exact(one.dtype) else torch.equal(one, other)
 
 

@@ -11,6 +11,7 @@ CHECKS = {
     "deterministic": "Draw in get_inputs(), and pass what was drawn as an input.",
     "floor": "Declare less in `floor`: only what no answer can do without.",
     "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
+    "compute": "Have the reference round to float8, sum up fewer terms, and answer in float16, which shows operands in bfloat16.",
     "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
 }
 """What a check looks at, in this order, and what to do where it fails."""

@@ -98,6 +98,8 @@ class _Sample:
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> "_Sample":
+        """Numbers of eight bits as their bytes, which nothing changes: PyTorch computes little with them."""
+        tensor = tensor.view(torch.uint8) if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
         return cls(
             _first_rows(tensor).clone(),
             _first_rows(tensor[..., :SQUARE, :SQUARE]).clone() if tensor.dim() > 1 else tensor.new_empty(0),

@@ -25,17 +25,17 @@ def narrow_products(subject: Subject) -> Iterator[Variant]:
     names = subject.called(*PRODUCTS)
     if subject.dtype not in WIDE or not names:
         return
-    roundings: dict[str, Rounding] = {"float16": _to(torch.float16), "bfloat16": _to(torch.bfloat16)}
+    roundings: dict[str, Rounding] = {"float16": to_type(torch.float16), "bfloat16": to_type(torch.bfloat16)}
     if subject.on_gpu:
         roundings = {"TF32": to_tf32, "TF32, toward zero": to_tf32_toward_zero, **roundings}
     for name, rounding in roundings.items():
-        yield Variant(f"the operands of its products rounded to {name}", dict.fromkeys(names, _of_rounded(rounding)))
+        yield Variant(f"the operands of its products rounded to {name}", dict.fromkeys(names, of_rounded(rounding)))
 
 
 def narrow_inputs(subject: Subject) -> Iterator[Variant]:
     if subject.dtype in WIDE:
         for name, dtype in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
-            yield Variant(f"its inputs rounded to {name}", rounded=_to(dtype))
+            yield Variant(f"its inputs rounded to {name}", rounded=to_type(dtype))
 
 
 def exponentials(subject: Subject) -> Iterator[Variant]:
@@ -69,11 +69,14 @@ def _masked(x: torch.Tensor, added: int | torch.Tensor) -> torch.Tensor:
     return bits.add(added).bitwise_and_(-(1 << DROPPED_BITS)).view(torch.float32).to(x.dtype)
 
 
-def _to(dtype: torch.dtype) -> Rounding:
+def to_type(dtype: torch.dtype) -> Rounding:
+    """Rounding to a type."""
     return lambda x: x.to(dtype).to(x.dtype)
 
 
-def _of_rounded(rounding: Rounding) -> Swap:
+def of_rounded(rounding: Rounding) -> Swap:
+    """A product of operands that were rounded."""
+
     def rounded(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.is_floating_point():
             return rounding(value)
