@@ -1,6 +1,6 @@
 """The corpus of faulty submissions, judged, as a document.
 
-    python -m benchmarks.diagnosis --device cpu > docs/measurements/diagnosis.md
+    python -m benchmarks.diagnosis --device cpu > FILE.md
 
 Runs the pipeline over tests/diagnosis/corpus and the faults of tests/diagnosis/fault.py, and writes which categories and lines it found;
 exits with 1 where a category was not the expected one.
@@ -44,7 +44,7 @@ def document(faults: dict[str, Entry], records: Records, kind: str) -> Iterator[
     marked = [name for name, fault in faults.items() if fault.lines]
     lines = sum(has_its_line(faults[name], records[name]) for name in marked)
     yield "# The corpus of faulty submissions"
-    yield f"\n    python -m benchmarks.diagnosis --device {kind} > docs/measurements/diagnosis.md\n"
+    yield f"\n    python -m benchmarks.diagnosis --device {kind}\n"
     yield f"{len(faults)} faulty submissions on {kind}: the category is the expected one for {right},"
     yield f"and the line for {lines} of the {len(marked)} in which one is to blame."
     yield "The submissions are those of `tests/diagnosis/corpus` and `tests/diagnosis/fault.py`."

@@ -65,19 +65,19 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         "--feedback",
         nargs=2,
         metavar=("FORMAT", "FILE"),
-        help="write what is to be said to the author of each submission; FORMAT: markdown",
+        help="write what to tell the author of each submission; FORMAT: markdown",
     )
     add("--junit", metavar="FILE", help="write a JUnit file for CI: a test suite for each problem, a test case for each submission")
     add(
         "--fail-on",
         choices=("incorrect", "any"),
-        help="exit with 3 where a submission is not correct, or, with any, could not be evaluated either",
+        help="exit with 3 if a submission is not correct; with any, also if one could not be evaluated",
     )
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
     add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
     shapes = this.add_mutually_exclusive_group()
-    shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes than its own is incorrect")
-    shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes, which saves a start and a few calls")
+    shapes.add_argument("--strict-shapes", action="store_true", help="what is right in its own shapes and wrong in others is incorrect")
+    shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes; this saves a start and a few calls")
     add("--strict-inputs", action="store_true", help="inputs of every distribution decide, not only the problem's own")
     add("--rerun", action="store_true", help="judge again what is already judged")
     add("--author", metavar="NAME", help="author of every submission")
@@ -95,18 +95,18 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         type=_baselines,
         default=("eager",),
         metavar="KINDS",
-        help="what submissions are timed beside: eager, and perhaps compile (torch.compile), with a comma between them (default: eager)",
+        help="what submissions are timed beside: eager, or eager,compile for torch.compile too (default: eager)",
     )
     add("--engine", choices=("local", "ray"), default="local", help="where evaluations run: on this machine, or on a Ray cluster")
     add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one that runs here, or a new one)")
-    add("--device-kind", metavar="NAME", help="of the cluster's devices those with this in their name")
+    add("--device-kind", metavar="NAME", help="use the cluster's devices with this in their name")
     add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means, what it rests on and what to do, and end")
     add(
         "--sanitize",
         type=_wish,
         metavar="TOOLS",
-        help="watch submissions with compute-sanitizer after their verdict: memcheck, racecheck, initcheck, synccheck (with commas between "
-        "them), all, or auto: all of them, over what was wrong or crashed",
+        help="run compute-sanitizer after the verdict: memcheck, racecheck, initcheck, synccheck (several with commas), all, or auto, "
+        "which runs all on what was incorrect or crashed",
     )
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(

@@ -9,14 +9,10 @@ import pytest
 import torch
 from fastapi.routing import APIRoute
 
-import db.__main__
-import db.schema.evidence_models
-import db.schema.queue_models
 import reference.__main__
-import web.__main__
-import web.service.options
+from assay.commands import COMMANDS
+from assay.option_tables import tables
 from command import exits
-from command.options import parser
 from db.schema.models import Base
 from db.store import Store
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS
@@ -32,7 +28,7 @@ from web.app import PARTS
 from web.service.http import calls, draining, queries
 
 README = PROJECT / "README.md"
-DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+DOCUMENTS = [README, PROJECT / "CONTRIBUTING.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 
 
 def document(name: str) -> str:
@@ -60,29 +56,15 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_option_of_the_command_line_is_documented_and_no_other() -> None:
-    table = document("command-line.md").split("## ")[0]
-    assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) == options(parser())
+def test_the_tables_of_options_are_those_of_the_parsers() -> None:
+    pytest.importorskip("assay_client")
+    assert document("command-line.md").split("<!-- python -m assay.option_tables -->\n\n")[1] == tables()
 
 
-def test_every_option_of_the_database_commands_is_documented() -> None:
-    text = document("command-line.md").split("## The database")[1]
-    assert options(db.__main__.parsers()[0]) - {"--help"} <= set(re.findall(r"--[a-z-]+", text))
-
-
-def test_every_option_of_the_problems_commands_is_documented() -> None:
-    text = document("command-line.md").split("## Problems")[1].split("\n## ")[0]
-    assert options(reference.__main__.parser()) - {"--help"} == set(re.findall(r"--[a-z-]+", text))
-
-
-def test_every_option_of_the_pages_is_documented_and_no_other() -> None:
-    text = document("command-line.md").split("## The pages")[1].split("\n## ")[0]
-    assert set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)) == options(web.__main__.parser()) - {"--help"}
-
-
-def test_every_option_of_the_service_is_documented_and_no_other() -> None:
-    text = document("command-line.md").split("## The service")[1].split("\n## ")[0]
-    assert set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)) == options(web.service.options.parser()) - {"--help"}
+def test_every_option_of_every_command_is_in_the_tables() -> None:
+    existing = {option for command in COMMANDS.values() for option in options(command.parser())} - {"--help"}
+    assert set(re.findall(r"^\| `(--[a-z-]+)", tables(), re.MULTILINE)) == existing
+    assert {"--strict-shapes", "--all-cases", "--kernelbench", "--quota", "--token-file"} <= existing
 
 
 def test_every_call_of_the_service_is_documented_and_no_other() -> None:
@@ -141,13 +123,13 @@ def test_the_table_of_tolerances_is_that_of_the_program() -> None:
 def test_every_message_to_a_worker_is_documented() -> None:
     source = (PROJECT / "evaluator/worker/server.py").read_text(encoding="utf-8")
     handled = set(re.findall(r'"(\w+)": \w+\.\w+,$', source, re.MULTILINE))
-    text = document("architecture.md").split("| judge → worker |")[1].split("| worker → judge |")[0]
+    text = document("protocol.md").split("| judge → worker |")[1].split("| worker → judge |")[0]
     assert len(handled) > 5
     assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == handled
 
 
 def test_the_example_problem_loads_and_draws(tmp_path: Path) -> None:
-    (example,) = [block for block in code_blocks(document("problems.md"), "python") if "class Model" in block]
+    (example,) = [block for block in code_blocks(document("problems.md"), "python") if "normalize(x" in block]
     path = tmp_path / "l2_norm.py"
     path.write_text(example, encoding="utf-8")
     problem = load(path)
@@ -162,8 +144,7 @@ def test_the_problem_that_is_added_step_by_step_is_admitted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    walk = document("add-a-problem.md")
-    (example,) = code_blocks(walk, "python")
+    (example,) = [block for block in code_blocks(document("problems.md"), "python") if "gelu(a)" in block]
     assert reference.__main__.main(["new", "geglu", "--reference", str(tmp_path)]) == 0
     (tmp_path / "geglu.py").write_text(example, encoding="utf-8")
     assert reference.__main__.main(["check", "geglu", "--reference", str(tmp_path)]) == 0

@@ -1,6 +1,6 @@
-"""What a category means and which rule gives it: `python pipeline.py --explain CATEGORY`, and the whole of docs/failures.md.
+"""What a category means and which rule gives it: `python pipeline.py --explain CATEGORY`, and the whole of docs/verdicts.md.
 
-python -m evaluator.diagnosis.explanation > docs/failures.md
+python -m evaluator.diagnosis.explanation > docs/verdicts.md
 """
 
 import sys
@@ -26,19 +26,38 @@ GIVEN_WITHOUT_RULE = {
     Category.INTERRUPTED: "where the run ends first",
 }
 """When a category is given that no rule gives."""
-_HEAD = """# What can go wrong, and what to do about it
+_HEAD = """# Verdicts
 
-Generated from `evaluator/results/category.py` and `evaluator/diagnosis/rules`:
-`python -m evaluator.diagnosis.explanation > docs/failures.md`. One category at a time: `python pipeline.py --explain CATEGORY`.
-A category is given only where its evidence was observed, and the evidence is stored: `python -m db show ID`.
+<!-- python -m evaluator.diagnosis.explanation > docs/verdicts.md -->
+
+Every evaluation has one status and one category. A category is given only where its evidence was observed.
+The evidence is stored: `assay show ID`.
+One category at a time: `assay judge --explain CATEGORY`.
+"""
+_COLUMNS = "| category | meaning | rests on | what to do |\n| --- | --- | --- | --- |\n"
+_REDUCED_PRECISION = """`reduced_precision` has times like `ok`. Leaderboards leave it out, unless you ask for it:
+`assay leaderboard --allow-reduced-precision`, and the switch "reduced precision too" on the [pages](pages.md). There it is marked.
+"""
+_BEYOND = """## Beyond the verdict
+
+Two answers come with a right submission. No verdict rests on them, unless you ask for that.
+
+| field | question | makes it a verdict |
+| --- | --- | --- |
+| `generalises` | Is it right in [other shapes](problems.md#generalisation)? | `--strict-shapes` |
+| `robust` | Is it right on inputs of [other distributions](architecture.md#the-rounds)? | `--strict-inputs` |
+
+Each is `yes`, `no` or `untested`. `no` means that at least one shape or distribution gave a wrong answer.
+`untested` means that none could be told.
+`assay show ID`, the evaluation's page and the feedback name the distributions that break it.
 """
 _ORDER = """## When several apply
 
-One submission has one category. The rules below are tried in this order, and the first that applies decides; where none does, it is `ok`.
-The judge gives `no_device`, `interrupted` and the categories of `rejected` without a rule, and for its own failures `infrastructure_error`.
+The first rule that applies decides. If none does, it is `ok`. The judge gives `no_device`, `interrupted`,
+the categories of `rejected`, and for its own failures `infrastructure_error` without a rule. The rules are in `evaluator/diagnosis/rules`.
 
-| order | rule | file in `evaluator/diagnosis/rules` | categories that it may give |
-| --- | --- | --- | --- |
+| order | rule | categories that it may give |
+| --- | --- | --- |
 """
 
 
@@ -52,7 +71,7 @@ def explain(name: str) -> str:
     if category is None:
         near = get_close_matches(name.lower()[:64], [category.value for category in Category], n=3, cutoff=0.6)
         raise UnknownCategoryError(
-            f"there is no category {name!r}; " + (f"nearest: {', '.join(near)}" if near else "docs/failures.md has all")
+            f"there is no category {name!r}; " + (f"nearest: {', '.join(near)}" if near else "docs/verdicts.md has all")
         )
     info = CATEGORIES[category]
     facts = {
@@ -74,24 +93,24 @@ def _given_by(category: Category) -> str:
 
 
 def document() -> str:
-    """The text of docs/failures.md."""
+    """The text of docs/verdicts.md."""
     parts = [_HEAD]
     for status in Status:
-        parts.append(f"## `{status.value}`\n\n{STATUS_MEANINGS[status]}\n")
-        parts += [_entry(category) for category in Category if category.status is status]
-    parts.append(_ORDER + "".join(map(_row, RULES)))
-    return "\n".join(parts)
+        rows = "".join(_entry(category) for category in Category if category.status is status)
+        parts.append(f"## `{status.value}`\n\n{STATUS_MEANINGS[status]}\n\n{_COLUMNS}{rows}")
+        if status is Status.CORRECT:
+            parts.append(_REDUCED_PRECISION)
+    return "\n".join([*parts, _BEYOND, _ORDER + "".join(map(_row, RULES))])
 
 
 def _entry(category: Category) -> str:
     info = CATEGORIES[category]
-    lines = [f"### `{category.value}`", "", info.meaning, "", f"- Rests on: {info.evidence}."]
-    return "\n".join([*lines, f"- What to do: {info.hint}" if info.hint else "- Nothing to do."]) + "\n"
+    return f"| `{category.value}` | {info.meaning} | {info.evidence} | {info.hint or 'Nothing.'} |\n"
 
 
 def _row(rule: Rule) -> str:
     gives = ", ".join(f"`{category.value}`" for category in rule.gives)
-    return f"| {rule.order} | `{rule.name}` | `{rule.file}` | {gives} |\n"
+    return f"| {rule.order} | `{rule.name}` | {gives} |\n"
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from assay_client import AssayError, Parts, Shaping, reward
 from tests.client.made import evaluation
 from tests.command_line import PROJECT
 
-TEXT = (PROJECT / "docs" / "reward-client.md").read_text(encoding="utf-8")
-SHAPING = TEXT.split("## The shaping")[1].split("\n## ")[0]
+TEXT = (PROJECT / "docs" / "service.md").read_text(encoding="utf-8").split("## The reward client")[1].split("\n## ")[0]
+SHAPING = TEXT.split("### The shaping")[1].split("\n### ")[0]
 
 
 def test_the_table_of_the_shaping_has_its_parts_and_numbers() -> None:
@@ -45,6 +45,6 @@ def test_every_error_is_told() -> None:
 
 
 def test_the_examples_of_the_documents_parse() -> None:
-    for path in (PROJECT / "docs" / "reward-client.md", PROJECT / "client" / "README.md"):
+    for path in (PROJECT / "docs" / "service.md", PROJECT / "client" / "README.md"):
         (example,) = re.findall(r"^```python\n(.*?)^```$", Path(path).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
         compile(example, str(path), "exec")

@@ -57,7 +57,9 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     new.add_argument("--quota", type=_per("day"), metavar="N/day", help="submissions of the author in a day, UTC (default: any number)")
     new.add_argument("--rate", type=_per("min"), metavar="N/min", help="calls in a minute, to each process (default: any number)")
     tokens.add_parser("list", help="show all tokens, without their secrets")
-    tokens.add_parser("revoke", help="have a token permit nothing from now on").add_argument("id", metavar="ID")
+    tokens.add_parser("revoke", help="have a token permit nothing from now on").add_argument(
+        "id", metavar="ID", help="of the token, as list shows it"
+    )
     return this
 
 
