@@ -26,7 +26,8 @@ def test_its_wheel_is_installed_and_imported_alone(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if name.startswith("assay_client/")}
         (metadata,) = [opened.read(name).decode() for name in opened.namelist() if name.endswith("/METADATA")]
-    assert names == {f"assay_client/{path.name}" for path in (FOLDER / "assay_client").iterdir() if path.is_file()}
+    files = [path for path in (FOLDER / "assay_client").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert names == {path.relative_to(FOLDER).as_posix() for path in files}
     assert "assay_client/py.typed" in names
     assert [line for line in metadata.splitlines() if line.startswith("Requires-Dist")] == ["Requires-Dist: httpx>=0.27"]
 
