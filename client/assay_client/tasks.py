@@ -52,15 +52,21 @@ class Task:
     def submission(
         self, response: str, options: Options | None = None, sample_id: int | None = None, name: str | None = None
     ) -> Submission:
-        """A model's answer to it."""
-        return Submission(
-            response=response,
-            problem=self.name if self.known else None,
-            reference=None if self.known else self.source,
-            options=options or Options(),
-            sample_id=sample_id,
-            name=name,
-        )
+        """A model's response to it."""
+        how = options or Options()
+        return Submission(response=response, problem=self._name, reference=self._reference, options=how, sample_id=sample_id, name=name)
+
+    def answer(self, source: str) -> Submission:
+        """A file that answers it."""
+        return Submission(source=source, problem=self._name, reference=self._reference)
+
+    @property
+    def _name(self) -> str | None:
+        return self.name if self.known else None
+
+    @property
+    def _reference(self) -> str | None:
+        return None if self.known else self.source
 
 
 def read_tasks(paths: Iterable[Path], known: Collection[str] | None = None, template: str = PROMPT) -> list[Task]:
