@@ -1,6 +1,6 @@
 """An environment for `verifiers`: problems as tasks, rewards from a judging service.
 
-    uv run eval assay-verifiers --env.taskset.problems reference/softmax.py --model NAME
+    vf-eval assay-verifiers --env.taskset.problems reference/softmax.py -m NAME --env.agent.runtime.type subprocess
 
 A rollout is one answer, without tools. The service's address and the token come from ASSAY_URL and ASSAY_TOKEN.
 """

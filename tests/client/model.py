@@ -9,6 +9,37 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from tests.command_line import submission
+
+DOUBLE = """
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = '''
+#include <torch/extension.h>
+
+torch::Tensor twice(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const float* in = x.data_ptr<float>();
+    float* out = y.data_ptr<float>();
+    for (int64_t i = 0; i < x.numel(); i++) out[i] = FACTOR * in[i];
+    return y;
+}
+'''
+extension = load_inline(name="twice", cpp_sources=SOURCE, functions=["twice"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return extension.twice(x)
+"""
+RIGHT = f"```python\n{DOUBLE.replace('FACTOR', '2')}```\n"
+DOES_NOT_COMPILE = f"```python\n{DOUBLE.replace('FACTOR', 'factor')}```\n"
+WRONG = f"Here it is:\n\n```python\n{submission('x + 3')}```\n"
+BORROWED = f"```python\n{submission('x + x')}```\n"
+NOTHING = "I can't do that."
+
 
 @dataclass(frozen=True)
 class Reply:

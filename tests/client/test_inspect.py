@@ -13,7 +13,7 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import ChatMessage, ModelAPI, ModelOutput, get_model, modelapi
 from inspect_ai.scorer import SampleScore, Score
 
-from tests.client.test_repair import NOTHING, RIGHT, WRONG
+from tests.client.model import NOTHING, RIGHT, WRONG
 from tests.command_line import PROBLEM
 from tests.web.service.process import Process
 

@@ -21,37 +21,9 @@ from assay_client.tasks import FOLLOW_UP, TaskError, read_tasks
 
 from db.queries.overall import overall
 from db.store import Store
-from tests.client.model import Model, Reply, in_turn, refuses, says
-from tests.command_line import PROBLEM, PROJECT, submission
+from tests.client.model import DOES_NOT_COMPILE, NOTHING, RIGHT, WRONG, Model, Reply, in_turn, refuses, says
+from tests.command_line import PROBLEM, PROJECT
 from tests.web.service.process import Process
-
-DOUBLE = """
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-SOURCE = '''
-#include <torch/extension.h>
-
-torch::Tensor twice(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    const float* in = x.data_ptr<float>();
-    float* out = y.data_ptr<float>();
-    for (int64_t i = 0; i < x.numel(); i++) out[i] = FACTOR * in[i];
-    return y;
-}
-'''
-extension = load_inline(name="twice", cpp_sources=SOURCE, functions=["twice"])
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return extension.twice(x)
-"""
-RIGHT = f"```python\n{DOUBLE.replace('FACTOR', '2')}```\n"
-DOES_NOT_COMPILE = f"```python\n{DOUBLE.replace('FACTOR', 'factor')}```\n"
-WRONG = f"Here it is:\n\n```python\n{submission('x + 3')}```\n"
-NOTHING = "I can't do that."
 
 
 @pytest.fixture
@@ -247,8 +219,18 @@ def test_where_no_model_listens_that_is_told() -> None:
     model = Model(lambda _: says("never"))
     with model:
         pass
-    with pytest.raises(EndpointError, match=r"no answer \(ConnectError"):
-        ask(model, total_s=0.2)
+    start = time.monotonic()
+    with pytest.raises(EndpointError, match=r"no answer \(ConnectError.*Does the model's server run"):
+        ask(model)
+    assert time.monotonic() - start < 4, "at once"
+    model.url = "http://[::1/v1"
+    with pytest.raises(EndpointError, match="is no address"):
+        ask(model)
+
+
+def test_half_of_a_surrogate_pair_is_no_character() -> None:
+    with Model(lambda _: Reply(says("a").body.replace(b'"a"', b'"a\\ud800"'))) as model:
+        assert ask(model).text == "a?"
 
 
 def test_the_table_counts_chains_that_got_so_far() -> None:

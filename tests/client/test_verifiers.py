@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 import verifiers.v1 as vf
 from assay_client.loop_client import loop_client
+from assay_verifiers import KernelState
 from verifiers.v1.errors import TaskError
 from verifiers.v1.utils.loaders import default_harness_id, taskset_class, taskset_config_type
 
-from tests.command_line import PROBLEM, submission
+from tests.client.model import BORROWED, WRONG
+from tests.command_line import PROBLEM
 from tests.web.service.process import Process
-
-BORROWED = f"```python\n{submission('x + x')}```\n"
-WRONG = f"Here it is:\n\n```python\n{submission('x + 3')}```\n"
 
 
 @pytest.fixture
@@ -31,8 +30,6 @@ def rollout(task: vf.Task, answer: str) -> vf.Trace:
     """A trace as a rollout leaves it: the prompt, and what the model said."""
     asked = vf.MessageNode(message=vf.UserMessage(content=task.data.prompt_text))
     said = vf.MessageNode(parent=0, message=vf.AssistantMessage(content=answer), sampled=True)
-    from assay_verifiers import KernelState
-
     seed = vf.TraceTask(type=type(task).__name__, data=task.data)
     return vf.Trace(task=seed, agent=vf.AgentInfo(config=vf.AgentConfig()), nodes=[asked, said], state=KernelState())
 

@@ -66,6 +66,8 @@ class Endpoint:
         self.asking = asking
         headers = {"Authorization": f"Bearer {asking.key}"} if asking.key else {}
         self._url = asking.url.rstrip("/") + "/chat/completions"
+        self._answered = False
+        """Whether anything has come back: until then a refused connection means that nobody is there."""
         timeout = httpx.Timeout(asking.timeout_s, connect=10.0)
         self._http = httpx.AsyncClient(headers=headers, timeout=timeout, limits=httpx.Limits(max_connections=None))
 
@@ -84,9 +86,14 @@ class Endpoint:
                 answer = await self._http.post(self._url, json=self._body(messages))
             except httpx.TimeoutException:
                 why = f"{self._url}: no answer within {self.asking.timeout_s:g} s"
-            except (httpx.TransportError, httpx.InvalidURL) as error:
+            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+                raise EndpointError(f"{self._url} is no address: {error}", hopeless=True) from error
+            except httpx.RequestError as error:
                 why = f"{self._url}: no answer ({type(error).__name__}: {error})"
+                if isinstance(error, httpx.ConnectError) and not self._answered:
+                    raise EndpointError(f"{why}. Does the model's server run?", hopeless=True) from error
             else:
+                self._answered = True
                 if answer.status_code == httpx.codes.OK:
                     try:
                         return _read(answer)
@@ -135,7 +142,8 @@ def _read(answer: httpx.Response) -> Response:
         raise ValueError(f"the answer is no chat completion: {answer.text[:EXCERPT]!r}") from None
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the answer's content is no text: {answer.text[:EXCERPT]!r}")
-    return Response(text or "", choice.get("finish_reason") == "length")
+    whole = (text or "").encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair can't be sent back
+    return Response(whole, choice.get("finish_reason") == "length")
 
 
 def _told(answer: httpx.Response) -> str:
