@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import verifiers.v1 as vf
 from assay_client import Client, Reward
 from assay_client.loop_client import loop_client
@@ -16,9 +17,8 @@ from assay_client.models import Options
 from assay_client.shaping import reward
 from assay_client.tasks import Task, is_solved, read_tasks
 from pydantic import Field
-from verifiers.v1.harnesses.null import NullHarness
 
-__all__ = ["KernelData", "KernelState", "KernelTask", "KernelTaskset", "KernelTasksetConfig", "NullHarness"]
+__all__ = ["KernelData", "KernelState", "KernelTask", "KernelTaskset", "KernelTasksetConfig", "OneAnswerHarness"]
 
 INFO = "assay"
 """Under which a trace holds the verdict."""
@@ -97,3 +97,30 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
             known = {each.name for each in client.problems()}
         for task in read_tasks(self.config.problems, known):
             yield KernelTask(KernelData(name=task.name, prompt=task.prompt, source=task.source, known=task.known), self.config.task)
+
+
+class OneAnswerHarness(vf.Harness[vf.HarnessConfig]):
+    """One question, one answer: no tools, and no program that would have to be installed in the agent's runtime."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self,
+        ctx: vf.ModelContext,
+        trace: vf.Trace,  # noqa: ARG002 - the endpoint writes it
+        runtime: vf.Runtime,  # noqa: ARG002
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],  # noqa: ARG002
+        data: vf.TaskData,
+    ) -> vf.ProgramResult:
+        """Ask the model through the endpoint that records the trace."""
+        system, asked = self.resolve_text_prompt(data)
+        told = {"system": system, "user": asked}
+        messages = [{"role": role, "content": text} for role, text in told.items() if text]
+        body = {"model": ctx.model, "messages": messages}
+        async with httpx.AsyncClient(timeout=None) as http:  # the run's own timeouts end it
+            answer = await http.post(f"{endpoint}/chat/completions", json=body, headers={"Authorization": f"Bearer {secret}"})
+        return vf.ProgramResult(int(answer.is_error), "", answer.text if answer.is_error else "")

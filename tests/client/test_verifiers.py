@@ -1,6 +1,10 @@
-"""The environment for `verifiers`: its tasks, and its own scoring of a rollout, against a real service that judges on the CPU."""
+"""The environment for `verifiers`, by its own command and its own scoring, against a real service that judges on the CPU."""
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +14,11 @@ from assay_verifiers import KernelState
 from verifiers.v1.errors import TaskError
 from verifiers.v1.utils.loaders import default_harness_id, taskset_class, taskset_config_type
 
-from tests.client.model import BORROWED, WRONG
-from tests.command_line import PROBLEM
+from tests.client.model import BORROWED, WRONG, Model, says
+from tests.command_line import PROBLEM, PROJECT
 from tests.web.service.process import Process
+
+RUN_S = 240
 
 
 @pytest.fixture
@@ -47,7 +53,7 @@ def scored(*rollouts: tuple[vf.Task, str]) -> list[vf.Trace]:
 def test_each_problem_is_a_task(tasks: dict[str, vf.Task]) -> None:
     assert list(tasks) == ["double", "less"] and [task.data.known for task in tasks.values()] == [True, False]
     assert "return x - 7" in tasks["less"].data.prompt_text and tasks["less"].key != tasks["double"].key
-    assert default_harness_id("assay-verifiers") == "assay-verifiers", "one answer, without tools or a container"
+    assert default_harness_id("assay-verifiers") == "assay-verifiers", "its own: one answer, without tools or a container"
 
 
 def test_the_reward_is_the_services(tasks: dict[str, vf.Task]) -> None:
@@ -62,3 +68,21 @@ def test_without_a_verdict_there_is_no_reward(tasks: dict[str, vf.Task], process
     monkeypatch.setenv("ASSAY_TOKEN", "assay_wrong")
     with pytest.raises(TaskError, match="401 unauthorized"):
         scored((tasks["double"], WRONG))
+
+
+def test_a_run_of_verifiers_asks_the_model_and_the_service(process: Process, tmp_path: Path) -> None:
+    variables = {"ASSAY_URL": process.address, "ASSAY_TOKEN": process.token, "MODEL_KEY": "none", "HOME": str(tmp_path)}
+    variables["PYTHONPATH"] = f"{PROJECT}{os.pathsep}{PROJECT / 'client'}"
+    command = [sys.executable, "-c", "from verifiers.v1.cli.eval.main import main; main()", "assay-verifiers", "-m", "scripted"]
+    command += ["--env.agent.runtime.type", "subprocess"]
+    command += ["--env.taskset.problems", str(process.root / "problems" / "double.py")]
+    with Model(lambda _: says(WRONG)) as model:
+        command += ["--client.base-url", model.url, "--client.api-key-var", "MODEL_KEY"]
+        ended = subprocess.run(command, cwd=tmp_path, env=os.environ | variables, capture_output=True, text=True, timeout=RUN_S)
+        (call,) = model.calls
+    assert ended.returncode == 0, ended.stderr
+    assert [message["role"] for message in call["messages"]] == ["user"] and "return x * 2" in str(call["messages"][0]["content"])
+    (path,) = tmp_path.rglob("traces.jsonl")
+    (episode,) = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    (trace,) = map(vf.WireTrace.model_validate, episode["traces"])
+    assert trace.ok and trace.reward == pytest.approx(0.2) and trace.info["assay"]["category"] == "wrong_values"
