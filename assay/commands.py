@@ -172,6 +172,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("service", "judge over HTTP, and look after its tokens", _service, _service_parser),
         _of_client("submit", "hand files in to a service, and show the verdicts"),
         _of_client("submitted", "your own evaluations at a service, newest first"),
+        _of_client("repair", "have a model repair its answers by the feedback"),
         Command("completion", "print a script that completes commands in bash or zsh", _completion, _completion_parser),
     ),
 }

@@ -50,6 +50,9 @@ SLOW = {
     "command/test_terminal.py": 80,
     "web/test_choosing.py": 20,
     "db/test_benchmark.py": 10,
+    "client/test_repair.py": 60,
+    "client/test_inspect.py": 30,
+    "client/test_verifiers.py": 20,
 }
 """Files and folders that `make test` leaves to `make check`, each with the seconds that its longest file takes on a quiet core."""
 

@@ -13,8 +13,20 @@ from assay_client.client import Client
 from assay_client.errors import AssayError, ConflictError, InvalidRequestError, ServiceError
 from assay_client.flows import Settings
 from assay_client.models import Evaluation, Options, Submission
+from assay_client.repair.command import add_repair, repair
+from assay_client.terminal import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_JUDGED,
+    EXIT_USAGE,
+    UsageError,
+    add_service,
+    complain,
+    plain,
+    positive,
+    say,
+)
 
-EXIT_JUDGED, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 PROGRAM = "assay-client"
 RESPONSES, SOURCES = (".md", ".txt"), (".py",)
 LOOK_S = 2.0
@@ -28,15 +40,11 @@ Answerer = Callable[[Client, argparse.Namespace], int]
 """Carries out a command; returns the exit code."""
 
 
-class UsageError(Exception):
-    """What was asked for can't be done; the message is for the person who asked."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 when all was judged, 1 when the service or a verdict is missing, 2 for bad usage."""
     this = argparse.ArgumentParser(prog=PROGRAM, description="Hands submissions in to a judging service.")
     commands = this.add_subparsers(required=True)
-    for name, add, answer in (("submit", add_submit, submit), ("submitted", add_submitted, submitted)):
+    for name, add, answer in COMMANDS:
         command = commands.add_parser(name, help=str(add.__doc__).splitlines()[0].lower(), description=add.__doc__)
         add(command)
         command.set_defaults(answer=answer)
@@ -65,7 +73,7 @@ def run(answer: Answerer, options: argparse.Namespace, program: str) -> int:
         # The reader has seen enough (`| head`); nothing may be written to the closed pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
-    _complain(program, told)
+    complain(program, told)
     return code
 
 
@@ -82,7 +90,8 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
         "--again", action="store_const", dest="namespace", const=f"again {time.time_ns()}", default="", help="judge anew what has a verdict"
     )
     add("--no-wait", action="store_true", help="print the evaluations' ids, and don't wait")
-    _add_service(parser)
+    add_service(parser)
+    _add_json(parser)
 
 
 def add_submitted(parser: argparse.ArgumentParser) -> None:
@@ -90,19 +99,12 @@ def add_submitted(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--state", choices=("queued", "claimed", "done", "cancelled"), help="only those in this state")
     add("--problem", metavar="NAME", help="only those of this problem")
-    add("--top", type=_positive, default=20, metavar="N", help="how many at the most (default: %(default)s)")
-    _add_service(parser)
+    add("--top", type=positive, default=20, metavar="N", help="how many at the most (default: %(default)s)")
+    add_service(parser)
+    _add_json(parser)
 
 
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError("at least 1")
-    return int(text)
-
-
-def _add_service(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", help="address of the service (default: ASSAY_URL, else http://127.0.0.1:8400)")
-    parser.add_argument("--token", help="your token (default: ASSAY_TOKEN)")
+def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON record for each evaluation")
 
 
@@ -115,9 +117,9 @@ def submit(client: Client, options: argparse.Namespace) -> int:
         try:
             taken.append(client.submit(each))
         except (InvalidRequestError, ConflictError) as error:
-            _complain(str(path), "\n  ".join((error.message, *error.details)))
+            complain(str(path), "\n  ".join((error.message, *error.details)))
     if options.no_wait:
-        _say("\n".join(_plain(each.id) for each in taken))
+        say("\n".join(plain(each.id) for each in taken))
         return EXIT_JUDGED if len(taken) == len(submissions) else EXIT_FAILED
     line = _StatusLine()
     judged = 0
@@ -129,7 +131,7 @@ def submit(client: Client, options: argparse.Namespace) -> int:
                 evaluation = client.get(evaluation.id, LOOK_S)
         finally:
             line.clear()
-        _say(_record(evaluation) if options.json else _verdict(evaluation))
+        say(_record(evaluation) if options.json else _verdict(evaluation))
         judged += evaluation.judged
     return EXIT_JUDGED if judged == len(submissions) else EXIT_FAILED
 
@@ -143,9 +145,9 @@ def submitted(client: Client, options: argparse.Namespace) -> int:
             near = difflib.get_close_matches(options.problem, known) or known[:MANY]
             raise UsageError(f"there is no problem {options.problem!r}; there is {', '.join(near)}")
     if options.json:
-        _say("\n".join(map(_record, found)))
+        say("\n".join(map(_record, found)))
     else:
-        _say("\n".join(map(_row, found)) if found else "There are none.")
+        say("\n".join(map(_row, found)) if found else "There are none.")
     return EXIT_JUDGED
 
 
@@ -164,7 +166,7 @@ def read(path: Path, problem: str | None, options: Options) -> Submission:
         source=text if is_source else None,
         response=None if is_source else text,
         problem=problem,
-        name=_plain(name)[-MAX_NAME:],
+        name=plain(name)[-MAX_NAME:],
         options=options,
     )
 
@@ -177,7 +179,7 @@ class _StatusLine:
         self._shown = ""
 
     def show(self, text: str) -> None:
-        text = _plain(text)
+        text = plain(text)
         if text != self._shown:
             sys.stderr.write(f"\r\x1b[K{text[:WIDTH]}" if self._terminal else text + "\n")
             sys.stderr.flush()
@@ -196,7 +198,7 @@ def _verdict(evaluation: Evaluation) -> str:
     if result is None or (result.status == "correct" and result.category == "ok"):
         return _row(evaluation)
     told = [text for text in (result.message, result.hint) if text]
-    return "\n".join((_row(evaluation), *(f"    {_plain(text)}" for text in told)))
+    return "\n".join((_row(evaluation), *(f"    {plain(text)}" for text in told)))
 
 
 def _row(evaluation: Evaluation) -> str:
@@ -206,7 +208,7 @@ def _row(evaluation: Evaluation) -> str:
     if result is not None and result.speedup is not None and result.speedup_interval is not None:
         speed += f" ({result.speedup_interval[0]:.2f}-{result.speedup_interval[1]:.2f})"
     cells = (evaluation.id, evaluation.accepted_at[:16].replace("T", " "), what, speed, evaluation.problem, evaluation.name or "")
-    return _plain("  ".join(cell for cell in cells if cell))
+    return plain("  ".join(cell for cell in cells if cell))
 
 
 def _record(evaluation: Evaluation) -> str:
@@ -214,16 +216,4 @@ def _record(evaluation: Evaluation) -> str:
     return json.dumps(told | {"result": None if evaluation.result is None else dict(evaluation.result.record)})
 
 
-def _plain(text: str) -> str:
-    """A text on one line, without what a terminal would obey."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
-def _complain(place: str, told: str) -> None:
-    sys.stderr.write("\n".join(map(_plain, f"{place}: {told}".split("\n"))) + "\n")
-
-
-def _say(text: str) -> None:
-    if text:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+COMMANDS = (("submit", add_submit, submit), ("submitted", add_submitted, submitted), ("repair", add_repair, repair))

@@ -1,7 +1,6 @@
-"""Both clients and both examples against a real service that judges on the CPU."""
+"""Both clients and the example against a real service that judges on the CPU."""
 
 import asyncio
-import inspect
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 import trl_reward
-import verifiers_rubric
 from assay_client import (
     AssayError,
     AsyncClient,
@@ -164,37 +162,6 @@ def test_the_example_for_trl_and_verl() -> None:
     assert scores[0]["speedup"] > 0 and scores[0]["correct"] == 0
     trl_reward.client().close()
     trl_reward.client.cache_clear()
-
-
-@pytest.mark.usefixtures("environment")
-def test_the_example_for_verifiers() -> None:
-    async def rollout(text: str) -> dict[str, float]:
-        """As a rubric does it: each function gets, by name, what it asks for, side by side with the others."""
-        state: dict[str, Any] = {}
-        known = {
-            "prompt": [],
-            "completion": [{"role": "assistant", "content": text}],
-            "answer": "",
-            "info": {"problem": "double"},
-            "state": state,
-        }
-        called = []
-        for func in verifiers_rubric.FUNCS:
-            wanted = inspect.signature(func).parameters
-            takes_all = any(each.kind is each.VAR_KEYWORD for each in wanted.values())
-            called.append(func(**(known if takes_all else {name: known[name] for name in wanted})))
-        values = await asyncio.gather(*called)
-        return {func.__name__: value for func, value in zip(verifiers_rubric.FUNCS, values, strict=True)}
-
-    async def rollouts() -> list[dict[str, float]]:
-        found = await asyncio.gather(rollout(WRONG), rollout(BORROWED))
-        await verifiers_rubric.client().close()
-        return list(found)
-
-    wrong, borrowed = asyncio.run(rollouts())
-    assert wrong == pytest.approx({"kernel_reward": 0.2, "is_correct": 0.0, "speedup": 0.0})
-    assert borrowed["kernel_reward"] == 0.0 and borrowed["speedup"] > 0
-    assert len(verifiers_rubric.FUNCS) == len(verifiers_rubric.WEIGHTS)
 
 
 def test_the_clients_list_ones_own_evaluations(process: Process, client: Client) -> None:

@@ -23,6 +23,9 @@ VERDICT_S = 240
 class Process:
     """Runs in a folder of its own with problems double (2x) and increment (x + 1). Use as a context manager."""
 
+    judging: tuple[str, ...] = ("--device", "cpu", "--jobs", "2")
+    """The options that say where and how much side by side it judges."""
+
     def __init__(self, root: Path, db: str | None = None, *options: str) -> None:
         self.root, self.db, self.options = root, db or f"sqlite:///{root / 'service.db'}", options
         self._running: subprocess.Popen[str] | None = None
@@ -61,7 +64,7 @@ class Process:
 
     def start(self) -> None:
         """Start it, and wait until it takes submissions."""
-        words = ("--device", "cpu", "--port", "0", "--reference", str(self.root / "problems"), "--jobs", "2", "--lease", "5", *self.options)
+        words = (*self.judging, "--port", "0", "--reference", str(self.root / "problems"), "--lease", "5", *self.options)
         self._running = subprocess.Popen(
             self.command(*words),
             cwd=PROJECT,

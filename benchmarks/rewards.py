@@ -1,0 +1,162 @@
+"""How many rewards an hour the service gives a trainer, over real problems and submissions that all have to be built.
+
+    python -m benchmarks.rewards [--device cpu|cuda] [--count N] [--group N] [--under-way N] [--jobs N] [--builds DIR] [--json FILE]
+
+Starts the service in a folder of its own, and hands in variants of the shipped submissions as a trainer does: groups of responses to one
+problem, each by one `AsyncClient.score`, so many groups at once. No two submissions are the same, so each is built, right, wrong or not
+buildable as its origin. The clock runs from the first call to the last reward; the service has started before. With --builds DIR the folder
+of builds is kept there: a second run with the same --seed finds them, as a trainer's service finds nothing.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from assay_client import AsyncClient, Reward
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.variants import Variant, variants
+from tests.web.service.process import Process
+
+HOUR_S = 3600.0
+AIM = 1000
+"""Rewards an hour that a trainer asks of one GPU."""
+KINDS = {"cpu": "cpp", "cuda": "cuda"}
+"""The variants that a device judges."""
+
+
+class Service(Process):
+    """Judges on a device of choice, with as many judges as the service itself chooses unless a number is given."""
+
+    def __init__(self, root: Path, device: str, jobs: int | None, builds: Path | None) -> None:
+        super().__init__(root)
+        self.judging = ("--device", device, *(() if jobs is None else ("--jobs", str(jobs))))
+        self._builds = builds
+
+    @property
+    def environment(self) -> dict[str, str]:
+        own = super().environment
+        return own if self._builds is None else own | {"ASSAY_CACHE": str(self._builds)}
+
+
+@dataclass
+class Figures:
+    """What came of a run."""
+
+    device: str
+    submissions: int
+    group: int
+    took_s: float = 0.0
+    groups_s: list[float] = field(default_factory=list)
+    """How long each group waited for all of its rewards."""
+    categories: dict[str, int] = field(default_factory=dict)
+    unfair: list[str] = field(default_factory=list)
+    """Submissions that were not judged as their origins are."""
+
+    @property
+    def an_hour(self) -> float:
+        return self.submissions / self.took_s * HOUR_S
+
+
+def groups(made: Sequence[Variant], size: int) -> list[list[Variant]]:
+    """In groups of at most so many, each of one problem, as a trainer samples them."""
+    by_problem: dict[str, list[Variant]] = {}
+    for variant in made:
+        by_problem.setdefault(problem_of(variant), []).append(variant)
+    return [found[start : start + size] for found in by_problem.values() for start in range(0, len(found), size)]
+
+
+def problem_of(variant: Variant) -> str:
+    """The problem that it answers."""
+    return variant.label.partition("/")[0]
+
+
+async def score(service: Process, made: Sequence[Variant], size: int, under_way: int, figures: Figures) -> None:
+    """Have all scored, so many groups at once. Raises AssayError."""
+    waiting = iter(groups(made, size))
+
+    async def trainer(client: AsyncClient) -> None:
+        for group in waiting:
+            start = time.monotonic()
+            rewards = await client.score([f"```python\n{each.code}\n```" for each in group], problem_of(group[0]))
+            figures.groups_s.append(time.monotonic() - start)
+            note(group, rewards, figures)
+
+    start = time.monotonic()
+    async with AsyncClient(service.address, service.token) as client, asyncio.TaskGroup() as running:
+        for _ in range(under_way):
+            running.create_task(trainer(client))
+    figures.took_s = time.monotonic() - start
+
+
+def note(group: Sequence[Variant], rewards: Sequence[Reward], figures: Figures) -> None:
+    """Count verdicts, and keep those that are not as expected."""
+    for variant, each in zip(group, rewards, strict=True):
+        assert each.evaluation.result is not None
+        verdict = f"{each.evaluation.result.status}/{each.evaluation.result.category}"
+        figures.categories[verdict] = figures.categories.get(verdict, 0) + 1
+        if verdict not in variant.origin.expected:
+            figures.unfair.append(f"{variant.label}: {verdict}, and not {' | '.join(sorted(variant.origin.expected))}")
+
+
+def measure(root: Path, options: argparse.Namespace) -> Figures:
+    """Start a service, and have everything scored."""
+    made = variants(KINDS[options.device], options.count, options.seed)
+    figures = Figures(options.device, len(made), options.group)
+    with Service(root, options.device, options.jobs, options.builds) as service:
+        asyncio.run(score(service, made, options.group, options.under_way, figures))
+    return figures
+
+
+def show(figures: Figures) -> None:
+    """Print a table of it."""
+    table = Table(title=f"{figures.submissions} rewards in groups of up to {figures.group}, on {figures.device}")
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    for name, value in (
+        ("rewards an hour", f"{figures.an_hour:.0f}"),
+        *((("aim, of one GPU", str(AIM)),) if figures.device == "cuda" else ()),
+        ("took s", f"{figures.took_s:.1f}"),
+        ("a group waits, median s", f"{statistics.median(figures.groups_s):.1f}"),
+        ("a group waits, longest s", f"{max(figures.groups_s):.1f}"),
+        *((name, str(count)) for name, count in Counter(figures.categories).most_common()),
+        ("judged otherwise than their origins", str(len(figures.unfair))),
+    ):
+        table.add_row(name, value)
+    Console().print(table)
+    for text in figures.unfair:
+        print(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns 0 where each was judged as its origin is."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rewards", description=(__doc__ or "").partition("\n")[0])
+    add = parser.add_argument
+    add("--device", choices=tuple(KINDS), default="cpu", help="default: %(default)s")
+    add("--count", type=int, default=100, metavar="N", help="submissions (default: %(default)s)")
+    add("--group", type=int, default=8, metavar="N", help="responses to one problem that are scored together (default: %(default)s)")
+    add("--under-way", type=int, default=8, metavar="N", help="groups at once (default: %(default)s)")
+    add("--jobs", type=int, metavar="N", help="judges (default: the service's)")
+    add("--seed", type=int, default=0, metavar="N", help="of the variants (default: %(default)s)")
+    add("--builds", type=Path, metavar="DIR", help="folder of builds (default: an empty one)")
+    add("--json", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="assay-rewards-") as folder:
+        figures = measure(Path(folder), options)
+    show(figures)
+    if options.json:
+        options.json.write_text(json.dumps(asdict(figures) | {"an_hour": figures.an_hour}, indent=1), encoding="utf-8")
+    return 1 if figures.unfair else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

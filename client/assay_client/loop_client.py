@@ -1,0 +1,16 @@
+"""One asynchronous client for each event loop, for libraries that score on loops of their own."""
+
+import asyncio
+from weakref import WeakKeyDictionary
+
+from assay_client.client import AsyncClient
+
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
+
+
+def loop_client() -> AsyncClient:
+    """All that runs on this loop shares its connections. Address and token come from ASSAY_URL and ASSAY_TOKEN. Raises AssayError."""
+    loop = asyncio.get_running_loop()
+    if loop not in _clients:
+        _clients[loop] = AsyncClient()
+    return _clients[loop]

@@ -1,0 +1,45 @@
+"""What a run of repairs came to: how many chains were solved after how many repairs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from assay_client.repair.journal import Attempt, Place
+
+
+@dataclass(frozen=True)
+class Row:
+    """After so many repairs."""
+
+    repairs: int
+    solved: int
+    chains: int
+    """Those that got so far: solved by then, or with so many answers judged."""
+
+    @property
+    def share(self) -> float:
+        """Of the chains; 0 where there is none."""
+        return self.solved / self.chains if self.chains else 0.0
+
+    def to_json(self) -> dict[str, float]:
+        return {**asdict(self), "share": self.share}
+
+
+def rows(attempts: Mapping[Place, Attempt], most: int) -> list[Row]:
+    """One for each number of repairs, from none to one less than `most` answers."""
+    chains: dict[tuple[str, int], list[Attempt]] = {}
+    for place in sorted(attempts):
+        if attempts[place].judged:
+            chains.setdefault((place.problem, place.chain), []).append(attempts[place])
+    found = []
+    for repairs in range(most):
+        solved = sum(any(each.solved for each in chain[: repairs + 1]) for chain in chains.values())
+        ended = sum(len(chain) > repairs or chain[-1].solved for chain in chains.values())
+        found.append(Row(repairs, solved, ended))
+    return found
+
+
+def table(found: list[Row]) -> str:
+    """As lines of text."""
+    lines = ["repairs  solved  chains  share"]
+    lines += [f"{row.repairs:>7}  {row.solved:>6}  {row.chains:>6}  {row.share:>5.0%}" for row in found]
+    return "\n".join(lines)

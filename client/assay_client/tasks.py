@@ -1,0 +1,118 @@
+"""Problems as tasks for a model: what it is asked, and what it is told after an answer that fell short."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assay_client.models import Evaluation, Options, Submission
+
+PROMPT = """\
+Write a faster version of this PyTorch module: a class `ModelNew` with the same interface, with kernels of your own.
+Compile CUDA or C++ with torch.utils.cpp_extension.load_inline, or use Triton.
+Its answers have to be those of `Model`, in the same dtype and with the same accuracy.
+Answer with one Python code block that holds the whole file.
+
+```python
+{problem}
+```
+"""
+"""What a model is asked; `{problem}` stands for the problem's file."""
+FOLLOW_UP = """\
+The judge says of your answer:
+
+{feedback}
+
+Answer with one Python code block that holds the whole repaired file.
+"""
+PLACE = "{problem}"
+NEEDED = ("class Model", "def get_inputs", "def get_init_inputs")
+"""What a problem's file has, in KernelBench's form."""
+
+
+class TaskError(ValueError):
+    """The problems that were asked for can't be read; the message is for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem that a model is to answer."""
+
+    name: str
+    source: str
+    """Python, in KernelBench's form."""
+    known: bool = True
+    """Whether the service knows the problem by its name. If not, its source goes along, which takes the token's scope `reference`."""
+    template: str = field(default=PROMPT, repr=False)
+
+    @property
+    def prompt(self) -> str:
+        """What the model is asked."""
+        return self.template.replace(PLACE, self.source.strip())
+
+    def submission(
+        self, response: str, options: Options | None = None, sample_id: int | None = None, name: str | None = None
+    ) -> Submission:
+        """A model's response to it."""
+        how = options or Options()
+        return Submission(response=response, problem=self._name, reference=self._reference, options=how, sample_id=sample_id, name=name)
+
+    def answer(self, source: str) -> Submission:
+        """A file that answers it."""
+        return Submission(source=source, problem=self._name, reference=self._reference)
+
+    @property
+    def _name(self) -> str | None:
+        return self.name if self.known else None
+
+    @property
+    def _reference(self) -> str | None:
+        return None if self.known else self.source
+
+
+def read_tasks(paths: Iterable[Path], known: Collection[str] | None = None, template: str = PROMPT) -> list[Task]:
+    """The problems in files, and in folders with all below them; in order, each once.
+
+    known: the names that the service knows; None takes all for known. Raises TaskError for a file that is no problem, for two of one
+    name, for a folder without one, and for a template without its place.
+    """
+    if PLACE not in template:
+        raise TaskError(f"the prompt has no {PLACE}, which the problem's file would replace")
+    found: dict[str, tuple[Path, Task]] = {}
+    for path in dict.fromkeys(file for each in paths for file in _files(each)):
+        task = Task(path.stem, _text(path), known is None or path.stem in known, template)
+        other, _ = found.setdefault(task.name, (path, task))
+        if other != path:
+            raise TaskError(f"{other} and {path} are two problems of one name")
+    return [task for _, task in found.values()]
+
+
+def _files(path: Path) -> Sequence[Path]:
+    if not path.is_dir():
+        if not _is_problem(_text(path)):
+            raise TaskError(f"{path}: a problem has {', '.join(NEEDED)}")
+        return [path]
+    files = [file for file in sorted(path.rglob("*.py")) if _is_problem(_text(file))]
+    if not files:
+        raise TaskError(f"{path}: holds no problem; its file has {', '.join(NEEDED)}")
+    return files
+
+
+def _is_problem(text: str) -> bool:
+    return all(word in text for word in NEEDED)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise TaskError(f"{path}: can't be read: {error.strerror or error}") from error
+
+
+def is_solved(evaluation: Evaluation) -> bool:
+    """Whether it is right and ranked: `correct/ok`."""
+    return evaluation.result is not None and (evaluation.result.status, evaluation.result.category) == ("correct", "ok")
+
+
+def follow_up(feedback: str) -> str:
+    """What a model is told after an answer that was not ok."""
+    return FOLLOW_UP.format(feedback=feedback.strip())

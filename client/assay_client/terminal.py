@@ -1,0 +1,40 @@
+"""What the commands have in common: exit codes, options, and text on a terminal."""
+
+import argparse
+import sys
+
+EXIT_JUDGED, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+class UsageError(Exception):
+    """What was asked for can't be done; the message is for the person who asked."""
+
+
+def add_service(parser: argparse.ArgumentParser) -> None:
+    """The options that say which service, and as who."""
+    parser.add_argument("--url", help="address of the service (default: ASSAY_URL, else http://127.0.0.1:8400)")
+    parser.add_argument("--token", help="your token (default: ASSAY_TOKEN)")
+
+
+def positive(text: str) -> int:
+    """A number from 1 on. Raises ArgumentTypeError."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError("at least 1")
+    return int(text)
+
+
+def plain(text: str) -> str:
+    """A text on one line, without what a terminal would obey."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def complain(place: str, told: str) -> None:
+    """Write to standard error what went wrong, and where."""
+    sys.stderr.write("\n".join(map(plain, f"{place}: {told}".split("\n"))) + "\n")
+
+
+def say(text: str) -> None:
+    """Write to standard output, at once."""
+    if text:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
