@@ -315,19 +315,7 @@ class Stages:
         try:
             with self._task.times.spending("sanitize"):
                 self._worker_set.make_room()
-                self._evidence_builder.note(sanitizer=self._sanitizing().run(sanitizer))
+                runs = sanitizer_runs.SanitizerRuns.of(self._task, self._worker_set)
+                self._evidence_builder.note(sanitizer=runs.run(sanitizer))
         except Exception as error:  # whatever it is: the verdict stands
             log.info("%s was not sanitized: %s", self._task.job.submission, error, exc_info=True)
-
-    def _sanitizing(self) -> sanitizer_runs.SanitizerRuns:
-        task, worker_set = self._task, self._worker_set
-        return sanitizer_runs.SanitizerRuns(
-            context=task.context,
-            job=task.job,
-            problem=task.problem,
-            case_name=task.case.name,
-            lock=worker_set.lock,
-            environment=worker_set.launcher.environment,
-            readonly=tuple(worker_set.launcher.readonly),
-            report=task.report,
-        )

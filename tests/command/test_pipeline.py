@@ -52,7 +52,7 @@ def test_sanitizing_without_a_gpu_is_refused_before_anything_is_judged(bench: Be
 def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setattr("evaluator.sanitizer.tools.TOOLKIT", str(tmp_path))
+    monkeypatch.setattr("evaluator.nvidia_tools.find.TOOLKIT", str(tmp_path))
     with pytest.raises(SanitizerMissingError, match="leave --sanitize out"):
         find_sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
 
