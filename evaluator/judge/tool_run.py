@@ -68,6 +68,8 @@ class ToolRun:
 
     grace_s = 15.0
     """How long the tool may take to say what it has seen, once its child has ended."""
+    alone = False
+    """Whether nobody else may compute on the device meanwhile."""
 
     def __init__(self, setting: ToolSetting, code: Code, case: ProblemCase, limit_s: float, builds: Builds) -> None:
         """It has `limit_s` seconds, of which builds and the wait for the device take nothing."""
@@ -176,7 +178,10 @@ class ToolRun:
             with worker.entering("load"):
                 worker.request("start", self.left_s, device=device.torch_device)
         with worker.entering("wait"):
-            self._setting.lock.acquire()
+            if self.alone:
+                self._setting.lock.acquire_alone()
+            else:
+                self._setting.lock.acquire()
         self.on_device()
         seed = fresh_seed()
         arguments, model = self._case.init_inputs(seed), self._case.model(seed)
