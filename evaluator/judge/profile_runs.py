@@ -69,6 +69,8 @@ def profile(task: Task, worker_set: WorkerSet, evidence: Evidence) -> ProfileEvi
     case, remark = choose_case(task.case)
     runs = ProfileRuns(task, ToolSetting.of(task, worker_set, STAGE), profiler, case)
     submission = runs.submission(own, launched_by(evidence))
+    if any(launch.timed and not launch.own for launch in evidence.launches):
+        submission = submission.model_copy(update={"partial": True})
     reference = runs.reference() if submission.kernels else None
     light = evidence.light if case is task.case else runs.light()
     return ProfileEvidence(version=profiler.version, case=case.name, remark=remark, submission=submission, reference=reference, light=light)
@@ -203,5 +205,12 @@ def side_of(report: Report, run: ToolRun, own: Collection[str]) -> ProfiledSide:
     elif not kernels:
         outcome, remark = "failed", "; ".join(report.remarks) or remark or "ncu told of no kernel"
     return ProfiledSide.model_validate(
-        {"outcome": outcome, "kernels": kernels, "passes": report.passes, "duration_s": run.duration_s, "remark": cut(remark)}
+        {
+            "outcome": outcome,
+            "kernels": kernels,
+            "partial": outcome != "ended" or report.begun >= MAX_KERNELS,
+            "passes": report.passes,
+            "duration_s": run.duration_s,
+            "remark": cut(remark),
+        }
     )

@@ -47,7 +47,8 @@ def told(profile: ProfileEvidence) -> tuple[str, ...]:
     if profile.submission is None:
         return (profile.remark,) if profile.remark else ()
     lines = [f"not the evaluation's case: {profile.remark}"] if profile.remark else []
-    lines += _call(profile.submission, profile.light, "its own kernels")
+    beside = ", beside others of the call" if profile.submission.partial else ""
+    lines += _call(profile.submission, profile.light, f"its own kernels{beside}")
     longest = sorted(profile.submission.kernels, key=lambda kernel: -(kernel.duration_ms or 0.0))
     lines += [line for kernel in longest[:MAX_KERNELS] if (line := _kernel(kernel))]
     if len(longest) > MAX_KERNELS:

@@ -62,6 +62,8 @@ class ProfiledSide(Record):
     """`deadline`: time ran out, and what had been measured until then counts. `refused`: the driver grants no performance counters."""
     kernels: tuple[KernelProfile, ...] = ()
     """In the order in which they were launched."""
+    partial: bool = False
+    """Whether the call has further kernels: those of libraries beside the submission's own, or those that the limits left out."""
     passes: int | None = None
     """How often each kernel ran, at the most."""
     duration_s: float = 0.0
