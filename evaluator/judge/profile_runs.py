@@ -37,8 +37,8 @@ from evaluator.sandbox import SandboxUnavailable
 STAGE = "profile"
 START_S = 60.0
 """For a cold start under ncu and the loading, in which others have the device; builds aside."""
-SIDE_S = 15.0
-"""For construction and calls. With `grace_s` the device is held for no more than 20 s."""
+SIDE_S = 12.0
+"""For construction and calls. With `grace_s`, in which ncu writes, the device is held for no more than 20 s."""
 KERNEL_S = 10.0
 """For each launch of the profiled call, within SIDE_S."""
 MAX_BYTES = 1 << 30
@@ -108,7 +108,7 @@ def launched_by(evidence: Evidence) -> int:
 class ProfileRun(ToolRun):
     """One worker under ncu."""
 
-    grace_s = 5.0
+    grace_s = 8.0
     alone = True
 
     def __init__(self, runs: "ProfileRuns", code: Code, launches: int) -> None:

@@ -77,6 +77,8 @@ class ToolRun:
         self._memory = SharedMemory(torch.device("cpu"))
         self._worker: WorkerClient | None = None
         self._times = StageTimes()
+        self._drawn: list[list[Any]] = []
+        """Inputs of the calls that are left."""
         self._started = time.monotonic()
         self._limit_s, self._since, self._built_before_s = limit_s, self._started, 0.0
         self.outcome = "ended"
@@ -130,8 +132,8 @@ class ToolRun:
             self.call(worker)
 
     def call(self, worker: WorkerClient, **fields: Any) -> None:
-        """Have the worker answer one call, with inputs of its own. `fields` are further ones of the request."""
-        drawn = self._case.inputs(fresh_seed(), self._memory.device)
+        """Have the worker answer the next call, with inputs of its own. `fields` are further ones of the request."""
+        drawn = self._drawn.pop()
         inputs = InputSet(self._memory, drawn)
         worker.hand_over(inputs.allocations, self.left_s)
         worker.request("inputs", self.left_s, sets=[inputs.tree(drawn)])
@@ -172,6 +174,9 @@ class ToolRun:
             constants = {name: structure.encode(value, _no_tensor) for name, value in code.constants.items()}
             fields: dict[str, Any] = {"device": device.torch_device, "threads": 1, "constants": constants, "ablate": False}
             worker.load(code.source, self.left_s, **{"class": code.class_name}, **fields)
+        seed = fresh_seed()
+        arguments, model = self._case.init_inputs(seed), self._case.model(seed)
+        self._drawn = [self._case.inputs(fresh_seed(), self._memory.device) for _ in range(CALLS)]  # on the CPU, while others compute
         with worker.entering("wait"):
             self._setting.lock.take_place()
         if device.kind == "cuda":
@@ -183,8 +188,6 @@ class ToolRun:
             else:
                 self._setting.lock.acquire()
         self.on_device()
-        seed = fresh_seed()
-        arguments, model = self._case.init_inputs(seed), self._case.model(seed)
         with worker.entering("construct"):
             construct(worker, self._memory, arguments, model, seed, self._case, self.left_s, source=code.parameters)
         with worker.entering("rounds"):

@@ -41,7 +41,8 @@ METRICS = (
     *(DURATION, MEMORY, ARITHMETIC, OCCUPANCY, OCCUPANCY_LIMIT, L2_HITS, READ, WRITTEN),
     *(INSTRUCTIONS, PER_CYCLE, REGISTERS, *SHARED, *LIMITS, STALLS),
 )
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"(?!_Z)[A-Za-z_][A-Za-z0-9_]*")
+"""A plain name; those that begin with `_Z` are mangled, and ncu gives them in another form."""
 _PORTS = range(20_000, 60_000)
 """Where the sandbox is not alone on the network, ncu and its child meet at one of these ports."""
 _INSTALLED = "/opt/nvidia/nsight-compute"
