@@ -1,6 +1,7 @@
 """The engine's end of a judge process, where that ends in the middle."""
 
 import os
+import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -24,6 +25,16 @@ def settles_and_ends(pipe: Connection, _options: EngineOptions, _zygote: Zygote)
     pipe.send(("settled", result.model_dump_json()))
     pipe.send(("stage", "profile"))
     os._exit(1)
+
+
+def settles_and_goes_on(pipe: Connection, _options: EngineOptions, _zygote: Zygote) -> None:
+    """A judge that has its verdict, and whose profile takes long."""
+    pipe.send(("ready", ""))
+    job: Job = pipe.recv()
+    result = result_of(job, Category.OK, "right", device="cpu", runtime_ms=1.0, baseline_ms=1.0, speedup=1.0)
+    pipe.send(("settled", result.model_dump_json()))
+    pipe.send(("stage", "profile"))
+    time.sleep(600)
 
 
 def ends(pipe: Connection, _options: EngineOptions, _zygote: Zygote) -> None:
