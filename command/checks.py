@@ -70,3 +70,18 @@ def require_gpu_for_sanitizer(device: "Device") -> None:
     """Raises UsageError."""
     if device.kind != "cuda":
         raise UsageError("--sanitize needs an NVIDIA GPU, and this run judges on the CPU; leave it out there")
+
+
+def why_no_profile(device: "Device") -> str:
+    """Why nothing can be profiled on this machine, as far as that is known before anything is judged; empty where nothing speaks against
+    it."""
+    from evaluator.nvidia_tools.find import ToolMissingError
+    from evaluator.profiler.tool import find
+
+    if device.kind != "cuda":
+        return "it needs an NVIDIA GPU, and this run judges on the CPU"
+    try:
+        find()
+    except ToolMissingError as error:
+        return f"it needs {error}"
+    return ""

@@ -66,5 +66,6 @@ class JobMaker:
             strict_inputs=self._options.strict_inputs,
             protocol=self._options.protocol,
             baselines=self._options.baseline,
+            profile=self._options.profile,
         )
         return make_job(submission, self.problem(submission.problem), self.case(submission.problem), options)

@@ -108,6 +108,11 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         help="run compute-sanitizer after the verdict: memcheck, racecheck, initcheck, synccheck (several with commas), all, or auto, "
         "which runs all on what was incorrect or crashed",
     )
+    add(
+        "--profile",
+        action="store_true",
+        help="run Nsight Compute (ncu) over the kernels of what is correct, after the verdict, and over the reference's",
+    )
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(
         "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"

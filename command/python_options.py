@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     ray_address: str | None
     device_kind: str | None
     sanitize: str | None
+    profile: bool
     sandbox: Literal["namespaces", "bubblewrap", "landlock"] | None
     no_sandbox: bool
 

@@ -57,6 +57,7 @@ class Session:
 
     def judge(self, submissions: "Found") -> int:
         """Judge all that is not judged yet; returns the exit code."""
+        from command.checks import why_no_profile
         from evaluator.problem.catalogue import described
 
         if self.store.recovered:
@@ -67,6 +68,8 @@ class Session:
             self.display.say(f"--reference {given}: {described(given)}")
         if self.place.stands_in:
             self.display.say("No GPU here: C++ submissions are judged on the CPU, CUDA ones are compiled where there is an nvcc.")
+        if self.options.profile and self.options.engine == "local" and (reason := why_no_profile(self.device)):
+            self.display.say(f"Nothing will be profiled: {reason}.")
         with self.place.engine(self.store) as engine, self._interrupts:
             try:
                 interrupted = self._judge_with(engine, submissions)
@@ -117,7 +120,8 @@ class Session:
                 self._keep(
                     [
                         (
-                            result_of(job, Category.INTERRUPTED, "interrupted before it had a verdict", device=self.device.spec),
+                            engine.settled(job)
+                            or result_of(job, Category.INTERRUPTED, "interrupted before it had a verdict", device=self.device.spec),
                             job.code,
                             job.first_line,
                         )

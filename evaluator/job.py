@@ -24,6 +24,7 @@ class JobOptions:
     strict_inputs: bool = False
     protocol: str | None = None
     baselines: tuple[str, ...] = ("eager",)
+    profile: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Job:
     """How it is timed (evaluator.judge.timing.protocols); None for the device's default."""
     baselines: tuple[str, ...] = ("eager",)
     """What it is timed beside: `eager` is the reference as it stands, and the speedup is over it; `compile` is torch.compile of it."""
+    profile: bool = False
+    """Whether the kernels of a right submission are profiled after its verdict, if the machine can."""
 
 
 def make_job(submission: Submission, problem: ProblemFacts, case: str | None, options: JobOptions) -> Job:
@@ -79,6 +82,7 @@ def make_job(submission: Submission, problem: ProblemFacts, case: str | None, op
         first_line=submission.first_line,
         protocol=options.protocol,
         baselines=options.baselines,
+        profile=options.profile,
     )
 
 

@@ -27,6 +27,7 @@ SLOW = {
     "build/test_execution.py": 100,
     "build/test_corpus.py": 90,
     "judge/test_sanitizer_runs.py": 70,
+    "judge/test_profile_runs.py": 60,
     "judge/test_hostile.py": 60,
     "web/service/test_process.py": 60,
     "benchmarks": 60,

@@ -74,6 +74,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "sandbox": "How strictly the submission was confined: by namespaces, bubblewrap, or a system call filter alone.",
         "stage": "A step of an evaluation: load, build, rounds, time, and so on.",
         "compute-sanitizer": "NVIDIA's tool that finds races and wrong memory accesses. No verdict rests on it.",
+        "profile": "What NVIDIA's Nsight Compute measured of the kernels of one call. No verdict rests on it.",
     },
     "Times": {
         "speedup": "The baseline's time over the submission's time. Above 1, the submission is faster.",

@@ -20,13 +20,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from db.output.facts import (
+    KERNEL_COLUMNS,
     ablation_text,
     conditions_facts,
     floor_text,
     inputs_word,
+    kernel_cells,
     light_facts,
     own_work_text,
     parameters_facts,
+    profile_facts,
     shape_words,
     spells,
     timing_facts,
@@ -196,6 +199,7 @@ def _environment() -> Environment:
     environment.globals.update(
         ablation_text=ablation_text, conditions_facts=conditions_facts, floor_text=floor_text, light_facts=light_facts, spells=spells
     )
+    environment.globals.update(profile_facts=profile_facts, kernel_cells=kernel_cells, kernel_columns=KERNEL_COLUMNS)
     environment.globals.update(
         inputs_word=inputs_word,
         own_work_text=own_work_text,

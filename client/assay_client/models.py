@@ -20,6 +20,8 @@ class Options:
     baselines: tuple[Literal["eager", "compile"], ...] | None = None
     shapes: Literal["own", "others", "strict"] | None = None
     strict_inputs: bool | None = None
+    profile: bool | None = None
+    """Takes the token's scope `profile`."""
     timeout_s: float | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -11,9 +11,12 @@ from evaluator.results.evidence import (
     ConditionsEvidence,
     DeviceState,
     FloorEvidence,
+    KernelProfile,
     LightEvidence,
     OwnWorkEvidence,
     ParametersEvidence,
+    ProfiledSide,
+    ProfileEvidence,
     ShapeEvidence,
     TimingEvidence,
 )
@@ -143,6 +146,64 @@ def light_facts(light: LightEvidence) -> dict[str, object]:
         "both as": "the problem declares" if light.declared else "the inputs' and the answer's size and PyTorch's count of operations say",
         "ceilings": ceilings,
     }
+
+
+KERNEL_COLUMNS = (
+    *("kernel", "of", "ms", "of memory's peak", "of arithmetic's peak", "occupancy", "limited by", "registers", "shared bytes"),
+    *("L2 hits", "MB read", "MB written", "instructions", "waits"),
+)
+"""Of the table of a profile."""
+
+
+def kernel_cells(kernel: KernelProfile, side: str) -> list[str]:
+    """The figures of a profiled launch, as KERNEL_COLUMNS name them; empty where they were not measured."""
+
+    def share(value: float | None) -> str:
+        return "" if value is None else percent(value)
+
+    def size(count: int | None) -> str:
+        return "" if count is None else f"{count / 1e6:.4g}"
+
+    limit = "" if kernel.occupancy_limit is None else f" of {percent(kernel.occupancy_limit)}"
+    counts = ("" if count is None else str(count) for count in (kernel.registers, kernel.shared_bytes))
+    return [
+        *(kernel.kernel, "its own" if kernel.own else side, "" if kernel.duration_ms is None else f"{kernel.duration_ms:.4g}"),
+        *(share(kernel.memory_share), share(kernel.arithmetic_share), f"{share(kernel.occupancy)}{limit}", ", ".join(kernel.limited_by)),
+        *(*counts, share(kernel.l2_hit_share), size(kernel.read_bytes), size(kernel.written_bytes)),
+        "" if kernel.instructions is None else f"{kernel.instructions:.4g}",
+        ", ".join(f"{stall.reason} {percent(stall.share)}" for stall in kernel.stalls),
+    ]
+
+
+def profile_facts(profile: ProfileEvidence) -> dict[str, object]:
+    """What was profiled, and both sides' whole calls; None stands for what does not apply."""
+    light = profile.light
+    needed = None
+    if light is not None:
+        needed = f"{light.read_bytes / 1e6:.4g} MB read, {light.written_bytes / 1e6:.4g} MB written"
+        needed += f", {light.operations / 1e9:.4g} G operations" if light.operations else ""
+    return {
+        "remark": profile.remark or None,
+        "the problem needs": needed,
+        "submission": _side_text(profile.submission),
+        "reference": _side_text(profile.reference),
+    }
+
+
+def _side_text(side: ProfiledSide | None) -> str | None:
+    if side is None:
+        return None
+    words = [side.outcome] + ([side.remark] if side.remark else [])
+    if side.kernels:
+        count = f"{len(side.kernels)} kernel{'' if len(side.kernels) == 1 else 's'}"
+        words.append(f"{count}, not all of the call" if side.partial else count)
+    if side.duration_ms is not None:
+        words.append(f"{side.duration_ms:.4g} ms")
+    if side.moved_bytes is not None:
+        words.append(f"{side.moved_bytes / 1e6:.4g} MB to and from device memory")
+    if side.passes is not None:
+        words.append(f"{side.passes} passes, {side.duration_s:.1f} s")
+    return "; ".join(words)
 
 
 def ablation_text(ablation: AblationEvidence) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 from db.output.facts import ablation_text, floor_text, light_facts, own_work_text, parameters_facts
 from db.output.layout import Item, facts_table, heading, table_of
 from db.output.show_correctness import inputs_section, rounds_section, sanitizer_section, shapes_section
-from db.output.show_execution import build_section, exception_section, exit_facts, launches_section
+from db.output.show_execution import build_section, exception_section, exit_facts, launches_section, profile_section
 from db.output.show_timing import baselines_text, device_section, speed_of_light_text, timing_section
 from db.store import StoredEvaluation
 from evaluator.results.evidence import Evidence
@@ -111,6 +111,8 @@ def _evidence(evidence: Evidence) -> Iterator[Item]:
         yield from build_section(build)
     if evidence.launches:
         yield from launches_section(evidence)
+    if evidence.profile is not None:
+        yield from profile_section(evidence.profile)
     if evidence.fault is not None:
         yield heading("The kernel that broke the device or did not end, by a second run")
         yield facts_table(dict(evidence.fault))

@@ -1,9 +1,10 @@
-"""Text of an evaluation's builds, kernel launches, exceptions and exit."""
+"""Text of an evaluation's builds, kernel launches, profile, exceptions and exit."""
 
 from collections.abc import Iterator
 
+from db.output.facts import KERNEL_COLUMNS, kernel_cells, profile_facts
 from db.output.layout import Item, facts_table, heading, table_of
-from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence
+from evaluator.results.evidence import BuildEvidence, Evidence, ExceptionEvidence, ExitEvidence, ProfileEvidence
 from evaluator.results.figures import percent
 from evaluator.results.text import block
 
@@ -42,6 +43,19 @@ def launches_section(evidence: Evidence) -> Iterator[Item]:
     if times:
         each_ms = times.call_ms / max(times.calls, 1)
         yield f"  times by events around each launch, in {times.calls} further calls that took {each_ms:.4g} ms each"
+
+
+def profile_section(profile: ProfileEvidence) -> Iterator[Item]:
+    case = f", on the case {profile.case}" if profile.case else ""
+    yield heading(f"Profile by Nsight Compute {profile.version}".rstrip() + case)
+    yield facts_table(profile_facts(profile))
+    sides = [(profile.submission, "library"), (profile.reference, "reference")]
+    rows = [kernel_cells(kernel, of) for side, of in sides if side is not None for kernel in side.kernels]
+    if rows:
+        table = table_of(*KERNEL_COLUMNS)
+        for row in rows:
+            table.add(*row)
+        yield table
 
 
 def _share(share: float | None) -> str | None:

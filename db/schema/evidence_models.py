@@ -207,6 +207,31 @@ class FindingRow(_Part, Base):
     """Of what was handed in."""
 
 
+class ProfileRow(_Part, Base):
+    """One launch of a kernel, as Nsight Compute measured it. Shares are from 0 to 1."""
+
+    __tablename__ = "profiles"
+    __table_args__ = (CheckConstraint("own IN (0, 1)", name="own"),)
+
+    position: Mapped[int] = mapped_column(primary_key=True)
+    side: Mapped[str] = mapped_column(String(32))
+    """`submission` or `reference`."""
+    kernel: Mapped[str | None] = mapped_column(AnyText)
+    own: Mapped[int]
+    duration_ms: Mapped[float | None] = mapped_column(Double)
+    memory_share: Mapped[float | None] = mapped_column(Double)
+    arithmetic_share: Mapped[float | None] = mapped_column(Double)
+    occupancy: Mapped[float | None] = mapped_column(Double)
+    limited_by: Mapped[str | None] = mapped_column(AnyText)
+    """With commas where there are several."""
+    registers: Mapped[int | None] = mapped_column(BigInteger)
+    shared_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    l2_hit_share: Mapped[float | None] = mapped_column(Double)
+    read_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    written_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    instructions: Mapped[int | None] = mapped_column(BigInteger)
+
+
 class LogRow(Base):
     """A text that was printed: `stdout` and `stderr` of the submission, `detail` of the judge, `build N` of the compilers."""
 

@@ -20,6 +20,7 @@ from db.schema.evidence_models import (
     LaunchRow,
     LightRow,
     LogRow,
+    ProfileRow,
     RoundRow,
     SampleRow,
     TimingRow,
@@ -31,6 +32,7 @@ Rows = dict[type[Base], list[dict[str, Any]]]
 
 _LARGEST = 2**63
 _AXES = "xyz"
+_COMMA = ", "
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _LOGS = ("stdout", "stderr", "detail")
 _SIDES = ("candidate", "baseline", "alone")
@@ -43,6 +45,7 @@ _BOOLEANS = {
     BuildAttemptRow: ("ok",),
     LaunchRow: ("own", "side_stream"),
     FindingRow: ("own",),
+    ProfileRow: ("own",),
 }
 _DERIVED = (BaselineRow, LightRow)
 """Tables of what follows from the evidence and the times: written, for SQL to ask for, and not read again."""
@@ -60,6 +63,7 @@ _MODELS: tuple[type[Base], ...] = (
         DiagnosticRow,
         LaunchRow,
         FindingRow,
+        ProfileRow,
         LogRow,
         DeviceStateRow,
     ),
@@ -103,6 +107,8 @@ def split(result: Result) -> tuple[Rows, dict[str, Any]]:
     if evidence["sanitizer"] is not None:
         found = evidence["sanitizer"].pop("findings")
         rows[FindingRow] += [{"position": position, **_row(FindingRow, item)} for position, item in enumerate(found)]
+    if evidence["profile"] is not None:
+        _split_profile(rows, evidence["profile"])
     for position, item in enumerate(evidence.pop("device_states")):
         rows[DeviceStateRow].append({"position": position, **_row(DeviceStateRow, item)})
     if evidence["timing"] is not None:
@@ -141,6 +147,8 @@ def join(connection: Connection, evaluation_id: int, rest: dict[str, Any]) -> di
         evidence["device_states"] = [_record(DeviceStateRow, row) for row in found[DeviceStateRow]]
     if found[FindingRow]:
         evidence["sanitizer"] = {**rest["sanitizer"], "findings": [_record(FindingRow, row) for row in found[FindingRow]]}
+    for row in found[ProfileRow]:
+        evidence["profile"][row["side"]].setdefault("kernels", []).append(_kernel(row))
     if found[TimingRow]:
         evidence["timing"] = _timing(rest["timing"], found[TimingRow], found[SampleRow])
     return evidence | {name: logs[name] for name in _LOGS if name in logs}
@@ -158,6 +166,13 @@ def _split_build(rows: Rows, position: int, item: dict[str, Any]) -> None:
         rows[model] += [{"build": position, "position": number, **_row(model, part)} for number, part in enumerate(item.pop(name))]
     _add_log(rows, f"build {position}", item.pop("output"))
     rows[BuildRow].append({"position": position, **_row(BuildRow, item)})
+
+
+def _split_profile(rows: Rows, profile: dict[str, Any]) -> None:
+    for side in ("submission", "reference"):
+        for item in profile[side].pop("kernels") if profile[side] is not None else ():
+            item["limited_by"] = _COMMA.join(item["limited_by"])
+            rows[ProfileRow].append({"position": len(rows[ProfileRow]), "side": side, **_row(ProfileRow, item)})
 
 
 def _split_timing(rows: Rows, timing: dict[str, Any]) -> None:
@@ -193,6 +208,11 @@ def _launch(row: dict[str, Any]) -> dict[str, Any]:
     for name in ("grid", "block"):
         record[name] = [record.pop(f"{name}_{axis}") for axis in _AXES]
     return record
+
+
+def _kernel(row: dict[str, Any]) -> dict[str, Any]:
+    record = _record(ProfileRow, row)
+    return record | {"limited_by": record["limited_by"].split(_COMMA) if record["limited_by"] else []}
 
 
 def _row(model: type[Base], record: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from evaluator.build.messages import NOT_ITS_OWN, errors
 from evaluator.diagnosis.cause import line_of
+from evaluator.diagnosis.notes import profile_notes
 from evaluator.diagnosis.notes.compiler_advice import advice_on
 from evaluator.diagnosis.notes.kernel_notes import by_time, own_share, timed
 from evaluator.diagnosis.notes.note import Ran
@@ -121,6 +122,9 @@ def _feedback(result: Result, code: str, first_line: int) -> Feedback:
     if result.status is Status.CORRECT:
         found.append(Section("on other inputs, on which no verdict rests", tuple(map(_other_inputs, _broken_by(evidence)))))
         found.append(Section("speed", speed_notes(result)))
+    if evidence.profile is not None:
+        case = f", on the case {evidence.profile.case}" if evidence.profile.case else ""
+        found.append(Section(f"profile by Nsight Compute{case}", profile_notes.told(evidence.profile)))
     found += [*_launches(evidence), *_notes(result, code, first_line)]
     return Feedback(line, tuple(_clean(section) for section in found if section.lines))
 

@@ -6,9 +6,14 @@ from typing import Protocol, Self
 
 from evaluator.engine.run import Arrival
 from evaluator.job import Job
+from evaluator.results.result import Result
 
 Progress = Callable[[Job, str], None]
 """Told of each stage that a job enters, from several threads."""
+
+
+Settle = Callable[[Result], None]
+"""Told of a result that stands, and to which nothing but a profile is still to be added."""
 
 
 class EngineError(Exception):
@@ -30,6 +35,10 @@ class Engine(Protocol):
     @property
     def in_flight(self) -> list[Job]:
         """Jobs that were drawn and whose result has not been taken; after a run that was broken off, those that it leaves without one."""
+        ...
+
+    def settled(self, job: Job) -> Result | None:
+        """The result of a job in flight that only a profile was still to be added to; None where there is none."""
         ...
 
     def start(self) -> None:

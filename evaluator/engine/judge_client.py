@@ -4,7 +4,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from evaluator.build.builder import Elsewhere
-from evaluator.engine.engine import Progress
+from evaluator.engine.engine import Progress, Settle
 from evaluator.engine.fork_server import CONTEXT
 from evaluator.engine.options import EngineOptions
 from evaluator.job import Job
@@ -36,14 +36,26 @@ class JudgeClient:
         """Wait until it can take a job. Raises JudgeLostError."""
         self._receive()
 
-    def judge(self, job: Job, progress: Progress, elsewhere: Elsewhere | None) -> Result:
-        """Have it judge a job. Raises JudgeLostError."""
+    def judge(self, job: Job, progress: Progress, elsewhere: Elsewhere | None, settle: Settle = lambda _: None) -> Result:
+        """Have it judge a job; `settle` is told of a result that may gain a profile, which counts if the judge is lost over that.
+
+        Raises JudgeLostError.
+        """
         self._send(job)
+        settled: Result | None = None
         while True:
-            kind, content = self._receive()
+            try:
+                kind, content = self._receive()
+            except JudgeLostError:
+                if settled is None:
+                    raise
+                return settled
             if kind == "result":
                 return Result.model_validate_json(content)
-            if kind == "build":
+            if kind == "settled":
+                settled = Result.model_validate_json(content)
+                settle(settled)
+            elif kind == "build":
                 self._send(elsewhere(*content) if elsewhere else None)
             else:
                 progress(job, content)

@@ -5,7 +5,7 @@ import threading
 import time
 
 from evaluator.build.builder import Elsewhere
-from evaluator.engine.engine import Progress
+from evaluator.engine.engine import Progress, Settle
 from evaluator.engine.judge_client import JudgeClient, JudgeLostError
 from evaluator.engine.options import EngineOptions, launch_recorder
 from evaluator.engine.warm_parents import EarlyStart, launch_zygote
@@ -50,11 +50,11 @@ class JudgePool:
                 self.zygote = fresh
             return self.zygote
 
-    def judge(self, job: Job, progress: Progress, options: EngineOptions) -> Result:
+    def judge(self, job: Job, progress: Progress, options: EngineOptions, settle: Settle = lambda _: None) -> Result:
         """Judge one job, by an idle judge or a new one. Raises SandboxUnavailable."""
         judge = self._idle_judge(options)
         try:
-            result, judge = self._judge_by(judge, job, progress, options)
+            result, judge = self._judge_by(judge, job, progress, options, settle)
         finally:
             self._keep(judge)
         return result
@@ -83,7 +83,7 @@ class JudgePool:
             return judge
 
     def _judge_by(
-        self, judge: JudgeClient | None, job: Job, progress: Progress, options: EngineOptions
+        self, judge: JudgeClient | None, job: Job, progress: Progress, options: EngineOptions, settle: Settle
     ) -> tuple[Result, JudgeClient | None]:
         """Judge one job, and once more by another judge where the machine fails. Returns the judge to go on with.
 
@@ -94,7 +94,7 @@ class JudgePool:
         for _ in range(ATTEMPTS):
             try:
                 judge = self._live_judge(judge, options)
-                result = judge.judge(job, progress, self._elsewhere)
+                result = judge.judge(job, progress, self._elsewhere, settle)
             except JudgeLostError as error:
                 log.log(logging.INFO if self.closed else logging.WARNING, "%s: %s", job.submission, error)
                 took_s = time.monotonic() - start

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
     """Answer jobs until the engine hangs up. Sends ("stage", name) while a job runs, and ("build", (request, key)), which
-    it waits for the answer to; then ("result", JSON)."""
+    it waits for the answer to; perhaps ("settled", JSON), a result that may gain a profile; then ("result", JSON)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
     _allow_descriptors()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
@@ -48,7 +48,9 @@ def serve(pipe: Connection, options: EngineOptions, zygote: Zygote) -> None:
             job: Job = pipe.recv()
         except (EOFError, ConnectionError):
             return
-        result = evaluate(context, job, lambda stage: pipe.send(("stage", stage)))
+        result = evaluate(
+            context, job, lambda stage: pipe.send(("stage", stage)), lambda settled: pipe.send(("settled", settled.model_dump_json()))
+        )
         pipe.send(("result", result.model_dump_json()))
 
 

@@ -9,12 +9,13 @@ import contextlib
 import threading
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from evaluator.build.builder import Elsewhere
 from evaluator.engine.admission_limit import UNDER_WAY, AdmissionLimit, Admitted
-from evaluator.engine.engine import Progress
+from evaluator.engine.engine import Progress, Settle
 from evaluator.engine.judge_pool import JudgePool
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, Arrival, Run
@@ -58,6 +59,11 @@ class LocalEngine:
         with self._lock:
             return [job for run in self._runs for job in run.in_flight()]
 
+    def settled(self, job: Job) -> Result | None:
+        """As `Engine` says."""
+        with self._lock:
+            return next((found for run in self._runs if (found := run.settled(job)) is not None), None)
+
     def start(self) -> None:
         """Start the warm parents, unless they run. Several threads may ask for it at once. Raises SandboxUnavailable, NativeBuildError."""
         with contextlib.suppress(OSError):  # without it, neighbours on a GPU can't be told from strangers, and nothing worse
@@ -65,13 +71,13 @@ class LocalEngine:
         start_judges_parent()
         self.pool.live_zygote()
 
-    def judge(self, job: Job, progress: Progress) -> Result:
+    def judge(self, job: Job, progress: Progress, settle: Settle = lambda _: None) -> Result:
         """Judge one job in the caller's thread, on the first device. The caller decides how many it judges at once.
 
         Raises SandboxUnavailable, and JudgeLostError where the engine is closed.
         """
         with self._admission.admitted() as admitted:
-            result = self.pool.judge(job, _telling(progress, admitted), self._options.of_judge(0))
+            result = self.pool.judge(job, _telling(progress, admitted), self._options.of_judge(0), settle)
         self.pool.require_open()
         return result
 
@@ -109,7 +115,7 @@ class LocalEngine:
                     if self.pool.closed or (drawn := run.draw()) is None:
                         return
                     number, job = drawn
-                    result = self.pool.judge(job, _telling(progress, admitted), options)
+                    result = self.pool.judge(job, _telling(progress, admitted), options, partial(run.settle, number))
                 if self.pool.closed:
                     return
                 run.finish(number, result)

@@ -25,6 +25,7 @@ class Run:
         self._limit = limit
         self._jobs, self._drawing = jobs, threading.Lock()
         self._drawn: dict[int, Job] = {}
+        self._settled: dict[int, Result] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -34,6 +35,16 @@ class Run:
         """Drawn, and not delivered."""
         with self._lock:
             return list(self._drawn.values())
+
+    def settle(self, number: int, result: Result) -> None:
+        """Note a result that only a profile is still to be added to."""
+        with self._lock:
+            self._settled[number] = result
+
+    def settled(self, job: Job) -> Result | None:
+        """What was noted of a job in flight; None where nothing was."""
+        with self._lock:
+            return next((self._settled.get(number) for number, drawn in self._drawn.items() if drawn is job), None)
 
     def draw(self) -> tuple[int, Job] | None:
         """The next job with its number; None where there is no more. May wait for as long as the iterator does, and for room."""
@@ -53,6 +64,7 @@ class Run:
         with self._lock:
             if self.over:
                 del self._drawn[number]
+                self._settled.pop(number, None)
             else:
                 self._results.put((number, result))
 
@@ -84,6 +96,7 @@ class Run:
         """The job of that number, which is no longer in flight."""
         with self._room:
             self._room.notify()
+            self._settled.pop(number, None)
             return self._drawn.pop(number)
 
     def end(self) -> None:

@@ -10,7 +10,7 @@ import torch
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.job import Job
-from evaluator.judge import blocking_rerun, sanitizer_runs
+from evaluator.judge import blocking_rerun, profile_runs, sanitizer_runs
 from evaluator.judge.context import JudgeContext, ReportStage, Task
 from evaluator.judge.correctness.reference import BaselineFailedError, Oracle, Reference, ReferenceFailedError
 from evaluator.judge.correctness.rounds import Rounds
@@ -22,6 +22,7 @@ from evaluator.judge.post_checks import PostChecks
 from evaluator.judge.timing.protocols import choose
 from evaluator.judge.timing.run import NotSlowError
 from evaluator.judge.timing_retries import TimingRetries
+from evaluator.judge.tool_run import cut
 from evaluator.judge.worker_set import WorkerSet
 from evaluator.judge.workers.build_broker import NeedsDeviceError
 from evaluator.judge.workers.client import WorkerClient, WorkerError
@@ -32,7 +33,7 @@ from evaluator.problem.execute import ProblemError
 from evaluator.problem.problem import Problem, ProblemCase
 from evaluator.problem.shapes import other_shapes
 from evaluator.results.category import Category, Status
-from evaluator.results.evidence import Evidence
+from evaluator.results.evidence import Evidence, ProfileEvidence
 from evaluator.sandbox import SandboxUnavailable
 from evaluator.sanitizer.tools import Sanitizer
 from evaluator.worker.protocol import ProtocolError
@@ -59,6 +60,7 @@ class Stages:
         """Whether a submission that is slow by far is asked for little."""
         self._is_slow = False
         """Whether it has been found so."""
+        self._verdict: Verdict | None = None
 
     @property
     def evidence(self) -> Evidence:
@@ -78,6 +80,7 @@ class Stages:
         sanitizer = self._task.context.sanitizer
         if sanitizer is not None and sanitizer_runs.is_wanted(sanitizer.wish, verdict, self.evidence.launches):
             self._sanitize(sanitizer)
+        self._verdict = verdict
         return verdict
 
     def _attempt(self) -> Verdict | None:
@@ -310,24 +313,27 @@ class Stages:
         except Exception as error:  # whatever it is: the verdict stands
             log.info("the second run of %s shows nothing: %s", self._task.job.submission, error, exc_info=True)
 
+    @property
+    def profile_is_due(self) -> bool:
+        """Whether `profile` is to follow; known once it has run."""
+        return self._verdict is not None and profile_runs.is_wanted(self._task, self._verdict)
+
+    def profile(self) -> None:
+        """Run Nsight Compute over the submission and the reference. The verdict stands, whatever that shows."""
+        try:
+            with self._task.times.spending(profile_runs.STAGE):
+                found = profile_runs.profile(self._task, self._worker_set, self.evidence)
+        except Exception as error:  # whatever it is: the verdict stands
+            log.info("%s was not profiled: %s", self._task.job.submission, error, exc_info=True)
+            found = ProfileEvidence(remark=cut(f"nothing was profiled: {error}"))
+        self._evidence_builder.note(profile=found)
+
     def _sanitize(self, sanitizer: Sanitizer) -> None:
         """Run compute-sanitizer over the submission. The verdict stands, whatever that finds."""
         try:
             with self._task.times.spending("sanitize"):
                 self._worker_set.make_room()
-                self._evidence_builder.note(sanitizer=self._sanitizing().run(sanitizer))
+                runs = sanitizer_runs.SanitizerRuns.of(self._task, self._worker_set)
+                self._evidence_builder.note(sanitizer=runs.run(sanitizer))
         except Exception as error:  # whatever it is: the verdict stands
             log.info("%s was not sanitized: %s", self._task.job.submission, error, exc_info=True)
-
-    def _sanitizing(self) -> sanitizer_runs.SanitizerRuns:
-        task, worker_set = self._task, self._worker_set
-        return sanitizer_runs.SanitizerRuns(
-            context=task.context,
-            job=task.job,
-            problem=task.problem,
-            case_name=task.case.name,
-            lock=worker_set.lock,
-            environment=worker_set.launcher.environment,
-            readonly=tuple(worker_set.launcher.readonly),
-            report=task.report,
-        )

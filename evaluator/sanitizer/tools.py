@@ -1,20 +1,24 @@
-"""The tools of compute-sanitizer, which of them are wanted for which submissions, and where the program is."""
+"""The tools of compute-sanitizer, which of them are wanted for which submissions, where the program is, and its command line."""
 
-import os
-import re
-import shutil
-import subprocess
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from evaluator.nvidia_tools.find import ToolMissingError, find_tool
+from evaluator.nvidia_tools.program import LOG_PATH
+
 PROGRAM = "compute-sanitizer"
 ALL, AUTO = "all", "auto"
-TOOLKIT = "/usr/local/cuda"
-"""Where it is looked for last."""
-_VERSION_WITHIN_S = 60.0
-_VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
+PRINT_LIMIT = 200
+"""Reports after which a tool stops to print them."""
+PADDING_BYTES = 1024
+"""After each allocation: an access that goes past the end of one does not meet the next."""
+ONE_EACH = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""For the environment of the child: each tensor is an allocation of its own."""
+_PORTS = range(20_000, 60_000)
+"""Where the sandbox is not alone on the network, the name of the socket between compute-sanitizer and its child is made from one."""
 _LIBRARY = "libsanitizer-collection.so"
 """Lies beside the program proper; what the toolkit has in `bin` may be a script that starts it."""
 
@@ -30,6 +34,12 @@ class Tool(StrEnum):
     """Reads of global memory that nothing has written."""
     SYNCCHECK = "synccheck"
     """Barriers that not all threads reach that have to."""
+
+
+_OF_TOOL: dict[Tool, tuple[str, ...]] = {
+    # PyTorch asks for functions of the driver that an older one may not have, and goes on without it: that is no fault.
+    Tool.MEMCHECK: ("--report-api-errors", "no", "--padding", str(PADDING_BYTES)),
+}
 
 
 class SanitizerMissingError(Exception):
@@ -72,32 +82,28 @@ def read_wish(text: str) -> Wish:
 
 
 def find(wish: Wish) -> Sanitizer:
-    """The program on the PATH, else that of the CUDA toolkit ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda). Raises SanitizerMissingError."""
-    program = next(_candidates(), None)
-    if program is None:
-        raise SanitizerMissingError(
-            f"--sanitize needs {PROGRAM}, which is neither on the PATH nor in the bin folder of CUDA_HOME or {TOOLKIT}: "
-            "set CUDA_HOME to a CUDA toolkit that has it, or leave --sanitize out"
-        )
+    """The program of this machine (`evaluator.nvidia_tools.find`). Raises SanitizerMissingError."""
     try:
-        done = subprocess.run((program, "--version"), capture_output=True, timeout=_VERSION_WITHIN_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SanitizerMissingError(f"--sanitize needs {PROGRAM}, and {program} does not run: {error}") from error
-    found = _VERSION.search(done.stdout.decode(errors="replace"))
-    if done.returncode != 0 or found is None:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-        raise SanitizerMissingError(f"--sanitize needs {PROGRAM}, and {program} does not run: {said[-1] if said else 'it says nothing'}")
-    return Sanitizer(program, found[1], wish)
+        program, version = find_tool(PROGRAM, ("bin", PROGRAM))
+    except ToolMissingError as error:
+        raise SanitizerMissingError(
+            f"--sanitize needs {error}: set CUDA_HOME to a CUDA toolkit that has it, or leave --sanitize out"
+        ) from error
+    return Sanitizer(program, version, wish)
 
 
-def _candidates() -> Iterator[str]:
-    if on_path := shutil.which(PROGRAM):
-        yield str(Path(on_path).absolute())
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), TOOLKIT]
-    for home in filter(None, homes):
-        for folder in ("bin", PROGRAM):
-            if found := shutil.which(PROGRAM, path=str(Path(home).absolute() / folder)):
-                yield found
+def command(sanitizer: Sanitizer, tool: Tool) -> tuple[str, ...]:
+    """compute-sanitizer's part of the command line; what it is to run follows.
+
+    It waits for its child to start CUDA for as long as that takes, follows no process but that one, and after a report ends the kernel
+    alone, so that what comes later is seen too. Host backtraces would name paths of this machine.
+    """
+    return (
+        sanitizer.program,
+        *("--tool", tool, "--log-file", LOG_PATH, "--target-processes", "application-only", "--launch-timeout", "0"),
+        *("--destroy-on-device-error", "kernel", "--show-backtrace", "device", "--print-limit", str(PRINT_LIMIT)),
+        *("--check-exit-code", "no", "--port", str(secrets.choice(_PORTS)), *_OF_TOOL.get(tool, ())),
+    )
 
 
 def _parts(program: Path) -> Iterator[Path]:

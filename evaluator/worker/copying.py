@@ -1,11 +1,14 @@
-"""The worker under compute-sanitizer: its inputs are copies in memory of its own, so that the tool knows where each of them ends.
+"""The worker under one of NVIDIA's tools: its inputs are copies in memory of its own, so that the tool knows where each of them ends, and
+need not save what others allocated.
 
-A request may bring a time limit, at which the process ends by SIGALRM; the tool can then still report what it saw.
+A request may bring a time limit, at which the process ends by SIGALRM; the tool can then still report what it saw. It may ask to be
+profiled: then a profiler that was told to wait for the start of a range sees this request alone.
 """
 
 import signal
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -31,7 +34,8 @@ class CopyingWorker(Server):
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
         signal.setitimer(signal.ITIMER_REAL, request.get("limit_s", 0.0))
         try:
-            answer = super().answer(request, descriptors)
+            with torch.cuda.profiler.profile() if request.get("profile") and self.state.on_device else nullcontext():
+                answer = super().answer(request, descriptors)
             if request["kind"] == "load":
                 self.state.mappings = Copies(self.state.device)
             return answer

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from command.checks import find_sanitizer
+from command.checks import find_sanitizer, why_no_profile
 from db.queries.runs import runs
 from db.store import Store
 from evaluator.machine.devices import Device
@@ -52,9 +52,31 @@ def test_sanitizing_without_a_gpu_is_refused_before_anything_is_judged(bench: Be
 def test_a_missing_sanitizer_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setattr("evaluator.sanitizer.tools.TOOLKIT", str(tmp_path))
+    monkeypatch.setattr("evaluator.nvidia_tools.find.TOOLKIT", str(tmp_path))
     with pytest.raises(SanitizerMissingError, match="leave --sanitize out"):
         find_sanitizer(Wish((Tool.MEMCHECK,)), Device("cuda:0", "NVIDIA H200", "GPU-0"))
+
+
+# --profile
+
+
+def test_without_a_gpu_nothing_is_profiled_and_all_is_judged(bench: Bench) -> None:
+    bench.write("double/fine.py", submission())
+    finished = bench.run("double", "--profile", "--json", "out.jsonl")
+    assert finished.code in (0, 1) and "Nothing will be profiled: it needs an NVIDIA GPU" in finished.stdout
+    assert bench.database.exists() and (bench.root / "out.jsonl").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_a_missing_ncu_is_told_of_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr("evaluator.nvidia_tools.find.TOOLKIT", str(tmp_path))
+    gpu = Device("cuda:0", "NVIDIA H200", "GPU-0")
+    assert "it needs ncu, which is neither on the PATH" in why_no_profile(gpu)
+    program = tmp_path / "ncu"
+    program.write_text("#!/bin/sh\n/bin/echo Version 2025.3.1.0\n", encoding="utf-8")
+    program.chmod(0o755)
+    assert why_no_profile(gpu) == ""
 
 
 # --help

@@ -1,10 +1,13 @@
 """What a run makes of its options: the jobs that it asks for."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from command import exits
 from command.engine_choice import find_place
 from command.options import parser
 from command.outputs import Outputs
@@ -13,8 +16,10 @@ from db.store import Store
 from evaluator.engine.problem_loader import ProblemReader
 from evaluator.job import Job
 from evaluator.problem.catalogue import discover
+from evaluator.results.category import Category
 from evaluator.submission.discover import find
 from tests.command_line import Bench, submission
+from tests.engine.test_judge_client import settles_and_goes_on
 
 
 @pytest.fixture
@@ -44,3 +49,30 @@ def jobs(path: Path, *words: str) -> Iterator[Job]:
 def test_strictness_is_asked_of_the_judge(path: Path, words: tuple[str, ...], shapes: str, strict_inputs: bool) -> None:
     (job,) = jobs(path, *words)
     assert (job.shapes, job.strict_inputs) == (shapes, strict_inputs)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_profile_is_asked_of_the_judge(path: Path, asked: bool) -> None:
+    (job,) = jobs(path, *(("--profile",) if asked else ()))
+    assert job.profile is asked
+
+
+def test_a_verdict_is_stored_though_its_profile_is_interrupted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.engine.judge_client._serve", settles_and_goes_on)
+
+    def interrupt(_job: Job, stage: str) -> None:
+        if stage == "profile":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    root = path.parents[1]
+    words = [str(path), "--device", "cpu", "--jobs", "1", "--reference", str(root / "problems"), "--profile"]
+    options = parser().parse_args(words)
+    known = discover(options.reference)
+    with Store.open(f"sqlite:///{root / 'results.db'}") as store, Outputs(options) as outputs, ProblemReader(known, None) as problems:
+        store.start_run(["test"])
+        session = Session(options, store, outputs, find_place(options, None), problems)
+        monkeypatch.setattr(session.display, "stage", interrupt)
+        assert session.judge(find(options.paths, False, None, None, known)) == exits.INTERRUPTED
+        stored = store.get(1)
+        assert stored is not None and (stored.result.category, stored.result.message) == (Category.OK, "right")
+        assert store.get(2) is None

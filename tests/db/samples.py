@@ -21,17 +21,21 @@ from evaluator.results.evidence import (
     FaultEvidence,
     FloorEvidence,
     KernelLimits,
+    KernelProfile,
     KernelTimes,
     LaunchRecord,
     LightEvidence,
     OwnWorkEvidence,
     ParametersEvidence,
+    ProfiledSide,
+    ProfileEvidence,
     RoundEvidence,
     SanitizerEvidence,
     SanitizerFinding,
     SanitizerPlace,
     SanitizerRun,
     ShapeEvidence,
+    Stall,
     TimingEvidence,
     TimingSide,
     WrongElement,
@@ -261,6 +265,7 @@ def full_evidence(text: str = "") -> Evidence:
                 ),
             ),
         ),
+        profile=_profile(text),
         exception=ExceptionEvidence(
             stage="call", type=f"RuntimeError{text}", message=f"boom{text}", traceback=f"line one\nline two{text}", line=12
         ),
@@ -269,4 +274,47 @@ def full_evidence(text: str = "") -> Evidence:
         stderr=f"warned{text}",
         stages_s={"load": 0.25, "build": 11.5},
         detail=f"the judge's own{text}",
+    )
+
+
+def _profile(text: str) -> ProfileEvidence:
+    kernel = KernelProfile(
+        kernel=f"void softmax_kernel<4>(float const*){text}",
+        own=True,
+        grid=(4096, 1, 1),
+        block=(512, 1, 1),
+        duration_ms=0.25,
+        memory_share=0.5,
+        arithmetic_share=0.25,
+        occupancy=0.24,
+        occupancy_limit=0.25,
+        limited_by=("registers",),
+        registers=168,
+        shared_bytes=5120,
+        l2_hit_share=0.66,
+        read_bytes=400_000_000,
+        written_bytes=100_000_000,
+        instructions=60_000_000,
+        issue_share=0.35,
+        stalls=(Stall(reason="long_scoreboard", share=0.6), Stall(reason="barrier", share=0.2)),
+    )
+    unknown = KernelProfile(kernel=f"at::native::vectorized{text}", own=False)
+    return ProfileEvidence(
+        version="2025.3.1.0",
+        case="small",
+        remark=f"another case{text}",
+        submission=ProfiledSide(outcome="ended", kernels=(kernel,), passes=8, duration_s=12.5),
+        reference=ProfiledSide(outcome="deadline", kernels=(kernel.model_copy(update={"own": False}), unknown), remark=f"stopped{text}"),
+        light=LightEvidence(
+            read_bytes=100_000_000,
+            written_bytes=100_000_000,
+            moved_bytes=200_000_000,
+            operations=0.0,
+            bytes_per_s=4e12,
+            light_ms=0.05,
+            bound="memory",
+            calibrated_at=datetime(2026, 3, 1, 12, 0, tzinfo=UTC),
+            uncertainty=0.01,
+            declared=True,
+        ),
     )

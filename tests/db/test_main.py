@@ -192,6 +192,8 @@ def test_show_tells_everything(store: Store, url: str) -> None:
     # Rounds are numbered from 1, as in messages; the record counts from 0.
     assert re.search(r"^1 +987654321 +wrong_values", text, re.MULTILINE) and "Wrong in round 1" in text and "round 0" not in text
     assert SOURCE not in text
+    assert "Profile by Nsight Compute 2025.3.1.0, on the case small" in text
+    assert "24.0 % of 25.0 %" in text and "100 MB read, 100 MB written" in text
     assert SOURCE in output("--db", url, "show", str(number), "--source")
 
 

@@ -336,6 +336,8 @@ def test_evidence_can_be_asked_for_in_sql(store: Store, url: str) -> None:
     assert query(url, "SELECT kernel, block_x, count FROM launches WHERE own = 1") == [("softmax_kernel(float const*)", 4096, 5)]
     assert query(url, "SELECT file, line, severity FROM diagnostics") == [("cuda.cu", 7, "error")]
     assert query(url, "SELECT tool, count, line, source_line FROM findings WHERE own = 1") == [("racecheck", 3, 7, 31)]
+    assert query(url, "SELECT side, registers, limited_by FROM profiles WHERE own = 1") == [("submission", 168, "registers")]
+    assert query(url, "SELECT position, duration_ms FROM profiles WHERE side = 'reference' ORDER BY position") == [(1, 0.25), (2, None)]
     assert query(url, "SELECT round, elements, wrong, tolerance FROM errors") == [(0, 1024, 3, 1e-5)]
     assert query(url, "SELECT side, median_ms FROM timings ORDER BY side") == [
         ("alone", 0.5),

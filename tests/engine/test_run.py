@@ -125,3 +125,14 @@ def test_what_came_before_an_error_arrives_before_it() -> None:
     run.fail(None)
     with pytest.raises(OSError, match="gone"):
         next(arrivals)
+
+
+def test_a_settled_result_is_known_as_long_as_its_job_is_in_flight() -> None:
+    run = Run(iter(JOBS))
+    first, second = run.draw(), run.draw()
+    assert first is not None and second is not None
+    run.settle(first[0], judged(first[1]))
+    assert run.settled(first[1]) == judged(first[1]) and run.settled(second[1]) is None
+    run.end()
+    assert run.settled(first[1]) is not None
+    assert run.land(first[0]) is first[1] and run.settled(first[1]) is None

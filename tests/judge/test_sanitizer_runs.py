@@ -18,7 +18,8 @@ from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WORKER_MODULE
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, ToolRun, is_wanted, with_lines
+from evaluator.judge.sanitizer_runs import LINE_FLAG, LineBuilds, SanitizerRuns, is_wanted, with_lines
+from evaluator.judge.tool_run import ToolRun, ToolSetting
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.category import Category
@@ -36,16 +37,8 @@ LEVELS = (Level.NAMESPACES, Level.BUBBLEWRAP, Level.LANDLOCK)
 
 
 def plan(context: JudgeContext, code: str, first_line: int = 1) -> SanitizerRuns:
-    return SanitizerRuns(
-        context=context,
-        job=replace(make_job(code), first_line=first_line),
-        problem=load(SHIPPED / "softmax.py"),
-        case_name="full",
-        lock=DeviceLock(context.device.unique_id),
-        environment={},
-        readonly=context.readonly,
-        report=lambda _: None,
-    )
+    setting = ToolSetting(context, "sanitize", DeviceLock(context.device.unique_id), {}, context.readonly, report=lambda _: None)
+    return SanitizerRuns(setting, replace(make_job(code), first_line=first_line), load(SHIPPED / "softmax.py"), case_name="full")
 
 
 def is_open_to_all(program: str) -> bool:
@@ -78,8 +71,8 @@ def open_folder() -> Iterator[Path]:
 @pytest.fixture
 def tool_run(context: JudgeContext) -> Iterator[ToolRun]:
     made = plan(context, SECOND_CALL)
-    yield ToolRun(made, made.problem.instance("small"), 120.0, LineBuilds(context.builder))
-    made.lock.close()
+    yield made.tool_run(made.problem.instance("small"), 120.0, LineBuilds(context.builder))
+    made.setting.lock.close()
 
 
 def run(
@@ -89,7 +82,7 @@ def run(
     try:
         return made.run_tool(words, Tool.MEMCHECK, made.problem.instance("small"), limit_s, words[-1:])
     finally:
-        made.lock.close()
+        made.setting.lock.close()
 
 
 def stand_in(open_folder: Path, script: str) -> tuple[str, ...]:
@@ -106,10 +99,10 @@ SUMMARY = r"""printf '========= ERROR SUMMARY: 1 error\n' >> /proc/self/fd/4"""
 
 def test_a_cold_worker_answers_both_calls_at_every_level(level_context: JudgeContext) -> None:
     made = plan(level_context, SECOND_CALL)
-    tool_run = ToolRun(made, made.problem.instance("small"), 120.0, LineBuilds(level_context.builder))
+    tool_run = made.tool_run(made.problem.instance("small"), 120.0, LineBuilds(level_context.builder))
     assert tool_run.run((), ()) == ""
     assert (tool_run.outcome, tool_run.remark) == ("ended", "AssertionError: call 2 of (17, 1021)")
-    made.lock.close()
+    made.setting.lock.close()
 
 
 def test_what_the_tool_writes_is_read_at_every_level(level_context: JudgeContext, open_folder: Path) -> None:
@@ -123,11 +116,11 @@ def test_a_build_is_served_and_remembered(context: JudgeContext) -> None:
     code = (Path(SHIPPED).parent / "submissions/softmax/cpp_parallel.py").read_text(encoding="utf-8")
     made = plan(context, code)
     builds = LineBuilds(context.builder)
-    tool_run = ToolRun(made, made.problem.instance("small"), 120.0, builds)
+    tool_run = made.tool_run(made.problem.instance("small"), 120.0, builds)
     tool_run.run((), ())
     assert (tool_run.outcome, tool_run.remark) == ("ended", "")
     assert len(builds.requests) == 1 and tool_run.built_s > 0
-    made.lock.close()
+    made.setting.lock.close()
 
 
 def test_a_call_that_does_not_end_is_ended_in_time_for_the_tool_to_say_what_it_saw(context: JudgeContext, open_folder: Path) -> None:
@@ -148,7 +141,7 @@ def test_a_tool_that_never_starts_its_child_is_killed(context: JudgeContext, ope
 def test_a_tool_that_does_not_end_after_its_child_is_killed(
     context: JudgeContext, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator.judge.sanitizer_runs.GRACE_S", 1.0)
+    monkeypatch.setattr(ToolRun, "grace_s", 1.0)
     start = time.monotonic()
     ended, found = run(context, RIGHT, stand_in(open_folder, f'{REPORT}\n"$@"\nsleep 600'))
     assert time.monotonic() - start < 60
@@ -200,7 +193,7 @@ def test_all_tools_share_one_budget(context: JudgeContext, open_folder: Path, mo
     assert [item.outcome for item in evidence.runs] == ["deadline"] * 4
     assert evidence.runs[0].duration_s >= 4 and evidence.runs[-1].duration_s == 0
     assert evidence.case == "small" and "took all the time" in evidence.runs[-1].remark
-    made.lock.close()
+    made.setting.lock.close()
 
 
 def test_an_evaluation_keeps_its_verdict_and_what_was_found(

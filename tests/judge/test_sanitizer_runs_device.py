@@ -16,14 +16,14 @@ from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge import sanitizer_runs
 from evaluator.judge.context import JudgeContext
 from evaluator.judge.device.device_lock import DeviceLock
+from evaluator.judge.tool_run import ToolSetting
 from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.results.evidence import SanitizerFinding, SanitizerRun
 from evaluator.sandbox import Level, Zygote
 from evaluator.sandbox.level_choice import try_level
-from evaluator.sanitizer.program import command
-from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, find
+from evaluator.sanitizer.tools import Sanitizer, Tool, Wish, command, find
 from tests.command_line import PROJECT
 from tests.corpus import corpus, write
 from tests.judge.conftest import make_job
@@ -66,21 +66,15 @@ def watched(
 ) -> tuple[SanitizerRun, tuple[SanitizerFinding, ...]]:
     """What a tool says of a submission; with the tool's own words in the log of a test that fails."""
     logging.getLogger("evaluator.judge.sanitizer_runs").setLevel(logging.DEBUG)
-    plan = sanitizer_runs.SanitizerRuns(
-        context=context,
-        job=make_job(code, problem),
-        problem=load(SHIPPED / f"{problem}.py"),
-        case_name="small",
-        lock=DeviceLock(context.device.unique_id),
-        environment={"CUDA_VISIBLE_DEVICES": context.device.visible},
-        readonly=context.readonly,
-        report=lambda _: None,
-    )
+    environment = {"CUDA_VISIBLE_DEVICES": context.device.visible}
+    lock = DeviceLock(context.device.unique_id)
+    setting = ToolSetting(context, "sanitize", lock, environment, context.readonly, report=lambda _: None)
+    plan = sanitizer_runs.SanitizerRuns(setting, make_job(code, problem), load(SHIPPED / f"{problem}.py"), case_name="small")
     try:
         case = plan.problem.instance("small")
         return plan.run_tool(command(sanitizer, tool), tool, case, sanitizer_runs.TOOL_S, sanitizer.readonly_paths)
     finally:
-        plan.lock.close()
+        lock.close()
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -11,13 +11,13 @@ from evaluator.engine.judge_process import make_context
 from evaluator.engine.options import EngineOptions
 from evaluator.engine.warm_parents import WARM_ENVIRONMENT, WORKER_MODULE
 from evaluator.judge.device.device_lock import DeviceLock
-from evaluator.judge.sanitizer_runs import TOOL_S, LineBuilds, SanitizerRuns, ToolRun
+from evaluator.judge.sanitizer_runs import TOOL_S, LineBuilds, SanitizerRuns
+from evaluator.judge.tool_run import ToolSetting
 from evaluator.machine.devices import choose
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
 from evaluator.sandbox import Zygote, best_level
-from evaluator.sanitizer.program import command
-from evaluator.sanitizer.tools import Tool, Wish, find
+from evaluator.sanitizer.tools import Tool, Wish, command, find
 from tests.corpus import corpus
 from tests.judge.conftest import make_job
 
@@ -35,19 +35,14 @@ def main(target: Path) -> None:
         context = make_context(EngineOptions(device=device, stands_in=False, judges=1, cache_root=Path(cache)), zygote)
         for name, mistake in corpus(HERE / "corpus").items():
             header = {key: value for key, (value,) in mistake.header.items()}
-            plan = SanitizerRuns(
-                context=context,
-                job=make_job(mistake.data.decode(), header["problem"]),
-                problem=load(SHIPPED / f"{header['problem']}.py"),
-                case_name="small",
-                lock=DeviceLock(device.unique_id),
-                environment={"CUDA_VISIBLE_DEVICES": device.visible},
-                readonly=context.readonly,
-                report=lambda _: None,
-            )
-            tool_run = ToolRun(plan, plan.problem.instance("small"), TOOL_S, LineBuilds(context.builder))
+            lock = DeviceLock(device.unique_id)
+            environment = {"CUDA_VISIBLE_DEVICES": device.visible}
+            setting = ToolSetting(context, "sanitize", lock, environment, context.readonly, report=lambda _: None)
+            problem = load(SHIPPED / f"{header['problem']}.py")
+            plan = SanitizerRuns(setting, make_job(mistake.data.decode(), header["problem"]), problem, case_name="small")
+            tool_run = plan.tool_run(problem.instance("small"), TOOL_S, LineBuilds(context.builder))
             text = tool_run.run(command(sanitizer, Tool(header["tool"])), sanitizer.readonly_paths)
-            plan.lock.close()
+            lock.close()
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
             print(name, tool_run.outcome, tool_run.remark, f"{len(text)} characters")
 

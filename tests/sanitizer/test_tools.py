@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sanitizer import tools
-from evaluator.sanitizer.tools import SanitizerMissingError, Tool, Wish, find, read_wish
+from evaluator.nvidia_tools.program import LOG_PATH
+from evaluator.sanitizer.tools import Sanitizer, SanitizerMissingError, Tool, Wish, command, find, read_wish
 
 WISH = Wish((Tool.MEMCHECK,))
 
@@ -23,7 +23,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     monkeypatch.delenv("CUDA_PATH", raising=False)
-    monkeypatch.setattr(tools, "TOOLKIT", str(tmp_path / "nothing"))
+    monkeypatch.setattr("evaluator.nvidia_tools.find.TOOLKIT", str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,14 @@ def test_a_sandbox_is_shown_the_program_and_the_folders_of_its_libraries_only(no
     (real.parent / "libsanitizer-collection.so").touch()
     wrapper = program(tmp_path / "toolkit/bin/compute-sanitizer")
     assert set(find(WISH).readonly_paths) == {str(wrapper), str(real.parent)}
+
+
+def test_each_tool_writes_to_its_own_descriptor_and_waits_for_a_slow_start() -> None:
+    sanitizer = Sanitizer("/opt/cuda/bin/compute-sanitizer", "2025.3", WISH)
+    for tool in Tool:
+        words = command(sanitizer, tool)
+        assert words[:3] == (sanitizer.program, "--tool", tool.value)
+        options = dict(zip(words[1::2], words[2::2], strict=True))
+        assert options["--log-file"] == LOG_PATH
+        assert options["--launch-timeout"] == "0"
+        assert ("--padding" in options) is (tool is Tool.MEMCHECK)

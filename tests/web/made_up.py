@@ -82,7 +82,7 @@ def _evidence(category: Category) -> Any:
         away |= {"exception": None, "exit": None, "fault": None, "starving": None, "builds": builds, "trivial": (), "sanitizer": None}
         away |= {"wrong_timed_answer": None}
     else:
-        away |= {"timing": None, "conditions": None, "light": None, "launches": (), "device_states": ()}
+        away |= {"timing": None, "conditions": None, "light": None, "launches": (), "device_states": (), "profile": None}
         if category is Category.WRONG_VALUES:
             builds = tuple(one.model_copy(update={"ok": True, "category": None, "diagnostics": ()}) for one in evidence.builds)
             away |= {"exception": None, "exit": None, "fault": None, "builds": builds}

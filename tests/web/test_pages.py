@@ -186,6 +186,19 @@ def test_an_evaluation_shows_what_the_sanitizer_found_at_its_line(client: TestCl
     assert line is not None and "<b>racecheck</b> Write access that races" in line[1]
 
 
+def test_an_evaluation_shows_its_profile_as_a_table_and_a_roofline(client: TestClient, store: Store) -> None:
+    number = store.save(result(submission="softmax/profiled.py", evidence=full_evidence(" <b>&\x1b")), "source")
+    found = seen(client, f"/evaluation/{number}")
+    assert "Profile by Nsight Compute 2025.3.1.0" in found.text and "100 MB read, 100 MB written" in found.text
+    (own,) = [row for row in found.rows if row and row[0].startswith("void softmax_kernel<4>(float const*) <b>&") and row[1] == "its own"]
+    assert own[2:9] == ["0.25", "50.0 %", "25.0 %", "24.0 % of 25.0 %", "registers", "168", "5120"]
+    assert own[9:] == ["66.0 %", "400", "100", "6e+07", "long_scoreboard 60.0 %, barrier 20.0 %"]
+    assert [row[1] for row in found.rows if len(row) == 14 and row[0] != "kernel"] == ["its own", "the reference", "the reference"]
+    picture = client.get(f"/evaluation/{number}/roofline.svg?theme=dark")
+    assert picture.headers["content-type"] == "image/svg+xml" and "Roofline of evaluation" in picture.text
+    assert "softmax_kernel&lt;4&gt;(float const*) &lt;b&gt;&amp;" in client.get(f"/evaluation/{number}").text
+
+
 def test_shares_of_light_are_on_every_board(client: TestClient, ids: dict[str, int]) -> None:
     for path in ("/leaderboard", "/problem?name=softmax", "/author?name=cyd"):
         found = seen(client, path)
@@ -256,6 +269,7 @@ MISSING = {
     "/static/../app.py": (404, "There is no such page."),
     "/static/%2e%2e/app.py": (404, "There is no such page."),
     "/evaluation/1/samples.svg": (404, "Nothing was timed"),
+    "/evaluation/1/roofline.svg": (404, "no roofline"),
     "/evaluation/1/clock.svg": (404, "clock was not followed"),
     "/fast_p.svg?case=none": (404, "Nobody was judged there."),
     "/evaluation/1/error.svg?theme=neon": (400, "theme"),

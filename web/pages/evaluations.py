@@ -12,6 +12,7 @@ from fastapi import APIRouter, Path
 from markupsafe import Markup
 
 from db.foreign import foreign_history
+from db.output.plot_roofline import roofline
 from db.output.show import evaluation_json, stage_rows
 from db.queries.runs import of_ids
 from db.store import StoredEvaluation
@@ -73,6 +74,7 @@ class EvaluationPage(PageContent):
     has_error_map: bool
     has_gross_error: bool
     has_clock_trace: bool
+    has_roofline: bool
     to_do: tuple[str, ...]
     """What the feedback advises."""
     advice: tuple[Section, ...]
@@ -116,6 +118,7 @@ def evaluation_page(site: SiteOf, number: Number) -> EvaluationPage:
         has_error_map=any(not item.passed and any(output.error_map for output in item.outputs) for item in evidence.rounds),
         has_gross_error=any(output.gross_error is not None for item in evidence.rounds for output in item.outputs),
         has_clock_trace=bool(traces(evidence.device_states)),
+        has_roofline=evidence.profile is not None and roofline(evidence.profile) is not None,
         to_do=next((section.lines for section in told.sections if section.title == _TO_DO), (result.hint,) if result.hint else ()),
         advice=tuple(section for section in told.sections if section.title not in _IN_HEAD),
         verdict_line=told.line,

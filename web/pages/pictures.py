@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from matplotlib.figure import Figure
 
+from db.output.plot_roofline import roofline, roofline_figure
 from db.queries.curves import Speedups, best_speedups
 from db.queries.progress import author_progress, problem_progress
 from web import charts
@@ -81,6 +82,15 @@ def clock(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
 def error(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
     result = find(site, number).result
     return _picture(site, ("error", number), theme, lambda: charts.errors(result), f"Where the outputs of evaluation {number} are wrong")
+
+
+@router.get("/evaluation/{number:int}/roofline.svg")
+def roofline_of(site: SiteOf, number: Number, theme: Theme = "light") -> Response:
+    profile = find(site, number).result.evidence.profile
+    found = roofline(profile) if profile is not None else None
+    if found is None:
+        raise NotFoundError(f"There is no roofline of evaluation {number}.")
+    return _picture(site, ("roofline", number), theme, lambda: roofline_figure(found), f"Roofline of evaluation {number} and its reference")
 
 
 def _speedups(site: Site, filters: FiltersOf, reduced_precision: bool) -> Speedups:

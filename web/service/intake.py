@@ -95,6 +95,9 @@ class Intake:
 
     async def _check(self, grant: Grant, submit: Submit) -> Inline | None:
         """Raises RefusedError."""
+        if submit.options.profile and Scope.PROFILE not in grant.scopes:
+            text = "A profile takes the device for longer than a verdict: that takes the scope profile."
+            raise RefusedError(HTTPStatus.FORBIDDEN, "forbidden", text)
         if submit.reference is not None:
             if Scope.REFERENCE not in grant.scopes:
                 text = "A problem that comes with its submission runs as trusted code: that takes the scope reference."

@@ -80,6 +80,9 @@ class Options(Model):
         description="`own`: asked in its own shapes alone; `others`: asked in others too; `strict`: wrong in others is `incorrect`.",
     )
     strict_inputs: bool = Field(False, description="Inputs of every distribution decide, not only the problem's own.")
+    profile: bool = Field(
+        False, description="Run Nsight Compute over the kernels of what is correct, after the verdict; needs the scope `profile`."
+    )
     timeout_s: float = Field(DEFAULT_TIMEOUT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds that one call of forward() may take.")
 
     @property

@@ -35,6 +35,8 @@ class Scope(StrEnum):
     """Handing in, and cancelling what is one's own."""
     REFERENCE = "reference"
     """Handing in problems, which run as trusted code in the judge's own process."""
+    PROFILE = "profile"
+    """Having one's submissions profiled, which takes the device for longer."""
     METRICS = "metrics"
     OPERATE = "operate"
     """Having a process take no more submissions, and having it take them again."""

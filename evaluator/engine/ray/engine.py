@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +25,7 @@ from evaluator.engine.ray.host_client import HostClient, HostLostError, HostStar
 from evaluator.engine.ray.job_queue import JobQueue, Loss
 from evaluator.engine.run import IN_FLIGHT_PER_JUDGE, Arrival, Run
 from evaluator.job import Job
-from evaluator.results.result import now
+from evaluator.results.result import Result, now
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -108,6 +109,11 @@ class RayEngine:
         """Jobs that were drawn and whose result has not been taken; after a run that was broken off, those that it leaves without one."""
         with self._lock:
             return [job for queue in self._queues for job in queue.run.in_flight()]
+
+    def settled(self, job: Job) -> Result | None:
+        """As `Engine` says."""
+        with self._lock:
+            return next((found for queue in self._queues if (found := queue.run.settled(job)) is not None), None)
 
     def start(self) -> None:
         """Ask for all hosts; returns when the first can judge. Raises ClusterError where none can be started, or the engine is closed."""
@@ -231,7 +237,7 @@ class RayEngine:
                         if host.closed:
                             queue.put_back(queued)
                             return
-                        result = host.judge(queued.job, progress)
+                        result = host.judge(queued.job, progress, partial(queue.run.settle, queued.number))
                 except HostLostError as error:
                     if self._closed:
                         return

@@ -28,6 +28,7 @@ from evaluator.machine.devices import Device, DeviceError, cpu_count
 from evaluator.machine.memory import machine_bytes
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.results.calibration import Calibration
+from evaluator.results.result import Result
 from evaluator.sandbox import Level, SandboxUnavailable
 from evaluator.sanitizer.tools import SanitizerMissingError, Wish, find
 
@@ -118,19 +119,23 @@ class Host:
         return engine, device, options.judges
 
     async def judge(self, order: Order) -> AsyncIterator[tuple[str, str]]:
-        """Gives ("stage", its name) as the job enters each, and at last ("result", JSON)."""
+        """Gives ("stage", its name) as the job enters each, perhaps ("settled", JSON), a result that may gain a profile, and at last
+        ("result", JSON)."""
         assert self._engine is not None
         engine, job = self._engine, _placed(order)
-        told: asyncio.Queue[str | None] = asyncio.Queue()
+        told: asyncio.Queue[tuple[str, str] | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def progress(_: Job, stage: str) -> None:
-            loop.call_soon_threadsafe(told.put_nowait, stage)
+            loop.call_soon_threadsafe(told.put_nowait, ("stage", stage))
 
-        judged = loop.run_in_executor(self._threads, engine.judge, job, progress)
+        def settle(result: Result) -> None:
+            loop.call_soon_threadsafe(told.put_nowait, ("settled", result.model_dump_json()))
+
+        judged = loop.run_in_executor(self._threads, engine.judge, job, progress, settle)
         judged.add_done_callback(lambda _: told.put_nowait(None))
-        while (stage := await told.get()) is not None:
-            yield "stage", stage
+        while (news := await told.get()) is not None:
+            yield news
         yield "result", (await judged).model_dump_json()
 
     def _engine_options(self, device: Device) -> EngineOptions:

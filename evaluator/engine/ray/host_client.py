@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from evaluator.engine.engine import Progress
+from evaluator.engine.engine import Progress, Settle
 from evaluator.engine.ray.host import HostFacts, Refusal, order_for
 from evaluator.job import Job, result_of
 from evaluator.results.category import Category
@@ -86,7 +86,7 @@ class LiveHost:
             if done:
                 self.end()
 
-    def judge(self, job: Job, progress: Progress) -> Result:
+    def judge(self, job: Job, progress: Progress, settle: Settle = lambda _: None) -> Result:
         """Raises HostLostError."""
         try:
             order = order_for(job)
@@ -101,7 +101,10 @@ class LiveHost:
                 begun = True
                 if kind == "result":
                     return Result.model_validate_json(content)
-                progress(job, content)
+                if kind == "settled":
+                    settle(Result.model_validate_json(content))
+                else:
+                    progress(job, content)
         except RayError as error:
             self.end()
             preempted = isinstance(error, RayActorError) and error.preempted

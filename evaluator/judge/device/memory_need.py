@@ -33,6 +33,11 @@ class MemoryNeed:
     parameters_bytes: int
 
     @property
+    def tensor_bytes(self) -> int:
+        """Of all tensors, once."""
+        return self.inputs_bytes + self.outputs_bytes + self.parameters_bytes
+
+    @property
     def least_bytes(self) -> int:
         """What has to exist at the same time while an answer is compared, results of its computation aside."""
         copies = (INPUT_COPIES, OUTPUT_COPIES, PARAMETER_COPIES)

@@ -8,6 +8,7 @@ from evaluator.results.evidence.device import ConditionsEvidence, DeviceState, F
 from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
 from evaluator.results.evidence.evidence import Evidence
 from evaluator.results.evidence.launches import FaultEvidence, KernelLimits, KernelTimes, LaunchRecord
+from evaluator.results.evidence.profile import KernelProfile, ProfiledSide, ProfileEvidence, Stall
 from evaluator.results.evidence.record import Record
 from evaluator.results.evidence.rounds import (
     OWN_TIME_SHARE,
@@ -44,12 +45,15 @@ __all__ = [
     "FaultEvidence",
     "FloorEvidence",
     "KernelLimits",
+    "KernelProfile",
     "KernelTimes",
     "LaunchRecord",
     "LightEvidence",
     "OtherTiming",
     "OwnWorkEvidence",
     "ParametersEvidence",
+    "ProfileEvidence",
+    "ProfiledSide",
     "Record",
     "RoundEvidence",
     "SanitizerEvidence",
@@ -57,6 +61,7 @@ __all__ = [
     "SanitizerPlace",
     "SanitizerRun",
     "ShapeEvidence",
+    "Stall",
     "StarvingEvidence",
     "TimingEvidence",
     "TimingSide",

@@ -8,6 +8,7 @@ from evaluator.results.evidence.build import BuildEvidence
 from evaluator.results.evidence.device import ConditionsEvidence, DeviceState, FloorEvidence, LightEvidence, StarvingEvidence
 from evaluator.results.evidence.ending import ExceptionEvidence, ExitEvidence
 from evaluator.results.evidence.launches import FaultEvidence, KernelTimes, LaunchRecord
+from evaluator.results.evidence.profile import ProfileEvidence
 from evaluator.results.evidence.record import Record
 from evaluator.results.evidence.rounds import (
     AblationEvidence,
@@ -68,6 +69,8 @@ class Evidence(Record):
     """None where no kernel failed on a device, and where a second run did not show which one."""
     sanitizer: SanitizerEvidence | None = None
     """None where it was not asked for, or nothing called for it. No verdict rests on it."""
+    profile: ProfileEvidence | None = None
+    """None where it was not asked for, or the submission is not right. No verdict rests on it."""
     exception: ExceptionEvidence | None = None
     exit: ExitEvidence | None = None
     protocol_error: str = ""

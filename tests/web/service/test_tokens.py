@@ -110,6 +110,22 @@ def test_a_problem_that_comes_along_takes_a_scope_that_no_other_includes(desk: D
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
 
 
+def test_a_profile_takes_a_scope_that_no_other_includes(desk: Desk, tokens: Callable[..., str]) -> None:
+    everything_else = tokens("root", *(scope for scope in Scope if scope is not Scope.PROFILE))
+    answer = desk.submit(options={"profile": True}, token=everything_else)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+    assert "the scope profile" in answer.json()["error"]["message"]
+    assert desk.submit(options={"profile": False}, token=everything_else).status_code == 202
+    assert desk.submit(options={"profile": True}, token=tokens("root", Scope.SUBMIT, Scope.PROFILE)).status_code == 202
+
+
+def test_in_a_batch_a_profile_without_its_scope_is_refused_alone(desk: Desk, tokens: Callable[..., str]) -> None:
+    plain = {"problem": "softmax", "source": GOOD}
+    headers = desk.headers(tokens("ada", Scope.SUBMIT))
+    answer = desk.client.post("/v1/evaluations:batch", json={"items": [plain, plain | {"options": {"profile": True}}]}, headers=headers)
+    assert [item["status"] for item in answer.json()["items"]] == [202, 403]
+
+
 def test_tokens_are_made_listed_and_revoked_by_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = f"sqlite:///{tmp_path / 'x.db'}"
     assert main(["--db", db, "token", "new", "--author", "ada", "--scope", "read,reference", "--quota", "10/day", "--rate", "6/min"]) == 0

@@ -34,6 +34,7 @@ def job_options(options: Options) -> JobOptions:
         strict_inputs=options.strict_inputs,
         protocol=options.protocol,
         baselines=tuple(dict.fromkeys(["eager", *options.baselines])),
+        profile=options.profile,
     )
 
 

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,6 +23,7 @@ from web.service.judging.result_writer import ATTEMPTS
 from web.service.judging.runner import Runner
 from web.service.judging.work import stored_name
 from web.service.metrics import Metrics
+from web.service.tokens import Scope
 
 OWNER = "one"
 
@@ -86,6 +87,14 @@ def test_other_inputs_decide_where_that_is_asked_for(desk: Desk, runner: Runner,
     (claim,) = desk.requests.claim(OWNER, 1, 30.0)
     job = runner._job(claim)
     assert job is not None and (job.strict_inputs, job.shapes) == (strict, "others")
+
+
+@pytest.mark.parametrize("profile", [False, True])
+def test_what_asks_for_a_profile_is_profiled(desk: Desk, tokens: Callable[..., str], runner: Runner, profile: bool) -> None:
+    desk.submit(options={"profile": profile}, token=tokens("ada", Scope.SUBMIT, Scope.PROFILE))
+    (claim,) = desk.requests.claim(OWNER, 1, 30.0)
+    job = runner._job(claim)
+    assert job is not None and job.profile is profile
 
 
 def test_what_is_rejected_has_its_result_without_an_engine(desk: Desk, runner: Runner) -> None:

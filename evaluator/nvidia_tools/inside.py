@@ -1,4 +1,4 @@
-"""The child of compute-sanitizer inside the sandbox: gives up what only its parent needs, then becomes a worker."""
+"""The child of the tool inside the sandbox: gives up what only its parent needs, then becomes a worker."""
 
 import json
 import os

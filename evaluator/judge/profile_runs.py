@@ -1,0 +1,216 @@
+"""Nsight Compute over a right submission that has its verdict, and over the reference. The verdict stays as it is, whatever that shows.
+
+Either is one more worker (`evaluator.judge.tool_run`), in a sandbox of its own. It answers two calls, of which the second is profiled.
+What ncu says of the reference is kept for the machine, under all that it depends on.
+"""
+
+import logging
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+
+from evaluator.diagnosis import Verdict
+from evaluator.diagnosis.words import plain_name
+from evaluator.judge.context import Task
+from evaluator.judge.correctness.reference import Oracle
+from evaluator.judge.device.memory_need import memory_need
+from evaluator.judge.roofline.speed_of_light import find_speed_of_light
+from evaluator.judge.tool_run import Code, ToolRun, ToolSetting, cut
+from evaluator.judge.worker_set import WorkerSet
+from evaluator.judge.workers.client import WorkerClient
+from evaluator.nvidia_tools.find import ToolMissingError
+from evaluator.problem import kept_figures
+from evaluator.problem.execute import ProblemError
+from evaluator.problem.input_drawing import fresh_seed
+from evaluator.problem.problem import ProblemCase
+from evaluator.profiler.figures import figures
+from evaluator.profiler.report import Report, read
+from evaluator.profiler.tool import MAX_KERNELS, METRICS, Profiler, command, find
+from evaluator.results.category import Status
+from evaluator.results.evidence import Evidence, LaunchRecord, LightEvidence, ProfiledSide, ProfileEvidence
+from evaluator.sandbox import SandboxUnavailable
+
+STAGE = "profile"
+START_S = 60.0
+"""For a cold start under ncu and the loading, in which others have the device; builds aside."""
+SIDE_S = 12.0
+"""For construction and calls. With `grace_s`, in which ncu writes, the device is held for no more than 20 s."""
+KERNEL_S = 10.0
+"""For each launch of the profiled call, within SIDE_S."""
+MAX_BYTES = 1 << 30
+"""Of a case's tensors. Between two passes ncu puts back what a kernel has written, which takes seconds where that is gigabytes."""
+NOT_TO_ITS_END = "it was broken off"
+"""The remark of a result that is stored if the profile never ends."""
+
+log = logging.getLogger(__name__)
+
+
+def is_wanted(task: Task, verdict: Verdict) -> bool:
+    """Whether a profile was asked for, and the submission is right."""
+    return task.job.profile and verdict.category.status is Status.CORRECT
+
+
+def profile(task: Task, worker_set: WorkerSet, evidence: Evidence) -> ProfileEvidence:
+    """Profile submission and reference. What can't be is told in the remark. Raises ProblemError, and torch.OutOfMemoryError."""
+    own = [launch for launch in evidence.launches if launch.own]
+    if task.context.device.kind != "cuda":
+        return ProfileEvidence(remark="nothing was profiled: that takes an NVIDIA GPU, and this was judged on the CPU")
+    if not own:
+        return ProfileEvidence(remark="nothing was profiled: no kernel of its own was seen to be launched")
+    try:
+        profiler = find()
+    except ToolMissingError as error:
+        return ProfileEvidence(remark=cut(f"nothing was profiled: that needs {error}"))
+    worker_set.make_room()
+    case, remark = choose_case(task.case)
+    runs = ProfileRuns(task, ToolSetting.of(task, worker_set, STAGE), profiler, case)
+    submission = runs.submission(own, launched_by(evidence))
+    if any(launch.timed and not launch.own for launch in evidence.launches):
+        submission = submission.model_copy(update={"partial": True})
+    reference = runs.reference() if submission.kernels else None
+    light = evidence.light if case is task.case else runs.light()
+    return ProfileEvidence(version=profiler.version, case=case.name, remark=remark, submission=submission, reference=reference, light=light)
+
+
+def choose_case(case: ProblemCase) -> tuple[ProblemCase, str]:
+    """The case, or the largest of the problem's other shapes with tensors of at most MAX_BYTES, and why it is another one.
+
+    A problem that has no such shapes is profiled as it is. Raises ProblemError.
+    """
+    own_bytes = _tensor_bytes(case)
+    if own_bytes is None or own_bytes <= MAX_BYTES:
+        return case, ""
+    others = [case.problem.instance(name) for _, name, _ in case.problem.declaration.shapes() if name != case.name]
+    fitting = [(size, other) for other in others if (size := _tensor_bytes(other)) is not None and size <= MAX_BYTES]
+    if not fitting:
+        return case, ""
+    chosen = max(fitting, key=lambda item: item[0])[1]
+    return chosen, f"{case.name} has {own_bytes / 1e9:.2g} GB of tensors, and at most {MAX_BYTES / 1e9:.2g} GB are profiled"
+
+
+def _tensor_bytes(case: ProblemCase) -> int | None:
+    need = memory_need(case)
+    return need.tensor_bytes if need is not None else None
+
+
+def launched_by(evidence: Evidence) -> int:
+    """How many launches of its own kernels a call has, as far as that is known."""
+    own = [launch for launch in evidence.launches if launch.own]
+    times = evidence.kernel_times
+    timed = sum(launch.timed for launch in own)
+    return max(math.ceil(timed / times.calls) if times and times.calls and timed else len(own), 1)
+
+
+class ProfileRun(ToolRun):
+    """One worker under ncu."""
+
+    grace_s = 8.0
+    alone = True
+
+    def __init__(self, runs: "ProfileRuns", code: Code, launches: int) -> None:
+        """`launches`: how many the profiled call is expected to have."""
+        super().__init__(runs.setting, code, runs.case, START_S, runs.setting.context.builder)
+        self._launches = min(launches, MAX_KERNELS)
+
+    def on_device(self) -> None:
+        self.limit(SIDE_S)
+
+    def calls(self, worker: WorkerClient) -> None:
+        """The first call has what is made once, such as a tuned kernel; the second one is profiled."""
+        self.call(worker)
+        self.limit(min(self.left_s, KERNEL_S * self._launches))
+        self.call(worker, profile=True)
+
+
+@dataclass(frozen=True)
+class ProfileRuns:
+    """The runs of both sides of one evaluation."""
+
+    task: Task
+    setting: ToolSetting
+    profiler: Profiler
+    case: ProblemCase
+
+    def submission(self, own: Sequence[LaunchRecord], launches: int) -> ProfiledSide:
+        """Its own kernels, as they were seen to be launched."""
+        job = self.task.job
+        names = {plain_name(launch.kernel) for launch in own}
+        return self.side(Code(job.code, first_line=job.first_line), launches, names)
+
+    def reference(self) -> ProfiledSide:
+        """All kernels of the reference, as they were found before, or are found now."""
+        key = self._key()
+        try:
+            return ProfiledSide.model_validate(kept_figures.read(key))
+        except ValidationError:  # nothing is kept, or by another version
+            pass
+        problem = self.task.problem
+        found = self.side(Code(problem.source, class_name="Model", constants=self.case.constants), MAX_KERNELS)
+        if found.kernels:  # also where time ran out, as it would again
+            kept_figures.write(key, found.model_dump(mode="json"))
+        return found
+
+    def side(self, code: Code, launches: int, own: Collection[str] = ()) -> ProfiledSide:
+        """Profile one call of this code: kernels with the bare names `own`, or all. A failure is part of what is returned."""
+        return self.side_by(command(self.profiler, own), code, launches, own)
+
+    def side_by(self, words: tuple[str, ...], code: Code, launches: int, own: Collection[str]) -> ProfiledSide:
+        """The same by ncu's command line, to which the worker's is added."""
+        self.setting.report(STAGE)
+        run = ProfileRun(self, code, launches)
+        try:
+            text = run.run(words, self.profiler.readonly_paths)
+        except (SandboxUnavailable, ProblemError, OSError, RuntimeError) as error:
+            log.info("%s of %s could not be profiled: %s", code.class_name, self.task.job.submission, error)
+            return ProfiledSide(outcome="failed", duration_s=run.duration_s, remark=cut(str(error)))
+        finally:
+            self.setting.lock.release()
+        log.debug("ncu wrote of %s:\n%s", self.task.job.submission, text)
+        return side_of(read(text), run, own)
+
+    def light(self) -> LightEvidence | None:
+        """The speed of light of the profiled case; None where it is not known."""
+        device = torch.device(self.setting.context.device.torch_device)
+        self.setting.lock.acquire_alone()
+        try:
+            model = self.case.model(fresh_seed(), device)
+            oracle = Oracle(model, self.case.rows_independent)
+            return find_speed_of_light(self.case, model, oracle, device, self.setting.context.calibration)
+        # Nothing but a scale hangs on it: whatever the reference raises here.
+        except Exception as error:  # noqa: BLE001
+            log.info("the speed of light of %s is not known: %s", self.case.name, error)
+            return None
+        finally:
+            self.setting.lock.release()
+
+    def _key(self) -> list[Any]:
+        """What the reference's profile depends on."""
+        context = self.setting.context
+        driver = context.environment.gpu_driver
+        return [*kept_figures.case_key(STAGE, self.case), context.device.name, driver, self.profiler.version, *METRICS]
+
+
+def side_of(report: Report, run: ToolRun, own: Collection[str]) -> ProfiledSide:
+    """What a run and ncu's report come to."""
+    kernels = tuple(figures(row, own) for row in report.rows[:MAX_KERNELS])
+    outcome, remark = run.outcome, run.remark
+    if report.refused:
+        outcome, remark = "refused", next((text for text in report.remarks if "PERM" in text), remark)
+    elif outcome == "deadline":
+        remark = f"time ran out, {remark}: {len(kernels)} of {max(report.begun, len(kernels))} kernels begun have figures"
+    elif not kernels:
+        outcome, remark = "failed", "; ".join(report.remarks) or remark or "ncu told of no kernel"
+    return ProfiledSide.model_validate(
+        {
+            "outcome": outcome,
+            "kernels": kernels,
+            "partial": outcome != "ended" or report.begun >= MAX_KERNELS,
+            "passes": report.passes,
+            "duration_s": run.duration_s,
+            "remark": cut(remark),
+        }
+    )

@@ -1,0 +1,127 @@
+"""What ncu writes with `--csv --page raw`, read into rows of numbers.
+
+The log is written by a process that shares its memory with the submission, so it is a claim. Its size is bounded by who hands it in; here
+rows, names and numbers are. Lines that begin with `==` are messages. The rest is a table: names of metrics, their units, then one row for
+each profiled launch. A log that breaks off counts as far as it goes.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MAX_ROWS = 64
+MAX_COLUMNS = 400
+MAX_NAME_CHARS = 400
+MAX_REMARKS = 4
+LARGEST = 1e18
+"""No time, size or count of one kernel comes near it."""
+REFUSED = "ERR_NVGPUCTRPERM"
+"""What the driver says where a user may not read performance counters."""
+_KERNEL, _GRID, _BLOCK = "Kernel Name", "Grid Size", "Block Size"
+_PROFILING = '==PROF== Profiling "'
+_PASSES = re.compile(r"- (\d{1,4}) pass(?:es)?\s*$")
+_ERROR = re.compile(r"==(?:ERROR|WARNING)== .")
+_EXTENT = re.compile(r"\(?\s*(\d{1,10}),\s*(\d{1,10}),\s*(\d{1,10})\s*\)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:,\d{3})*|\d*)(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
+_TIMES = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0, "s": 1e3, "second": 1e3}
+_SIZES = {"byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
+FACTORS: Mapping[str, float] = {**_TIMES, **_SIZES, **{f"{unit}/block": factor for unit, factor in _SIZES.items()}, "%": 0.01}
+"""To milliseconds, bytes and shares; what has another unit is a count and stays as it is."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One profiled launch."""
+
+    kernel: str
+    grid: tuple[int, int, int] | None
+    block: tuple[int, int, int] | None
+    values: Mapping[str, float] = field(default_factory=dict)
+    """By metric: milliseconds, bytes, shares and counts, finite and not negative. What was not measured is missing."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a log holds."""
+
+    rows: tuple[Row, ...] = ()
+    begun: int = 0
+    """Launches that it began to profile."""
+    passes: int | None = None
+    """Of one launch, at the most."""
+    refused: bool = False
+    remarks: tuple[str, ...] = ()
+    """Its errors and warnings, the errors first."""
+
+
+def read(text: str) -> Report:
+    """Read a log. Never raises."""
+    table: list[str] = []
+    begun, passes = 0, 0
+    said: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("=="):
+            table.append(line)
+        elif line.startswith(_PROFILING):
+            begun += 1
+            if ended := _PASSES.search(line[-40:]):
+                passes = max(passes, int(ended[1]))
+        elif _ERROR.match(line):
+            said.append(line)
+    said.sort(key=lambda line: not line.startswith("==ERROR"))
+    remarks = tuple(clean(line.split("== ", 1)[1]) for line in said[:MAX_REMARKS])
+    return Report(_rows(table), begun, passes or None, any(REFUSED in line for line in said), remarks)
+
+
+def clean(text: str) -> str:
+    """A name or a message without control characters, cut."""
+    plain = "".join(character for character in text if character.isprintable())
+    return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 1] + "…"
+
+
+def _rows(lines: list[str]) -> tuple[Row, ...]:
+    start = next((number for number, line in enumerate(lines) if line.startswith('"ID",') and f'"{_KERNEL}"' in line), None)
+    if start is None:
+        return ()
+    # Newlines within quotes are a kernel's name; strict, so that a row that breaks off in the middle is told from a whole one.
+    reader = csv.reader((f"{line}\n" for line in lines[start:]), strict=True)
+    found: list[Row] = []
+    try:
+        header, units = next(reader), next(reader)
+        if len(header) > MAX_COLUMNS or len(units) != len(header):
+            return ()
+        for cells in reader:
+            if len(found) == MAX_ROWS:
+                break
+            if len(cells) == len(header):
+                found.append(_row(header, units, cells))
+    except (csv.Error, StopIteration):
+        pass
+    return tuple(found)
+
+
+def _row(header: list[str], units: list[str], cells: list[str]) -> Row:
+    texts = dict(zip(header, cells, strict=True))
+    numbers = {name: _value(text, unit) for name, unit, text in zip(header, units, cells, strict=True) if "__" in name}
+    values = {name: value for name, value in numbers.items() if value is not None}
+    return Row(clean(texts[_KERNEL]), _extent(texts.get(_GRID, "")), _extent(texts.get(_BLOCK, "")), values)
+
+
+def _value(text: str, unit: str) -> float | None:
+    """A number as in `1,234.5`; None for `n/a`, and for what is no size of anything."""
+    words = text.split()
+    if not words or len(words[0]) > 40 or not _NUMBER.fullmatch(words[0]):
+        return None
+    try:
+        value = float(words[0].replace(",", "")) * FACTORS.get(unit, 1.0)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and 0 <= value <= LARGEST else None
+
+
+def _extent(text: str) -> tuple[int, int, int] | None:
+    match = _EXTENT.fullmatch(text.strip())
+    sizes = tuple(int(size) for size in match.groups()) if match else ()
+    return (sizes[0], sizes[1], sizes[2]) if sizes and all(0 < size < 1 << 31 for size in sizes) else None
