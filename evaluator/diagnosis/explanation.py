@@ -30,10 +30,10 @@ _HEAD = """# Verdicts
 
 <!-- python -m evaluator.diagnosis.explanation > docs/verdicts.md -->
 
-Every evaluation has one status and one category. A category rests on evidence that was observed and stored (`assay show ID`).
-`assay judge --explain CATEGORY` tells about one.
+Every evaluation has one status and one category. `assay judge --explain CATEGORY` also says what a category rests on.
+The evidence is stored: `assay show ID`.
 """
-_COLUMNS = "| category | meaning | rests on | what to do |\n| --- | --- | --- | --- |\n"
+_COLUMNS = "| category | meaning | what to do |\n| --- | --- | --- |\n"
 _REDUCED_PRECISION = """Leaderboards leave `reduced_precision` out, unless you ask for it: `assay leaderboard --allow-reduced-precision`,
 or "reduced precision too" on the [pages](pages.md). There it is marked.
 """
@@ -103,7 +103,7 @@ def document() -> str:
 
 def _entry(category: Category) -> str:
     info = CATEGORIES[category]
-    return f"| `{category.value}` | {info.meaning} | {info.evidence} | {info.hint or 'Nothing.'} |\n"
+    return f"| `{category.value}` | {info.meaning} | {info.hint or 'Nothing.'} |\n"
 
 
 def _row(rule: Rule) -> str:
