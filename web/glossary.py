@@ -7,7 +7,7 @@ import re
 import sys
 
 from db.queries.statistics import FAILURE_SPEEDUP, FAST_P, PASS_AT
-from evaluator.results.category import CATEGORIES
+from evaluator.results.category import CATEGORIES, Status
 from evaluator.results.protocol_names import DESCRIPTIONS
 
 GROUPS: dict[str, dict[str, str]] = {
@@ -167,9 +167,12 @@ PREFACE = """\
 
 <!-- python -m web.glossary > docs/glossary.md -->
 
-Words of the documents, the command line and the pages, which show them as tooltips. The categories are in [verdicts.md](verdicts.md).
+Words of the documents and the command line. The pages show these and their own as tooltips and at `/glossary`.
+Statuses and categories are in [verdicts.md](verdicts.md).
 """
 """The beginning of docs/glossary.md."""
+_OF_PAGES = "Comparing two runs"
+"""The group of words that only the pages use."""
 
 
 def anchor(word: str) -> str:
@@ -181,14 +184,14 @@ def anchor(word: str) -> str:
 
 
 def document() -> str:
-    """The text of docs/glossary.md: a table for each group."""
-    return PREFACE + "".join(f"\n## {title}\n\n| word | meaning |\n| --- | --- |\n{_rows(group)}" for title, group in GROUPS.items())
+    """The text of docs/glossary.md: a table for each group of words, without those that only the pages use and those of verdicts.md."""
+    return PREFACE + "".join(
+        f"\n## {title}\n\n| word | meaning |\n| --- | --- |\n{_rows(group)}" for title, group in GROUPS.items() if title != _OF_PAGES
+    )
 
 
 def _rows(group: dict[str, str]) -> str:
-    return "".join(
-        f"| {', '.join((word, *(name for name, term in ALIASES.items() if term == word)))} | {text} |\n" for word, text in group.items()
-    )
+    return "".join(f"| {word} | {text} |\n" for word, text in group.items() if word not in set(Status))
 
 
 if __name__ == "__main__":
