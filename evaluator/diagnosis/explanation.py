@@ -30,7 +30,7 @@ _HEAD = """# Verdicts
 
 <!-- python -m evaluator.diagnosis.explanation > docs/verdicts.md -->
 
-Every evaluation has one status and one category. `assay judge --explain CATEGORY` also says what a category rests on.
+Every evaluation has one status and one category. `assay judge --explain CATEGORY` also says what it rests on, and which rules may give it.
 The evidence is stored: `assay show ID`.
 """
 _COLUMNS = "| category | meaning | what to do |\n| --- | --- | --- |\n"
@@ -54,8 +54,8 @@ _ORDER = """## When several apply
 The first rule that applies decides. If none does, it is `ok`. The judge gives `no_device`, `interrupted`,
 `rejected` and `infrastructure_error` without a rule. The rules are in `evaluator/diagnosis/rules`.
 
-| order | rule | categories that it may give |
-| --- | --- | --- |
+| order | rule |
+| --- | --- |
 """
 
 
@@ -107,8 +107,7 @@ def _entry(category: Category) -> str:
 
 
 def _row(rule: Rule) -> str:
-    gives = ", ".join(f"`{category.value}`" for category in rule.gives)
-    return f"| {rule.order} | `{rule.name}` | {gives} |\n"
+    return f"| {rule.order} | `{rule.name}` |\n"
 
 
 if __name__ == "__main__":
