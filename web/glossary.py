@@ -168,11 +168,11 @@ PREFACE = """\
 <!-- python -m web.glossary > docs/glossary.md -->
 
 Words of the documents and the command line. The pages show these and their own as tooltips and at `/glossary`.
-Statuses and categories are in [verdicts.md](verdicts.md).
+[verdicts.md](verdicts.md) has statuses and categories, [database.md](database.md#what-the-figures-mean) the words of rankings.
 """
 """The beginning of docs/glossary.md."""
-_OF_PAGES = "Comparing two runs"
-"""The group of words that only the pages use."""
+_ELSEWHERE = {"Rankings", "Comparing two runs"}
+"""Groups that docs/glossary.md leaves out: docs/database.md defines the words of rankings, and only the pages compare runs."""
 
 
 def anchor(word: str) -> str:
@@ -184,9 +184,9 @@ def anchor(word: str) -> str:
 
 
 def document() -> str:
-    """The text of docs/glossary.md: a table for each group of words, without those that only the pages use and those of verdicts.md."""
+    """The text of docs/glossary.md: a table for each group of words, without those that other documents define."""
     return PREFACE + "".join(
-        f"\n## {title}\n\n| word | meaning |\n| --- | --- |\n{_rows(group)}" for title, group in GROUPS.items() if title != _OF_PAGES
+        f"\n## {title}\n\n| word | meaning |\n| --- | --- |\n{_rows(group)}" for title, group in GROUPS.items() if title not in _ELSEWHERE
     )
 
 
