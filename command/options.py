@@ -59,7 +59,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         metavar="TYPE",
         help="judge each problem in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
     )
-    add("--db", default="sqlite:///assay.db", metavar="URL", help="SQLAlchemy URL of the database (default: %(default)s)")
+    add("--db", default="sqlite:///assay.db", metavar="URL", help="database URL (default: %(default)s)")
     add("--json", metavar="FILE", help="write one JSON object per evaluation; - for standard output")
     add(
         "--feedback",

@@ -194,7 +194,7 @@ def _as_words(options: argparse.Namespace) -> str:
 def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The whole command line, and each command's part of it by the command's name."""
     parser = argparse.ArgumentParser(prog=program, description="Asks a database of evaluations, and looks after it.")
-    url_help = "SQLAlchemy URL of the database (default: %(default)s)"
+    url_help = "database URL (default: %(default)s)"
     parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help=url_help)
     commands = parser.add_subparsers(dest="command", required=True)
 

@@ -71,7 +71,7 @@ def _port(text: str) -> int:
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(prog=program, description="Shows a database of evaluations in a browser.")
-    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
+    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database URL (default: %(default)s)")
     this.add_argument(
         "--host",
         default=LOOPBACK[0],

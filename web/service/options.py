@@ -16,7 +16,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The service's options, and its commands."""
     this = argparse.ArgumentParser(prog=program, description="Takes submissions over HTTP, and judges them.")
     add = this.add_argument
-    add("--db", metavar="URL", help=f"SQLAlchemy URL of the database (default: {DEFAULT_URL})")
+    add("--db", metavar="URL", help=f"database URL (default: {DEFAULT_URL})")
     add("--host", default=HOST, help="address to listen on (default: %(default)s)")
     add("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)")
