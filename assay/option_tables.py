@@ -31,7 +31,11 @@ def _table(title: str, names: list[str]) -> str:
         for action in parser._actions:
             if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
                 rows.setdefault((_written(action), _told(action)), []).append(name)
-    text = "".join(_row(written, told, of, with_commands=len(parts) > 1) for (written, told), of in rows.items())
+    everywhere = [name for name, _ in parts]
+    text = "".join(
+        _row(written, told, ["all"] if of == everywhere else [f"`{name}`" for name in of if name], with_commands=len(parts) > 1)
+        for (written, told), of in rows.items()
+    )
     return f"### {title}\n\n{_ROWS if len(parts) > 1 else _ROWS_OF_ONE}{text}"
 
 
@@ -60,8 +64,7 @@ def _told(action: argparse.Action) -> str:
 
 
 def _row(written: str, told: str, of: list[str], *, with_commands: bool) -> str:
-    commands = ", ".join(f"`{name}`" for name in dict.fromkeys(of) if name)
-    cells = [f"`{written}`", *([commands] if with_commands else []), told]
+    cells = [f"`{written}`", *([", ".join(dict.fromkeys(of))] if with_commands else []), told]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 

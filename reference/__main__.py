@@ -63,7 +63,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     )
     commands = this.add_subparsers(dest="command", required=True)
     new = commands.add_parser("new", help="write a documented template", description="Write a problem's file to start from.")
-    new.add_argument("name", metavar="NAME", help="of the problem, which becomes the file's")
+    new.add_argument("name", metavar="NAME", help="of the problem and its file")
     new.add_argument("--reference", type=Path, metavar="DIR", help="the folder to write to (default: that of the shipped problems)")
     new.set_defaults(answer=_new)
     check = commands.add_parser(

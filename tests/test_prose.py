@@ -1,4 +1,4 @@
-"""How long the documents' sentences are. `python -m tests.test_prose` prints the figures of each document."""
+"""How long the documents and their sentences are. `python -m tests.test_prose` prints the figures of each document."""
 
 import re
 import statistics
@@ -11,6 +11,10 @@ import pytest
 from tests.shipped import ROOT
 
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").glob("*.md"))]
+MOST_WORDS = 20_000
+"""All documents together have fewer outside code."""
+README_WORDS = 900
+"""README has fewer, code included, as `wc -w` counts them."""
 MEAN_WORDS = 20
 """The mean sentence is shorter."""
 LONGEST_WORDS = 45
@@ -36,6 +40,8 @@ class Prose:
 
     words: int
     """Of the whole file, as `wc -w` counts them."""
+    plain_words: int
+    """Words with a letter, outside code blocks."""
     text: tuple[str, ...]
     """Sentences of paragraphs and list items."""
     cells: tuple[str, ...]
@@ -59,12 +65,19 @@ def word_count(text: str) -> int:
     return sum(any(character.isalnum() for character in word) for word in text.split())
 
 
+def plain_word_count(text: str) -> int:
+    """Words with a letter, outside code blocks and comments."""
+    lines = _COMMENT.sub("", _FENCE.sub("\n", text)).splitlines()
+    words = (word for line in lines if not _CODE_LINE.match(line) for word in line.split())
+    return sum(any(character.isalpha() for character in word) for word in words)
+
+
 def prose_of(text: str) -> Prose:
     """The sentences of a Markdown document, without headings, code blocks and link targets."""
     found: dict[bool, list[str]] = {False: [], True: []}
     for is_cell, piece in _pieces(_COMMENT.sub("", _FENCE.sub("\n", text)).splitlines()):
         found[is_cell] += [sentence for sentence in _END.split(piece) if word_count(sentence)]
-    return Prose(len(text.split()), tuple(found[False]), tuple(found[True]))
+    return Prose(len(text.split()), plain_word_count(text), tuple(found[False]), tuple(found[True]))
 
 
 def _pieces(lines: list[str]) -> Iterator[tuple[bool, str]]:
@@ -99,6 +112,12 @@ def test_sentences_are_short(path: Path) -> None:
     assert mean_words(prose.text) < MEAN_WORDS, "short table cells don't make up for long paragraphs"
 
 
+def test_the_documents_are_short() -> None:
+    counts = {path.name: read(path).plain_words for path in DOCUMENTS}
+    assert sum(counts.values()) < MOST_WORDS, counts
+    assert read(ROOT / "README.md").words < README_WORDS
+
+
 def test_what_counts_as_a_sentence() -> None:
     text = """# A heading is none
 
@@ -130,13 +149,20 @@ no. Code.
     assert word_count("It stores 3.5 ms – twice.") == 5
 
 
+def test_words_outside_code_are_counted() -> None:
+    text = "# Times\n\n<!-- no -->\nIt stores `3.5 ms` – 20 times.\n\n    no code\n\n```sh\nno code\n```\n| a | cell |\n"
+    assert plain_word_count(text) == len(["Times", "It", "stores", "ms`", "times.", "a", "cell"])
+
+
 def main() -> None:
-    """Print each document's words, sentences, mean sentence (of all, and of the text without tables) and longest sentence."""
-    print(f"{'document':<28} {'words':>6} {'sentences':>9} {'mean':>5} {'in text':>7} {'longest':>7}")
-    for path in DOCUMENTS:
-        prose = read(path)
+    """Print each document's words, words outside code, sentences, mean sentence (of all, and without tables) and longest sentence."""
+    print(f"{'document':<28} {'words':>6} {'plain':>6} {'sentences':>9} {'mean':>5} {'in text':>7} {'longest':>7}")
+    documents = {path: read(path) for path in DOCUMENTS}
+    for path, prose in documents.items():
         means = f"{mean_words(prose.sentences):>5.1f} {mean_words(prose.text):>7.1f}"
-        print(f"{path.relative_to(ROOT).as_posix():<28} {prose.words:>6} {len(prose.sentences):>9} {means} {word_count(prose.longest):>7}")
+        name, counts = path.relative_to(ROOT).as_posix(), f"{prose.words:>6} {prose.plain_words:>6} {len(prose.sentences):>9}"
+        print(f"{name:<28} {counts} {means} {word_count(prose.longest):>7}")
+    print(f"{'all':<28} {sum(prose.words for prose in documents.values()):>6} {sum(prose.plain_words for prose in documents.values()):>6}")
 
 
 if __name__ == "__main__":

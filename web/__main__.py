@@ -71,17 +71,17 @@ def _port(text: str) -> int:
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(prog=program, description="Shows a database of evaluations in a browser.")
-    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="SQLAlchemy URL of the database (default: %(default)s)")
+    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database URL (default: %(default)s)")
     this.add_argument(
         "--host",
         default=LOOPBACK[0],
-        help="address to listen on (default: %(default)s); any other than this machine's own lets others read everything",
+        help="address to listen on (default: %(default)s); another lets others read everything",
     )
     this.add_argument(
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="take results from whoever sends the token in this file, which is made where it is missing (default: nothing can be written)",
+        help="take results sent with the token in this file, which is made if missing (default: nothing can be written)",
     )
     this.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
     return this

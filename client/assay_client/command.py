@@ -81,11 +81,11 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     """Hand files in, and show the verdicts."""
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="Python (.py), or a model's response (.md, .txt)")
-    add("--problem", metavar="NAME", help="what they answer (default: what a header comment or the folder's name says)")
+    add("--problem", metavar="NAME", help="what they answer (default: by header comment or folder)")
     add("--case", metavar="NAME", help="set of shapes (default: the service's)")
     add("--dtype", metavar="TYPE", help="precision (default: the problem's own)")
     add("--shapes", choices=("own", "others", "strict"), help="which shapes are asked (default: the service's)")
-    add("--timeout", type=float, metavar="S", help="seconds that one call of forward() may take (default: the service's)")
+    add("--timeout", type=float, metavar="S", help="seconds for one call (default: the service's)")
     add(
         "--again", action="store_const", dest="namespace", const=f"again {time.time_ns()}", default="", help="judge anew what has a verdict"
     )

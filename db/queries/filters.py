@@ -20,7 +20,7 @@ class Filters:
     device: str | None = _filter("D", 'only this device model, as in "NVIDIA H200"', "device_name")
     case: str | None = _filter("C", "only this case, as in full", "case")
     precision: str | None = _filter("T", "only this precision, as in float16", "precision")
-    protocol: str | None = _filter("NAME", "what was timed by this protocol, as in graph (default: by the device's default)", None)
+    protocol: str | None = _filter("NAME", "timed by this protocol, as in graph (default: the device's)", None)
     """None, and the name of a default, for the device's default. Counts of failures leave it out."""
 
     def columns(self) -> dict[str, str]:
@@ -34,7 +34,7 @@ HELP: dict[str, tuple[str, str]] = {each.name: (each.metadata["metavar"], each.m
 ANSWERS = ("yes", "no", "untested")
 """What places of boards can be chosen by besides: the answers to the questions in ANSWER_HELP."""
 ANSWER_HELP: dict[str, str] = {
-    "generalises": "only what is right in other shapes (yes), wrong, or was not asked; ranks stay those among all",
+    "generalises": "only what is right in other shapes (yes), wrong (no) or untested; ranks stay those among all",
     "robust": "the same for inputs of other distributions",
 }
 """What choosing by an answer does, by the question's name (`db.queries.generality`)."""

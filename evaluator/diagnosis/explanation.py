@@ -11,7 +11,7 @@ from evaluator.diagnosis.rule import Rule
 from evaluator.results.category import CATEGORIES, Category, Status
 
 STATUS_MEANINGS = {
-    Status.CORRECT: "Right on the problem's own inputs. Only `ok` is ranked; on request `reduced_precision` is, too.",
+    Status.CORRECT: "Right on the problem's own inputs. Only `ok` is ranked.",
     Status.INCORRECT: "It ran, and the answer is wrong.",
     Status.BUILD_FAILED: "It did not become an extension.",
     Status.RUN_FAILED: "It did not come to an answer.",
@@ -30,34 +30,32 @@ _HEAD = """# Verdicts
 
 <!-- python -m evaluator.diagnosis.explanation > docs/verdicts.md -->
 
-Every evaluation has one status and one category. A category is given only where its evidence was observed.
+Every evaluation has one status and one category. `assay judge --explain CATEGORY` also says what it rests on, and which rules may give it.
 The evidence is stored: `assay show ID`.
-One category at a time: `assay judge --explain CATEGORY`.
 """
-_COLUMNS = "| category | meaning | rests on | what to do |\n| --- | --- | --- | --- |\n"
-_REDUCED_PRECISION = """`reduced_precision` has times like `ok`. Leaderboards leave it out, unless you ask for it:
-`assay leaderboard --allow-reduced-precision`, and the switch "reduced precision too" on the [pages](pages.md). There it is marked.
+_COLUMNS = "| category | meaning | what to do |\n| --- | --- | --- |\n"
+_REDUCED_PRECISION = """Leaderboards leave `reduced_precision` out, unless you ask for it: `assay leaderboard --allow-reduced-precision`,
+or "reduced precision too" on the [pages](pages.md). There it is marked.
 """
 _BEYOND = """## Beyond the verdict
 
-Two answers come with a right submission. No verdict rests on them, unless you ask for that.
+Two more answers come with a right submission. They decide nothing, unless you ask for that.
 
 | field | question | makes it a verdict |
 | --- | --- | --- |
 | `generalises` | Is it right in [other shapes](problems.md#generalisation)? | `--strict-shapes` |
 | `robust` | Is it right on inputs of [other distributions](architecture.md#the-rounds)? | `--strict-inputs` |
 
-Each is `yes`, `no` or `untested`. `no` means that at least one shape or distribution gave a wrong answer.
-`untested` means that none could be told.
-`assay show ID`, the evaluation's page and the feedback name the distributions that break it.
+Each is `yes`, `no` (at least one shape or distribution gave a wrong answer) or `untested`.
+`assay show ID`, the pages and the feedback name the distributions that break it.
 """
 _ORDER = """## When several apply
 
 The first rule that applies decides. If none does, it is `ok`. The judge gives `no_device`, `interrupted`,
-the categories of `rejected`, and for its own failures `infrastructure_error` without a rule. The rules are in `evaluator/diagnosis/rules`.
+`rejected` and `infrastructure_error` without a rule. The rules are in `evaluator/diagnosis/rules`.
 
-| order | rule | categories that it may give |
-| --- | --- | --- |
+| order | rule |
+| --- | --- |
 """
 
 
@@ -105,12 +103,11 @@ def document() -> str:
 
 def _entry(category: Category) -> str:
     info = CATEGORIES[category]
-    return f"| `{category.value}` | {info.meaning} | {info.evidence} | {info.hint or 'Nothing.'} |\n"
+    return f"| `{category.value}` | {info.meaning} | {info.hint or 'Nothing.'} |\n"
 
 
 def _row(rule: Rule) -> str:
-    gives = ", ".join(f"`{category.value}`" for category in rule.gives)
-    return f"| {rule.order} | `{rule.name}` | {gives} |\n"
+    return f"| {rule.order} | `{rule.name}` |\n"
 
 
 if __name__ == "__main__":

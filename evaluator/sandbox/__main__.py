@@ -14,7 +14,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     this = argparse.ArgumentParser(
         prog=program, description="Says which levels of confinement this machine gives. Exit code 0 where there is one, else 1."
     )
-    this.add_argument("action", nargs="?", choices=["check"], default="check", help="what to do, which may be left out")
+    this.add_argument("action", nargs="?", choices=["check"], default="check", help="what to do (may be left out)")
     return this
 
 

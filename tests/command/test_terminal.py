@@ -45,7 +45,7 @@ def test_judging_shows_a_bar_with_rows_above_and_ends_with_a_table(bench: Bench,
     assert re.search(r"#\d incorrect/wrong_values double/wrong\.py: round 1: 256 of 256 elements", words)
     table = left[left.index("\nsubmission  ") : left.index("\nWhat to do")].split("\nNot shown")[0].splitlines()[1:]
     assert max(map(len, table)) <= columns and all(any(f"double/{name}.py" in line for line in table) for name in NAMES)
-    assert words.count("Compare with the reference at the first wrong index") == 1
+    assert words.count("Look at the first wrong index") == 1
     assert max(len(line) for line in terminal.screen if "assay list" not in line and "stored in" not in line) <= columns
     assert f"assay list --category wrong_values --run 1 --db sqlite:///{bench.database}" in left
     assert "6 evaluated: 4 correct" in left

@@ -118,7 +118,7 @@ def test_a_failures_hint_stands_below_once_with_the_command_that_lists_it(
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     lines = told(capsys, filled, "failures", "--problem", PROBLEMS[0]).split("What to do\n")[1].splitlines()
-    assert lines[2].startswith("wrong_values (2): Compare with the reference at the first wrong index")
+    assert lines[2].startswith("wrong_values (2): Look at the first wrong index")
     command = lines[3].split()
     assert command[:4] == ["assay", "list", "--category", "wrong_values"]
     assert main(command[1:]) == 0
