@@ -59,7 +59,10 @@ class LocalEngine:
             return [job for run in self._runs for job in run.in_flight()]
 
     def start(self) -> None:
-        """Start the warm parents, unless they run. Several threads may ask for it at once. Raises SandboxUnavailable, NativeBuildError."""
+        """Start the warm parents, unless they run. Several threads may ask for it at once.
+
+        Raises SandboxUnavailable, NativeBuildError, PluginError.
+        """
         with contextlib.suppress(OSError):  # without it, neighbours on a GPU can't be told from strangers, and nothing worse
             announce()
         start_judges_parent()
