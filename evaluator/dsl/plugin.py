@@ -93,7 +93,7 @@ class Dsl:
     imported the DSL."""
     kernel_names: tuple[str, ...] = ()
     """What the DSL makes of a function's name, as `{name}_kernel`; a `*` at the end stands for anything. A kernel of such a name is the
-    submission's if that defines a function `name`. Kernels that keep their functions' names need none."""
+    submission's if that imports the DSL and defines a function `name`. Kernels that keep their functions' names need none."""
     library_kernels: tuple[str, ...] = ()
     """Kernels of the DSL's own library, which are nobody's work; a `*` at the end stands for anything."""
     wraps_errors_of: str = ""
@@ -128,9 +128,18 @@ class Dsl:
         if self.in_worker and self.in_worker.count(":") != 1:
             raise ValueError(f"{self.in_worker!r} is not of the form module:function")
 
+    def is_imported_by(self, source: str) -> bool:
+        """Whether a line of the source imports one of its packages; true of a DSL that has none."""
+        modules = {module.partition(".")[0] for module in self.packages}
+        found = (re.search(rf"^[ \t]*(?:from|import)[ \t]+(?:[\w., \t]*,[ \t]*)?{module}\b", source, re.MULTILINE) for module in modules)
+        return not modules or any(found)
+
     def names_function(self, kernel: str, source: str) -> bool:
-        """Whether this is what the DSL calls the kernel of a function that the source defines."""
-        return any(_defines(source, function) for template in self.kernel_names for function in _functions(template, kernel))
+        """Whether this is what the DSL calls the kernel of a function that the source defines. Libraries of other DSLs may have kernels of
+        such names too: where the source does not import this one, none is."""
+        return self.is_imported_by(source) and any(
+            _defines(source, function) for template in self.kernel_names for function in _functions(template, kernel)
+        )
 
 
 def _functions(template: str, kernel: str) -> list[str]:

@@ -36,9 +36,10 @@ _WRAPPER = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*(?<![A-Za-z0-9_])
 _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
 
 
-def kernel_names() -> tuple[str, ...]:
-    """What the launch recorder has to know of the DSLs: names of their libraries' kernels, and the forms of others (whose_kernel.h)."""
-    return tuple(name for dsl in dsls() for name in (*dsl.library_kernels, *dsl.kernel_names))
+def kernel_names(source: str) -> tuple[str, ...]:
+    """What the launch recorder has to know of the DSLs: names of their libraries' kernels, and the forms of others (whose_kernel.h) in
+    those that the submission imports."""
+    return tuple(name for dsl in dsls() for name in (*dsl.library_kernels, *(dsl.kernel_names if dsl.is_imported_by(source) else ())))
 
 
 def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:

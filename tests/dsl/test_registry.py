@@ -54,7 +54,7 @@ from evaluator.worker.patches.caches import cache_environment
 from evaluator.worker.patches.process import hooks
 print(cache_environment(Path("/private"))["WEAVE_CACHE"])
 print([function.__module__ for function in hooks()])
-owned = lambda name: is_own_kernel(name, "/opt/weave.so", "def bend(x): ...", (), by_driver=True)
+owned = lambda name: is_own_kernel(name, "/opt/weave.so", "import weave\\ndef bend(x): ...", (), by_driver=True)
 print(owned("weave_bend"), owned("weave_other"), owned("weave_sum"))
 raised = ExceptionEvidence(stage="rounds", type="WeaveError", message="no thread", line=9)
 print(failed_build(raised, SourceMap("a\\nb\\nc", 11)).diagnostics[0].source_line)
@@ -63,7 +63,7 @@ print(failed_build(raised, SourceMap("a\\nb\\nc", 11)).diagnostics[0].source_lin
     told = done.stdout.splitlines()
     assert told == [
         "/private/weave",
-        "['evaluator.worker.patches.extension', 'evaluator.dsl.triton', 'weave_assay']",
+        "['evaluator.worker.patches.extension', 'evaluator.dsl.triton', 'evaluator.dsl.tilelang', 'weave_assay']",
         "True False False",
         "13",
     ], done.stderr

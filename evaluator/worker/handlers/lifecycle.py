@@ -154,7 +154,7 @@ def _name_kernels(source: bytes) -> None:
     """Tell the preloaded recorder, where there is one, which kernels are the submission's: those that its source names."""
     name_kernels = getattr(ctypes.CDLL(None), "assay_recorder_source", None)
     if name_kernels is not None:
-        name_kernels(source.replace(b"\0", b" "), " ".join(kernel_names()).encode())
+        name_kernels(source.replace(b"\0", b" "), " ".join(kernel_names(source.decode(errors="replace"))).encode())
 
 
 def _ablate(state: State) -> None:
