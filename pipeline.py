@@ -16,6 +16,7 @@ from command.checks import check_options, check_protocol, problem_meant
 from command.from_python import Judge, JudgeError, feedback, judge
 from command.options import PROGRAM, level_of, parser
 from configuration.options import use_file
+from evaluator.dsl import PluginError
 
 if TYPE_CHECKING:
     from evaluator.engine.warm_parents import EarlyStart
@@ -33,6 +34,9 @@ def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     try:
         with _early_start(options) as early:
             return _answer(options, early, program)
+    except PluginError as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return exits.USAGE
     except KeyboardInterrupt:
         return exits.INTERRUPTED  # before anything was judged
 

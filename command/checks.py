@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,16 @@ def check_cores(cores: Collection[int], device: "Device") -> None:
         raise UsageError("--cores is for the CPU, and this run judges on a GPU; leave it out there")
     if missing := set(cores) - os.sched_getaffinity(0):
         raise UsageError(f"--cores: this process may not run on {', '.join(map(str, sorted(missing)))}")
+
+
+def check_headers(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """The folders with their whole paths. Raises UsageError where one can't be used."""
+    from evaluator.build.header_folders import HeaderFolderError, checked
+
+    try:
+        return tuple(dict.fromkeys(checked(folder) for folder in folders))
+    except (HeaderFolderError, OSError) as error:
+        raise UsageError(f"--headers: {error}") from error
 
 
 def find_sanitizer(wish: "Wish", device: "Device") -> "Sanitizer":

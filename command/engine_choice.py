@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from command.checks import check_cores, find_sanitizer, require_gpu_for_sanitizer
+from command.checks import check_cores, check_headers, find_sanitizer, require_gpu_for_sanitizer
 from command.exits import UsageError
 from command.options import level_of
 
@@ -54,6 +54,7 @@ class ThisMachine:
         self._options, self._early = options, early
         self.devices, self.stands_in = choose_all(options.device)
         check_cores(options.cores, self.devices[0])
+        self._headers = check_headers(options.headers)
         self._sanitizer = find_sanitizer(options.sanitize, self.devices[0]) if options.sanitize else None
 
     @property
@@ -69,7 +70,7 @@ class ThisMachine:
 
         calibrations = newest(store, [device.unique_id for device in self.devices]) if store else ()
         found = of_this_machine(self.devices, self.stands_in, self._options.jobs, level_of(self._options), calibrations)
-        return LocalEngine(replace(found, sanitizer=self._sanitizer, cores=self._options.cores), self._early)
+        return LocalEngine(replace(found, sanitizer=self._sanitizer, cores=self._options.cores, headers=self._headers), self._early)
 
 
 class Cluster:
@@ -83,6 +84,8 @@ class Cluster:
             raise UsageError(f"--engine ray needs Ray ({error}): pip install -c constraints.txt -e '.[ray]'") from error
 
         self._options = options
+        if options.headers:
+            raise UsageError("--headers is for this machine: a cluster's nodes don't have its folders; leave --engine ray out")
         cluster.join(options.ray_address)
         self._choice: Choice = cluster.choose(cluster.nodes(), options.device, options.device_kind)
         self.devices, self.stands_in = self._choice.devices, self._choice.stands_in

@@ -12,6 +12,7 @@ def expected() -> tuple[type[Exception], ...]:
     """Errors whose message is all that the user needs to know. Importing them takes as long as what they come from."""
     from db.error import StoreError
     from evaluator.build.native import NativeBuildError
+    from evaluator.dsl import PluginError
     from evaluator.engine.engine import EngineError
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
@@ -26,6 +27,7 @@ def expected() -> tuple[type[Exception], ...]:
         StoreError,
         DeviceError,
         EngineError,
+        PluginError,
         SandboxUnavailable,
         NativeBuildError,
         SanitizerMissingError,

@@ -97,6 +97,14 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         metavar="KINDS",
         help="eager, or eager,compile to time beside torch.compile too (default: eager)",
     )
+    add(
+        "--headers",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="a folder of C++ headers that submissions may include from, such as ThunderKittens' (repeatable)",
+    )
     add("--engine", choices=("local", "ray"), default="local", help="where to judge: here, or on a Ray cluster")
     add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one that runs here, or a new one)")
     add("--device-kind", metavar="NAME", help="use the cluster's devices with this in their name")

@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     protocol: str | None
     cores: str | None
     baseline: str | None
+    headers: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     engine: Literal["local", "ray"]
     ray_address: str | None
     device_kind: str | None

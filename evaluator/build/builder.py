@@ -13,6 +13,7 @@ from evaluator.build.diagnostics import categorise, first_fault
 from evaluator.build.execution import Execution, Ran
 from evaluator.build.fast.compile import FastWay
 from evaluator.build.fast.shared_headers import SharedHeaders
+from evaluator.build.header_folders import HeaderFolderError, may_include
 from evaluator.build.headers import header_finder
 from evaluator.build.memory_file import sealed_copy
 from evaluator.build.messages import parse
@@ -89,9 +90,9 @@ class Builder:
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Never raises for what a request holds, nor for a machine that fails: the evidence says `infrastructure_error` then."""
         started, waited_s = time.monotonic(), 0.0
-        common = request.under_common_name()
-        key = common.key(self._toolchain)
+        common, key = request.under_common_name(), ""
         try:
+            key = common.key(self._toolchain)
             entry = self._cache.load(key)
             cached = entry is not None
             if entry is None:
@@ -108,7 +109,7 @@ class Builder:
                         waited_s += for_slots_s
                         self._keep(key, entry)
             descriptor = None if entry.shared_object is None else sealed_copy(entry.shared_object, common.name)
-        except OSError as error:
+        except (OSError, HeaderFolderError) as error:
             log.exception("build %s of %s failed on the builder's own account", key, request.name)
             cached, descriptor = False, None
             entry = Entry(self._evidence(request, key, Category.INFRASTRUCTURE_ERROR, str(error)), None)
@@ -133,7 +134,7 @@ class Builder:
         """Whether `build` would answer at once, from the cache."""
         try:
             return self._cache.load(request.under_common_name().key(self._toolchain)) is not None
-        except OSError:
+        except (OSError, HeaderFolderError):
             return False
 
     def _keep(self, key: str, entry: Entry) -> None:
@@ -169,7 +170,7 @@ class Builder:
                 folder,
                 self._env(folder),
                 self._runner,
-                self._fast,
+                self._fast_way(request),
                 self._timeout_s,
                 self._slots,
                 gnu=self._fast is not None and self._shared_headers.possible,
@@ -183,6 +184,11 @@ class Builder:
         if category is Category.NO_TOOLCHAIN and todo.lacking:
             output = f"this machine lacks {todo.lacking}\n{output}"
         return Entry(self._evidence(request, key, category, output, tuple(execution.attempts)), shared_object), execution.waited_s
+
+    def _fast_way(self, request: BuildRequest) -> FastWay | None:
+        """None where a source may include the user's headers: what those name of PyTorch's, the cut-down ones may lack."""
+        texts = (file.text for file in request.sources + request.headers)
+        return None if any(may_include(text, self._toolchain.headers) for text in texts) else self._fast
 
     def _run_in(self, argv: tuple[str, ...], folder: Path) -> CommandResult:
         return self._runner.run(argv, folder, self._env(folder), PREPARATION_TIMEOUT_S)

@@ -79,13 +79,18 @@ def cpp_flags(toolchain: Toolchain, cuda: bool) -> list[str]:
     return [*header_flags(toolchain, cuda), "-fPIC", f"-std={toolchain.torch.standard}"]
 
 
+def _folder_flags(toolchain: Toolchain) -> list[str]:
+    """The user's folders of headers, after those that the submission names itself."""
+    return [flag for folder in toolchain.headers for flag in ("-I", str(folder))]
+
+
 def _name_flag(request: BuildRequest) -> str:
     return f"-DTORCH_EXTENSION_NAME={request.name}"
 
 
 def _compile_cpp(request: BuildRequest, source: SourceFile, compiler: Compiler, toolchain: Toolchain) -> Command:
     output = f"{source.name}.o"
-    flags = [_name_flag(request), *cpp_flags(toolchain, request.uses_cuda), *request.extra_cflags]
+    flags = [_name_flag(request), *cpp_flags(toolchain, request.uses_cuda), *request.extra_cflags, *_folder_flags(toolchain)]
     return Command(Step.CPP, (*compiler.command, *flags, "-c", source.name, "-o", output), output)
 
 
@@ -98,7 +103,7 @@ def _compile_cuda(request: BuildRequest, source: SourceFile, compiler: Compiler,
         *NVCC_FLAGS,
         *_arch_flags(request.extra_cuda_cflags, toolchain.arch),
     ]
-    flags += ["--compiler-options", "-fPIC", *_without_native(request.extra_cuda_cflags)]
+    flags += ["--compiler-options", "-fPIC", *_without_native(request.extra_cuda_cflags), *_folder_flags(toolchain)]
     if not any(flag.startswith(("-std=", "--std")) for flag in request.extra_cuda_cflags):
         flags.append(f"-std={toolchain.torch.standard}")
     return Command(Step.CUDA, (*compiler.command, *flags, "-c", source.name, "-o", output), output)

@@ -137,7 +137,7 @@ class BuildRequest(_Untrusted):
 
     def key(self, toolchain: Toolchain) -> str:
         """SHA-256, in hex, of all that decides what the build makes and what is said about it."""
-        return self._digest((EVALUATOR_VERSION, *toolchain.identity, self.name))
+        return self._digest((EVALUATOR_VERSION, *toolchain.build_identity, self.name))
 
     def under_common_name(self) -> "BuildRequest":
         """The same request under a name that follows from its content, so that the same kernel is built once, whatever it is called.

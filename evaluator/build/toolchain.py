@@ -13,6 +13,8 @@ from pathlib import Path
 
 import ninja
 
+from evaluator.build.header_folders import digest
+
 Capability = tuple[int, int]
 
 DEFAULT_CAPABILITY: Capability = (9, 0)
@@ -83,9 +85,11 @@ class Toolchain:
     python_include: Path
     arch: tuple[str, ...]
     """Architectures in PyTorch's notation, as in ("9.0a",) or ("8.9+PTX",)."""
+    headers: tuple[Path, ...] = ()
+    """Folders that the user names, which sources may include files from; whole paths."""
 
     @staticmethod
-    def find(capability: Capability | None) -> "Toolchain":
+    def find(capability: Capability | None, headers: tuple[Path, ...] = ()) -> "Toolchain":
         """Search this machine. `capability` is that of the GPU that will run the kernels; None where there is no GPU."""
         cuda_home = find_cuda_home()
         nvcc = _ask_compiler((str(cuda_home / "bin" / "nvcc"),)) if cuda_home else None
@@ -97,6 +101,7 @@ class Toolchain:
             torch=TorchInstall.find(),
             python_include=Path(sysconfig.get_path("include", scheme="posix_prefix")),
             arch=choose_arch(capability or DEFAULT_CAPABILITY, _architectures(nvcc)),
+            headers=headers,
         )
 
     @property
@@ -121,9 +126,15 @@ class Toolchain:
             dirs += [home / "lib64" for home in _cudnn_home()]
         return tuple(dirs)
 
+    @property
+    def build_identity(self) -> tuple[str, ...]:
+        """All that two builds must share to be the same build, one string a fact. The folders of headers are read anew each time: their
+        owner may change them meanwhile. Raises HeaderFolderError and OSError where one can't be read any more."""
+        return (*self.identity, *(f"headers {folder} {digest(folder)}" for folder in self.headers))
+
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """All that two builds must share to be the same build, one string a fact."""
+        """The same without folders of headers."""
         facts = [f"torch {self.torch.version} {self.torch.git_version} {self.torch.cuda} {self.torch.standard}", *self.torch.abi_flags]
         facts += [" ".join((*compiler.command, compiler.version)) if compiler else "none" for compiler in (self.cxx, self.nvcc)]
         facts += [f"host {self.host_compiler}", f"cuda {self.cuda_home}", f"arch {';'.join(self.arch)}"]
@@ -134,7 +145,7 @@ class Toolchain:
     @property
     def readonly_paths(self) -> tuple[str, ...]:
         """What a confined compiler, and ninja, have to see besides /usr, which every sandbox shows."""
-        paths = {self.torch.root, self.python_include, ninja_program(), *_cudnn_home()}
+        paths = {self.torch.root, self.python_include, ninja_program(), *_cudnn_home(), *self.headers}
         if self.cuda_home is not None:
             paths |= {self.cuda_home, self.cuda_home.resolve()}
         for compiler in (self.cxx, self.nvcc):

@@ -68,7 +68,7 @@ def _allow_descriptors() -> None:
 
 def make_context(options: EngineOptions, zygote: Zygote, elsewhere: Elsewhere | None = None) -> JudgeContext:
     """The context of one judge on this machine."""
-    toolchain = Toolchain.find(options.device.capability)
+    toolchain = Toolchain.find(options.device.capability, options.headers)
     slots = Slots(options.cache_root / "slots", options.build_slots, options.slot_bytes) if options.build_slots else None
     cores = (options.cores or timing_cores()) if options.device.kind == "cpu" else ()
     builder = Builder(

@@ -65,7 +65,10 @@ class LocalEngine:
             return next((found for run in self._runs if (found := run.settled(job)) is not None), None)
 
     def start(self) -> None:
-        """Start the warm parents, unless they run. Several threads may ask for it at once. Raises SandboxUnavailable, NativeBuildError."""
+        """Start the warm parents, unless they run. Several threads may ask for it at once.
+
+        Raises SandboxUnavailable, NativeBuildError, PluginError.
+        """
         with contextlib.suppress(OSError):  # without it, neighbours on a GPU can't be told from strangers, and nothing worse
             announce()
         start_judges_parent()

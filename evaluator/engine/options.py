@@ -39,6 +39,8 @@ class EngineOptions:
     sanitizer: Sanitizer | None = None
     """What submissions are to be sanitized with; None where that was not asked for."""
 
+    headers: tuple[Path, ...] = ()
+    """Folders of C++ headers that submissions may include from; whole paths."""
     asks_elsewhere: bool = False
     """Judges ask the engine for builds that the cache lacks, before they build them here."""
 

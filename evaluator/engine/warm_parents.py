@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from evaluator.dsl import dsls
 from evaluator.engine.fork_server import SERVER
 from evaluator.machine.devices import DeviceError, choose_all
 from evaluator.sandbox import Level, SandboxUnavailable, Zygote, best_level
@@ -41,7 +42,11 @@ _STARTING = threading.Lock()
 
 
 def start_judges_parent() -> None:
-    """Start the fork server, unless it runs; returns at once, and it imports meanwhile."""
+    """Start the fork server, unless it runs; returns at once, and it imports meanwhile.
+
+    Raises PluginError: what is wrong with a plug-in is said here, before all other processes load it too.
+    """
+    dsls()
     with _STARTING, _environment(WARM_ENVIRONMENT | _own_modules_first()):
         SERVER.set_forkserver_preload([WARM_UP_MODULE, JUDGE_MODULE])
         SERVER.ensure_running()

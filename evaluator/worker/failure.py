@@ -4,9 +4,12 @@ import traceback
 
 import torch
 
+from evaluator.dsl import dsls
 from evaluator.worker.protocol import Message
 
 MAX_MESSAGE_CHARS = 20_000
+_WRAPPING = tuple(dsl.wraps_errors_of for dsl in dsls() if dsl.wraps_errors_of)
+"""Begin the modules of exceptions whose causes tell more."""
 
 
 def describe_failure(error: BaseException, path: str, *, on_device: bool) -> Message:
@@ -29,20 +32,20 @@ def describe_failure(error: BaseException, path: str, *, on_device: bool) -> Mes
 
 
 def _frames(error: BaseException, path: str) -> list[traceback.FrameSummary]:
-    """Where in the submission an exception comes from. One of Triton's may wrap another, which tells the place more exactly."""
+    """Where in the submission an exception comes from. One of a DSL's may wrap another, which tells the place more exactly."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     cause = error.__cause__
-    return own + _frames(cause, path) if cause is not None and _is_of_triton(error) else own
+    return own + _frames(cause, path) if cause is not None and _wraps_others(error) else own
 
 
 def _message(error: BaseException) -> str:
-    """An exception's text. One of Triton's may leave it to its cause, which comes from a function that the kernel calls."""
-    cause = error.__cause__ if _is_of_triton(error) else None
-    return f"{error}\n{_message(cause)}" if cause is not None and _is_of_triton(cause) else str(error)
+    """An exception's text. One of a DSL's may leave it to its cause, which comes from a function that the kernel calls."""
+    cause = error.__cause__ if _wraps_others(error) else None
+    return f"{error}\n{_message(cause)}" if cause is not None and _wraps_others(cause) else str(error)
 
 
-def _is_of_triton(error: BaseException) -> bool:
-    return type(error).__module__.startswith("triton.")
+def _wraps_others(error: BaseException) -> bool:
+    return type(error).__module__.startswith(_WRAPPING)
 
 
 def _device_error() -> int | None:

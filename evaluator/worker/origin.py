@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from evaluator.dsl import dsls
+
 OWN_PREFIXES = ("/proc/self/fd/", "/memfd:", "/tmp/", "/dev/shm/")
 """Where a shared object of the submission's can have come from: what the builder made arrives as a descriptor, a memfd, and nothing but its
 private directories is writable. Libraries of the system, of CUDA and of PyTorch are on read-only mounts, most of them elsewhere."""
@@ -23,16 +25,10 @@ def is_own(path: str, installed: tuple[str, ...]) -> bool:
     return path.startswith(OWN_PREFIXES) and not path.startswith(installed)
 
 
-INSTALLED_KERNELS = (
-    *("_bmm_outer_product_kernel", "_sampled_addmm_kernel", "_bsr_strided_dense_rowspace_kernel", "_bsr_softmax_kernel"),
-    *("_scatter_mm2_kernel", "_scatter_mm6_kernel", "_bsr_strided_addmm_kernel"),
-)
-"""Kernels in Triton that come with PyTorch, and that its operators launch."""
-
 LIBRARIES = ("libtorch_cuda", "libcu", "libnccl")
 """Begin the names of libraries that launch kernels of their own by the driver; a submission can have their names in its text."""
-_OF_OTHERS = re.compile(r"triton_[^_]{3}_fused_|triton_$|cupy_")
-"""How torch.compile names the kernels that it generates, and CuPy its own. Those that it only tries begin with `triton_`, too."""
+_GENERATED = re.compile(r"triton_[^_]{3}_fused_|triton_$")
+"""How torch.compile names the kernels that it generates. Those that it only tries begin with `triton_`, too."""
 _VENDORS = re.compile(r"(?<![A-Za-z0-9_])(?:cub|thrust|cutlass)::")
 """A namespace of a library of headers. These libraries can be wrapped into another namespace, so that it need not be the first."""
 _WRAPPER = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*(?<![A-Za-z0-9_])cutlass::(?:Kernel2?|device_kernel)<")
@@ -40,16 +36,22 @@ _WRAPPER = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*(?<![A-Za-z0-9_])
 _BASE_NAME = re.compile(r"(?:[^(<\[$]|\(anonymous namespace\)::)*")
 
 
+def kernel_names(source: str) -> tuple[str, ...]:
+    """What the launch recorder has to know of the DSLs: names of their libraries' kernels, and the forms of others (whose_kernel.h) in
+    those that the submission imports."""
+    return tuple(name for dsl in dsls() for name in (*dsl.library_kernels, *(dsl.kernel_names if dsl.is_imported_by(source) else ())))
+
+
 def is_own_kernel(name: str, path: str, source: str, installed: tuple[str, ...], *, by_driver: bool) -> bool:
     """Whether a kernel of this name, launched from the shared object of this path, is that of the submission with this source.
 
     Triton, CuPy, Numba and the like launch through the driver, from objects that don't tell whose the kernel is. There a kernel is the
-    submission's where its name stands in the source; what torch.compile generates is not. whose_kernel.h has the same rules for the
-    launch recorder.
+    submission's where its name stands in the source, or that of a function which a DSL names so; what torch.compile generates is not, and
+    nor are kernels of the DSLs' libraries. whose_kernel.h has the same rules for the launch recorder.
     """
     if not by_driver:
         return is_own(path, installed)
-    if _OF_OTHERS.match(name) or name in INSTALLED_KERNELS:
+    if _GENERATED.match(name) or _is_of_library(name):
         return False
     if source and is_named(name, source) and not path.rsplit("/", 1)[-1].startswith(LIBRARIES):
         return True
@@ -68,7 +70,17 @@ def is_vendors(kernel: str) -> bool:
 
 
 def is_named(kernel: str, source: str) -> bool:
-    """Whether a kernel's name, without return type, namespaces, parameters and what compilers add to it, is a word of the source."""
+    """Whether a kernel's name, without return type, namespaces, parameters and what compilers add to it, is a word of the source, or what a
+    DSL makes of the name of a function in it."""
     whole = _BASE_NAME.match(kernel)
     base = re.split(r"[: ]", whole[0])[-1] if whole else ""
-    return bool(base) and re.search(rf"(?<![A-Za-z0-9_]){re.escape(base)}(?![A-Za-z0-9_])", source) is not None
+    if not base:
+        return False
+    found = re.search(rf"(?<![A-Za-z0-9_]){re.escape(base)}(?![A-Za-z0-9_])", source)
+    return found is not None or any(dsl.names_function(base, source) for dsl in dsls())
+
+
+def _is_of_library(kernel: str) -> bool:
+    """Whether a kernel comes with a DSL."""
+    patterns = (pattern for dsl in dsls() for pattern in dsl.library_kernels)
+    return any(kernel.startswith(pattern[:-1]) if pattern.endswith("*") else kernel == pattern for pattern in patterns)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from evaluator.worker.failure import describe_failure
 from evaluator.worker.handlers import calls, lifecycle, timing
 from evaluator.worker.origin import installed_folders
-from evaluator.worker.patches.interpreter import Interpreter
+from evaluator.worker.patches.host_kernels import HostKernels
 from evaluator.worker.protocol import Channel, ChannelClosedError, Message, ProtocolError
 from evaluator.worker.state import State
 
@@ -53,7 +53,7 @@ def main(descriptors: Mapping[str, int]) -> int:
     channel = Channel(socket.socket(fileno=descriptors["channel"]), take_descriptors=True)
     if "launches" in descriptors:
         _record_launches(descriptors["launches"])
-    return serve(Server(channel, Interpreter(descriptors.get("interpreted"))), channel)
+    return serve(Server(channel, HostKernels(descriptors.get("interpreted"))), channel)
 
 
 def serve(worker: "Server", channel: Channel) -> int:
@@ -75,8 +75,8 @@ def serve(worker: "Server", channel: Channel) -> int:
 class Server:
     """One submission, from its source to its answers."""
 
-    def __init__(self, channel: Channel, interpreter: Interpreter | None = None) -> None:
-        self.state = State(channel, interpreter)
+    def __init__(self, channel: Channel, host_kernels: HostKernels | None = None) -> None:
+        self.state = State(channel, host_kernels)
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> Message:
         """Carry out one request; an exception of the submission's becomes a `failed` answer."""

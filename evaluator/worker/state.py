@@ -11,7 +11,8 @@ from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import Mappings, is_written_out, memory_order
 from evaluator.worker.patches.ablation import Ablation
-from evaluator.worker.patches.interpreter import Interpreter
+from evaluator.worker.patches.host_kernels import HostKernels
+from evaluator.worker.patches.process import Watch
 from evaluator.worker.procedure import PLAIN, written
 from evaluator.worker.protocol import Channel, Message
 
@@ -30,9 +31,11 @@ class Recording:
 class State:
     """One submission, its model, and what it has last been asked."""
 
-    def __init__(self, channel: Channel, interpreter: Interpreter | None = None) -> None:
+    def __init__(self, channel: Channel, host_kernels: HostKernels | None = None) -> None:
         self.channel = channel
-        self.interpreter = interpreter or Interpreter(None)
+        self.host_kernels = host_kernels or HostKernels(None)
+        self.watches: list[Watch] = []
+        """Of the DSLs, to be called after code that may have imported them."""
         self.path = Path.cwd() / f"{MODULE_NAME}.py"
         self.device = torch.device("cpu")
         self.mappings = Mappings(self.device)
@@ -67,6 +70,11 @@ class State:
         if self.gate is not None:
             self.gate.close()
             self.gate = None
+
+    def watch(self) -> None:
+        """Let DSLs see what has been imported."""
+        for watch in self.watches:
+            watch()
 
     @property
     def on_device(self) -> bool:

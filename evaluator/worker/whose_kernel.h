@@ -1,16 +1,17 @@
 /* Whose a kernel is by its name. Of a kernel that the driver launches for Triton, CuPy, Numba and the like, the caller says little.
  *
- * Part of launch_recorder.c. A kernel whose name stands in the submission's text is its own, whoever launches it for it. What PyTorch's
- * compiler generates is nobody's own, and nor are kernels that come with PyTorch or CuPy. A kernel of CUB's, Thrust's or CUTLASS' is a
+ * Part of launch_recorder.c. A kernel whose name stands in the submission's text is its own, whoever launches it for it, and so is one that
+ * a DSL names after a function of the submission's. What PyTorch's compiler generates is nobody's own, and nor are kernels that come with
+ * PyTorch or a DSL. A kernel of CUB's, Thrust's or CUTLASS' is a
  * vendor's work, whatever object it was compiled into: it is recorded as own, and not left out. evaluator/worker/origin.py has the same rules.
  */
 
-static char *source; /* the submission's text, and the names of kernels that come with PyTorch, once they are known */
-static char *installed_kernels;
+static char *source; /* the submission's text, and library_kernels and kernel_names of evaluator/dsl/plugin.py, once they are known */
+static char *kernel_names;
 
 void assay_recorder_source(const char *text, const char *names) {
     source = strdup(text);
-    installed_kernels = strdup(names);
+    kernel_names = strdup(names);
 }
 
 static int is_letter(char c) {
@@ -56,10 +57,54 @@ static int is_library(const void *caller) {
     return 0;
 }
 
+/* The first word of a text, and its length; NULL where there is none. */
+static const char *first_word(const char *text, size_t *length) {
+    if (!text) return NULL;
+    text += strspn(text, " ");
+    *length = strcspn(text, " ");
+    return *length ? text : NULL;
+}
+
+/* Whether a kernel comes with a DSL: whether a name fits it, which may end in a `*`. */
+static int is_of_library(const char *kernel) {
+    size_t length;
+    for (const char *name = first_word(kernel_names, &length); name; name = first_word(name + length, &length)) {
+        int any_end = name[length - 1] == '*';
+        if (strncmp(kernel, name, length - any_end) == 0 && (any_end || kernel[length] == 0)) return 1;
+    }
+    return 0;
+}
+
+/* Whether the submission has a function in Python of this name. */
+static int defines(const char *function, size_t length) {
+    char text[4 + 256] = "def ";
+    if (!length || length > sizeof text - 4) return 0;
+    memcpy(text + 4, function, length);
+    return has_word(source, text, 4 + length);
+}
+
+/* Whether this is what a DSL calls the kernel of a function that the submission defines. */
+static int names_function(const char *kernel, size_t length) {
+    static const char FUNCTION[] = "{name}";
+    size_t size;
+    for (const char *form = first_word(kernel_names, &size); form; form = first_word(form + size, &size)) {
+        const char *hole = memmem(form, size, FUNCTION, sizeof FUNCTION - 1);
+        if (!hole) continue;
+        const char *tail = hole + sizeof FUNCTION - 1;
+        size_t before = (size_t)(hole - form), after = size - before - (sizeof FUNCTION - 1);
+        int any_end = after && tail[after - 1] == '*';
+        after -= any_end;
+        if (length < before || strncmp(kernel, form, before) != 0) continue;
+        for (size_t at = before; at + after <= length; ++at)
+            if (strncmp(kernel + at, tail, after) == 0 && (any_end || at + after == length) && defines(kernel + before, at - before)) return 1;
+    }
+    return 0;
+}
+
 static int is_named(const char *kernel) {
     size_t length;
     const char *name = base_name(kernel, &length);
-    return has_word(source, name, length);
+    return has_word(source, name, length) || names_function(name, length);
 }
 
 /* triton_poi_fused_add_0 and the like. */
@@ -95,7 +140,6 @@ static int is_vendors(const char *kernel) {
 }
 
 static int is_others(const char *kernel) {
-    if (is_fused(kernel) || strcmp(kernel, "triton_") == 0 || starts_with(kernel, "cupy_")) return 1;
-    if (has_word(installed_kernels, kernel, strlen(kernel))) return 1;
+    if (is_fused(kernel) || strcmp(kernel, "triton_") == 0 || is_of_library(kernel)) return 1;
     return source && starts_with(kernel, "triton_") && !is_named(kernel);
 }

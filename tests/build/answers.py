@@ -16,7 +16,8 @@ from torch.utils._pytree import tree_leaves
 from evaluator.build import Builder, BuildRequest, Cache, Toolchain
 from evaluator.problem.catalogue import SHIPPED
 from evaluator.problem.load import load
-from evaluator.worker.patches.extension import BuildReply, Extensions
+from evaluator.worker.patches.extension import Extensions
+from evaluator.worker.patches.process import BuildReply
 
 
 def main(path: Path, cache: Path, way: str, device: str) -> None:

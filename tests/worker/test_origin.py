@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from evaluator.worker.origin import installed_folders, is_own, is_own_kernel, is_vendors
+from evaluator.worker.origin import installed_folders, is_own, is_own_kernel, is_vendors, kernel_names
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,8 @@ def test_folders_of_the_search_path_count_and_the_private_ones_themselves_do_not
 
 
 OTHERS, LAUNCHER = "/opt/site/cupy_backends/cuda/api/driver.so", "/tmp/triton/abc/cuda_utils.so"
-SOURCE = "def bend(x): ...\ndef triton_mine(): ...\n# triton_poi_fused_add_0 triton_ cupy_add__float32 _bmm_outer_product_kernel\n"
+SOURCE = "import tilelang\ndef bend(x): ...\ndef triton_mine(): ...\n"
+SOURCE += "# triton_poi_fused_add_0 triton_ cupy_add__float32 _bmm_outer_product_kernel\n"
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,10 @@ SOURCE = "def bend(x): ...\ndef triton_mine(): ...\n# triton_poi_fused_add_0 tri
         ("unbend", OTHERS, False),
         ("?", OTHERS, False),
         ("", OTHERS, False),
+        ("bend_kernel", OTHERS, True),
+        ("bend_kernel_1", OTHERS, True),
+        ("bent_kernel", OTHERS, False),
+        ("bend_kernel", "/opt/torch/lib/libtorch_cuda.so", False),
         ("written_at_run_time", LAUNCHER, True),
         ("triton_mine", LAUNCHER, True),
         ("triton_mm_3", LAUNCHER, False),
@@ -66,6 +71,12 @@ def test_kernels_that_the_driver_launches_are_told_by_their_names(name: str, pat
 def test_kernels_of_the_runtimes_are_told_by_who_launches_them() -> None:
     assert not is_own_kernel("bend", "/opt/torch/lib/libtorch_cuda.so", SOURCE, (), by_driver=False)
     assert is_own_kernel("at::native::add", "/proc/self/fd/9", SOURCE, (), by_driver=False)
+
+
+def test_a_dsls_forms_of_names_count_where_the_submission_imports_it() -> None:
+    assert not is_own_kernel("bend_kernel", OTHERS, "def bend(x): ...", (), by_driver=True)
+    assert kernel_names("import torch, tilelang\n")[-2:] == ("{name}_kernel", "{name}_kernel_*")
+    assert "{name}_kernel" not in kernel_names("import torch  # tilelang\n")
 
 
 def test_without_a_source_the_launching_object_decides() -> None:

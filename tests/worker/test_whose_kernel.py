@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.build.native import compile_native
+from evaluator.dsl import triton
 from evaluator.engine.warm_parents import RECORDER
 from evaluator.judge.workers.launch_table import LaunchTable
-from evaluator.worker.origin import INSTALLED_KERNELS, is_own_kernel, is_vendors
+from evaluator.worker.origin import is_own_kernel, is_vendors, kernel_names
 from tests.worker.test_launch_recorder import compiled
 from tests.worker.test_origin import SOURCE, VENDORS
 
@@ -36,7 +37,8 @@ print(json.dumps([found, caller.finds_nothing(driver)]))
 NAMES = [
     *("bend", "void own::bend<float, 4>(float const*, (anonymous namespace)::tag)", "(anonymous namespace)::bend(float*)"),
     *("submission::bend[abi:v1](Array<float, 1, C>)", "bender", "unbend", "written_at_run_time", "triton_mine", "triton_mm_3"),
-    *("triton_", "triton_poi_fused_add_0", "cupy_add__float32", *INSTALLED_KERNELS[:2]),
+    *("bend_kernel", "bend_kernel_1", "bent_kernel", "bend_kernels", "_kernel", "void own::bend_kernel<4>(int)"),
+    *("triton_", "triton_poi_fused_add_0", "cupy_add__float32", *triton.DSL.library_kernels[:2]),
     *(name for name in VENDORS if name not in ("", "?")),
 ]
 
@@ -58,7 +60,7 @@ def launch(parts: tuple[Path, Path], caller: Path, function: str) -> tuple[list[
     table = LaunchTable()
     table.source = SOURCE
     asked = {"table": table.descriptor, "bytes": os.fstat(table.descriptor).st_size, "source": SOURCE, "names": NAMES, "launch": function}
-    asked["installed"] = " ".join(INSTALLED_KERNELS)
+    asked["installed"] = " ".join(kernel_names(SOURCE))
     elsewhere = f"./{os.path.relpath(caller, '/')}"  # no path of the kind that a submission's objects have
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(folder / "driver.so"), str(caller) if caller.name == "own.so" else elsewhere, json.dumps(asked)],

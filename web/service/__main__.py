@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     from db.error import StoreError
     from db.store import Store
     from evaluator.build.native import NativeBuildError
+    from evaluator.dsl import PluginError
     from evaluator.machine.devices import DeviceError
     from evaluator.problem.execute import ProblemError
     from evaluator.sandbox import SandboxUnavailable
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
             return _refuse(NO_DATABASE)
         with Store.open(options.db or DEFAULT_URL) as store:
             return _token(store, options) if options.command else _serve(store, options)
-    except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError) as error:
+    except (StoreError, DeviceError, ProblemError, SandboxUnavailable, NativeBuildError, PluginError) as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
         return 0

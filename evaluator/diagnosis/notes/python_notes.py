@@ -17,14 +17,11 @@ COMPUTES = frozenset(
 """Calls of PyTorch that compute."""
 NOT_TORCH = ("math", "np", "numpy", "operator", "itertools", "self._ops", "_C")
 SYNCHRONIZES = frozenset(("cpu", "item", "tolist", "numpy", "synchronize", "nonzero"))
-CUPYS = frozenset(("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel"))
-"""Classes of CuPy that compile a kernel from a string."""
 
 
 def no_kernel(parsed: ParsedSubmission) -> Iterator[Note]:
-    builds = [call for call in parsed.script.calls if call.name.rsplit(".", 1)[-1] in python_reader.BUILDERS and call.name != "torch.load"]
-    builds += [call for call in parsed.script.calls if call.name.rsplit(".", 1)[-1] in CUPYS]
-    if not builds and not parsed.kernels and not parsed.script.triton:
+    builds = [call for call in parsed.script.calls if python_reader.makes_kernel(call.name) and call.name != "torch.load"]
+    if not builds and not parsed.kernels and not parsed.script.decorated:
         yield Note(None, "there is no kernel in it: it neither builds an extension nor defines a function for Triton or Numba")
 
 

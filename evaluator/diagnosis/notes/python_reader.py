@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evaluator.diagnosis.notes import cpp_reader
+from evaluator.dsl import dsls
 from evaluator.submission.source import parse
 
 _QUOTES = re.compile(r"""^[rRbBuUfF]{0,2}(?P<quote>"{3}|'{3})""")
@@ -45,8 +46,8 @@ class Script:
     """Names of all attributes and variables that are read."""
     extensions: frozenset[str]
     """Names that an extension is assigned to, as in `ops` of `self.ops = load_inline(…)`."""
-    triton: bool
-    """Whether a function is decorated with triton.jit, or with Numba's cuda.jit."""
+    decorated: bool
+    """Whether a function is decorated with what makes it a kernel in a DSL, as triton.jit does."""
     quoted: frozenset[str]
     """Names that are strings of their own, as in `RawKernel(source, "name")`."""
 
@@ -73,13 +74,18 @@ def read(code: str) -> Script | None:
         quoted=frozenset(
             node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()
         ),
-        triton=any(_is_triton(decorator) for node in nodes if isinstance(node, ast.FunctionDef) for decorator in node.decorator_list),
+        decorated=any(
+            makes_kernel(_name(decorator.func if isinstance(decorator, ast.Call) else decorator))
+            for node in nodes
+            if isinstance(node, ast.FunctionDef)
+            for decorator in node.decorator_list
+        ),
     )
 
 
-def _is_triton(decorator: ast.expr) -> bool:
-    name = _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    return "triton" in name or f".{name}".endswith(".cuda.jit")
+def makes_kernel(name: str) -> bool:
+    """Whether a DSL has a function of this dotted name that makes a kernel."""
+    return any(f".{name}".endswith(f".{mark}") for dsl in dsls() for mark in dsl.marks)
 
 
 def _sources(strings: Iterator[tuple[str, int]]) -> Iterator[cpp_reader.Source]:

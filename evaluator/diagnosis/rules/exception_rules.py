@@ -8,6 +8,8 @@ from evaluator.diagnosis.rule import rule
 from evaluator.diagnosis.rules.ending_rules import MAX_STDERR_LINE_CHARS
 from evaluator.diagnosis.verdict import Verdict
 from evaluator.diagnosis.words import cut_middle, faulty_launch, plain_name
+from evaluator.dsl import dsls
+from evaluator.dsl.plugin import asked
 from evaluator.results.category import Category
 from evaluator.results.evidence import Evidence, ExceptionEvidence
 
@@ -69,9 +71,7 @@ def _fault_message(fault: DeviceFault, exception: ExceptionEvidence, evidence: E
 
 
 def _is_misuse(exception: ExceptionEvidence, _: Evidence) -> bool:
-    return (
-        exception.type in ("TypeError", "ValueError") and re.search(r"\b(load_inline|load)\(\)|'functions'", exception.message) is not None
-    )
+    return exception.type in ("TypeError", "ValueError") and any(dsl.misused and dsl.misused.search(exception.message) for dsl in dsls())
 
 
 def _is_unloadable(exception: ExceptionEvidence, evidence: Evidence) -> bool:
@@ -92,9 +92,9 @@ def _reaches_judge(exception: ExceptionEvidence, evidence: Evidence) -> bool:
     return name.partition(".")[0] == "evaluator" or (name in JUDGES_OWN and name not in built)
 
 
-def _of_triton(exception: ExceptionEvidence, resource: str) -> bool:
-    """Whether Triton refuses a launch because the device has too little of a resource."""
-    return exception.type == "OutOfResources" and exception.message.startswith(f"out of resource: {resource}")
+def _is_refused(category: Category) -> Callable[[ExceptionEvidence, Evidence], bool]:
+    """Whether a DSL refuses a launch for this."""
+    return lambda exception, _: any(asked(dsl, dsl.launch_error, exception) == category.value for dsl in dsls())
 
 
 _SHORTAGE = re.compile(r"can't allocate memory|CUDACachingAllocator|CUDA error: out of memory|^std::bad_alloc")
@@ -108,9 +108,8 @@ EXCEPTIONS: tuple[tuple[Category, Callable[[ExceptionEvidence, Evidence], bool]]
     (Category.ILLEGAL_MEMORY_ACCESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.ILLEGAL_MEMORY_ACCESS),
     (Category.MISALIGNED_ADDRESS, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.MISALIGNED_ADDRESS),
     (Category.DEVICE_ASSERT, lambda exception, _: DEVICE_ERRORS.get(exception.cuda_error or 0) is Category.DEVICE_ASSERT),
-    # Triton asks the device before it launches, and refuses what it would refuse.
-    (Category.OVERSIZED_BLOCK, lambda exception, _: _of_triton(exception, "threads")),
-    (Category.INVALID_LAUNCH, lambda exception, _: _of_triton(exception, "")),
+    (Category.OVERSIZED_BLOCK, _is_refused(Category.OVERSIZED_BLOCK)),
+    (Category.INVALID_LAUNCH, _is_refused(Category.INVALID_LAUNCH)),
     (Category.OUT_OF_MEMORY, lambda exception, _: exception.type in ("OutOfMemoryError", "MemoryError")),
     # PyTorch asks NVML how much memory there was, and may fail at that in a sandbox: then this is all it says of its allocator's failure.
     (Category.OUT_OF_MEMORY, lambda exception, _: _SHORTAGE.search(exception.message) is not None),

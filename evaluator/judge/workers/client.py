@@ -37,7 +37,7 @@ class WorkerError(Exception):
 
 
 Recorded = Literal["launches", "interpreted"]
-"""What is noted in a worker's launch table: launches on a GPU, or the kernels that Triton's interpreter runs on the CPU."""
+"""What is noted in a worker's launch table: launches on a GPU, or the kernels that a DSL runs on the CPU, as Triton's interpreter does."""
 
 
 class WorkerClient:

@@ -1,4 +1,4 @@
-"""Libraries that compile kernels at run time (Triton, CuPy, Numba): whether this machine has them, and whether they work here.
+"""The DSLs that compile kernels at run time, such as Triton: whether this machine has them, and whether they work here.
 
 They run in the worker. Their errors about a kernel are the diagnosis's subject; this module looks for what the machine lacks. A library
 that is installed but fails to start is the machine's fault where it fails in the same way for the judge, without the submission.
@@ -8,42 +8,17 @@ import ast
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import sys
-import sysconfig
-from pathlib import Path
 
 from evaluator.diagnosis import Verdict
 from evaluator.diagnosis.rules.exception_rules import MAX_MESSAGE_CHARS
+from evaluator.dsl import Dsl, dsls
+from evaluator.dsl.plugin import asked
 from evaluator.results.category import Category
 from evaluator.results.evidence import ExceptionEvidence, LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
 
-PACKAGES = {"triton": "triton", "cupy": "cupy", "numba": "numba", "numba.cuda": "numba_cuda"}
-"""The package that has to be installed, by the module that is imported."""
-TRIALS = {
-    "triton": "import triton, triton.language",
-    "cupy": "import cupy",
-    "numba": """
-from numba import cuda
-
-@cuda.jit
-def kernel(x):
-    x[0] = 1
-
-try:
-    from numba.cuda.descriptor import cuda_target
-except ImportError:
-    cuda_target = None
-
-for context in ("typing_context", "target_context"):
-    if hasattr(type(cuda_target), context):
-        getattr(cuda_target, context).refresh()
-""",
-}
-"""What every use of a library begins with, by the module that is imported: where that fails, no submission can do anything with it. Numba
-sets itself up when it first compiles; that comes before anything that hangs on the kernel or needs a GPU."""
 TRIAL_S = 20.0
 """Deadline of a trial, for which the device may have to wait."""
 TRIAL_FAILED = 8
@@ -59,26 +34,23 @@ except BaseException as error:
 _TRIED: dict[str, tuple[str, str] | None] = {}
 """The outcomes of trials in this process."""
 _MISSING = re.compile(r"No module named '([\w.]{1,100})'$")
-_NO_COMPILER = "Failed to find C compiler"
-_LAUNCHER = "cuda_utils.c"
-"""What Triton compiles with the C compiler of the machine before its first launch."""
 
 
 def is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def failure_of(library: str) -> tuple[str, str] | None:
-    """Type and text of the exception that the first steps with a library of TRIALS end in, in a process that has seen no submission;
-    None where there is none, or where that was not found out in time. What was is remembered."""
-    if library not in _TRIED:
-        command = [sys.executable, "-P", "-c", _REPORTED, TRIALS[library]]
+def failure_of(dsl: Dsl) -> tuple[str, str] | None:
+    """Type and text of the exception that the first steps with a DSL end in, in a process that has seen no submission; None where there is
+    none, or where that was not found out in time. What was is remembered."""
+    if dsl.name not in _TRIED:
+        command = [sys.executable, "-P", "-c", _REPORTED, dsl.trial]
         try:
             done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        _TRIED[library] = _reported(done)
-    return _TRIED[library]
+        _TRIED[dsl.name] = _reported(done)
+    return _TRIED[dsl.name]
 
 
 def _reported(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str] | None:
@@ -104,29 +76,31 @@ def imported(source: str) -> frozenset[str]:
 
 
 def what_is_broken(exception: ExceptionEvidence, source: str) -> str:
-    """Which library that the submission imports fails by itself as it did there; empty where none does.
+    """Which DSL that the submission imports fails by itself as it did there; empty where none does.
 
     The exception is the worker's claim: it is believed where the library raises the same for the judge, and then no submission that
     uses the library can be judged on this machine.
     """
-    for library in sorted(TRIALS.keys() & imported(source)):
-        if is_installed(library) and failure_of(library) == (exception.type, exception.message):
-            return f"{library} is broken on this machine: {exception.type}: {exception.message}"[:MAX_MESSAGE_CHARS]
+    named = imported(source)
+    for dsl in dsls():
+        used = dsl.trial and named & {module.partition(".")[0] for module in dsl.packages}
+        if used and all(map(is_installed, used)) and failure_of(dsl) == (exception.type, exception.message):
+            return f"{dsl.name} is broken on this machine: {exception.type}: {exception.message}"[:MAX_MESSAGE_CHARS]
     return ""
 
 
 def what_is_missing(exception: ExceptionEvidence) -> str:
     """What of the machine kept a kernel from being compiled, where this is what ended the submission; empty where it is not."""
     missing = _MISSING.match(exception.message) if exception.type == "ModuleNotFoundError" else None
-    package = PACKAGES.get(missing[1]) if missing else None
+    package = next((dsl.packages[missing[1]] for dsl in dsls() if missing[1] in dsl.packages), None) if missing else None
     if package and not is_installed(package):
         return f"{package} is not installed on this machine"
-    if _NO_COMPILER in exception.message and not (shutil.which("gcc") or shutil.which("clang")):
-        return "Triton needs a C compiler, and this machine has none"
-    header = Path(sysconfig.get_paths(scheme="posix_prefix")["include"]) / "Python.h"
-    if exception.type == "CalledProcessError" and _LAUNCHER in exception.message and not header.exists():
-        return "Triton needs the headers of Python (Python.h), and this machine has none"
-    return ""
+    return next(filter(None, (asked(dsl, dsl.lacks, exception) for dsl in dsls())), "")
+
+
+def runs_without_device() -> bool:
+    """Whether a DSL is installed here that runs kernels on the CPU."""
+    return any(dsl.without_device is not None and all(map(is_installed, dsl.packages.values())) for dsl in dsls())
 
 
 def without_blame(verdict: Verdict, exception: ExceptionEvidence | None, source: str = "") -> Verdict:
@@ -138,5 +112,5 @@ def without_blame(verdict: Verdict, exception: ExceptionEvidence | None, source:
 
 
 def interpreted(launches: tuple[LaunchRecord, ...]) -> bool:
-    """Whether a kernel of the submission's own has been run by Triton's interpreter."""
+    """Whether a DSL has run a kernel of the submission's own on the CPU."""
     return any(launch.own and launch.api == INTERPRETED for launch in launches)

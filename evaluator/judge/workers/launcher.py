@@ -11,7 +11,7 @@ from evaluator.judge.device.device_lock import DeviceLock
 from evaluator.judge.stage_times import StageTimes
 from evaluator.judge.workers.client import Recorded, WorkerClient, WorkerError
 from evaluator.judge.workers.input_buffers import Constructed, ParameterSource, construct
-from evaluator.judge.workers.jit_compilers import is_installed
+from evaluator.judge.workers.jit_compilers import runs_without_device
 from evaluator.judge.workers.shared_memory import SharedMemory
 from evaluator.machine.devices import Device, cpu_count
 from evaluator.problem.input_drawing import fresh_seed
@@ -66,7 +66,7 @@ class Launcher:
         )
         no_device = context.device.kind == "cpu"
         record: Recorded | None = "launches" if context.recorder is not None else None
-        if no_device and is_installed("triton"):
+        if no_device and runs_without_device():
             record = "interpreted"
         return WorkerClient.start(
             context.zygote,

@@ -97,12 +97,17 @@ def _search_path() -> list[str]:
     return [path for path in sys.path if path and Path(path) != view.PROJECT_ROOT]
 
 
+_BESIDE: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {("evaluator", "worker"): (("evaluator", "dsl"),)}
+"""What a package of an entry imports of ours besides its own."""
+
+
 def _code(program: Program) -> Iterator[ViewEntry]:
-    """The sandbox's code and the package of the entry, with the __init__ files above them."""
+    """The sandbox's code, the package of the entry and what that imports, with the __init__ files above them."""
     root = view.PROJECT_ROOT
     packages: list[tuple[str, ...]] = [("evaluator", "sandbox")]
     if program.entry:
-        packages.append(tuple(program.entry.partition(":")[0].split(".")[:-1]))
+        own = tuple(program.entry.partition(":")[0].split(".")[:-1])
+        packages += [own, *_BESIDE.get(own, ())]
     for package in packages:
         for length in range(1, len(package)):
             initial = root.joinpath(*package[:length], "__init__.py")

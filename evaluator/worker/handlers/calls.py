@@ -27,7 +27,7 @@ def inputs(state: State, request: Message, _: Sequence[int]) -> Message:
 
 def call(state: State, request: Message, _: Sequence[int]) -> Message:
     """Call the model once; where `kernels` are asked for, the time of each launch is taken, and that of the call."""
-    state.interpreter.watch()  # forward() may have imported it
+    state.watch()  # forward() may have imported it
     if state.ablation:
         state.ablation.seal()  # what was loaded past the builder too
     clock = KernelClock() if request.get("kernels") else None
@@ -41,7 +41,7 @@ def call(state: State, request: Message, _: Sequence[int]) -> Message:
 def watch(state: State, request: Message, _: Sequence[int]) -> Message:
     """Call the model once, and say what own functions contributed: with a `pattern`, which memory without content holds, the bytes that
     they wrote, up to `enough`, and without one, the time that they took."""
-    state.interpreter.watch()
+    state.watch()
     if state.ablation is None or state.ablation.own_work is None:
         raise RuntimeError("own functions were not watched when the submission was loaded")
     own_work, pattern = state.ablation.own_work, request["pattern"]

@@ -14,19 +14,22 @@ from typing import Any
 import numpy.random  # numpy itself would import it in the worker, where there may be no way to it
 import torch
 
+from evaluator.dsl import dsls
 from evaluator.worker import structure
 from evaluator.worker.gate import MappedGate
 from evaluator.worker.memory import checked, keep_freed_memory
-from evaluator.worker.origin import INSTALLED_KERNELS
+from evaluator.worker.origin import kernel_names
 from evaluator.worker.parameters import Agreement, agree
 from evaluator.worker.patches.ablation import Ablation
 from evaluator.worker.patches.caches import cache_environment
-from evaluator.worker.patches.extension import BuildReply, Extensions
-from evaluator.worker.patches.interpreter import ENVIRONMENT
 from evaluator.worker.patches.own_work import OwnWork
+from evaluator.worker.patches.process import BuildReply, WorkerProcess, hooks
 from evaluator.worker.procedure import Procedure
 from evaluator.worker.protocol import Message
 from evaluator.worker.state import MODULE_NAME, State, synchronize
+
+_HOOKS = hooks()
+"""Imported in the worker's parent, where there is a way to them."""
 
 
 def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
@@ -42,7 +45,8 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     state.path.write_bytes(source)
     _name_kernels(source)
     if not state.on_device:
-        os.environ.update(ENVIRONMENT)
+        for dsl in dsls():
+            os.environ.update(dsl.without_device or {})
         keep_freed_memory()
     if state.on_device:
         _settle_devices()
@@ -56,7 +60,8 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
         reply, built = state.channel.receive()
         return reply["ok"], reply["output"], built[0] if built else None
 
-    Extensions(build, state.ablation).install()
+    process = WorkerProcess(build, state.ablation, state.host_kernels, state.on_device)
+    state.watches = [watch for install in _HOOKS if (watch := install(process)) is not None]
     sys.argv = [str(state.path)]
     if str(state.path.parent) not in sys.path:
         sys.path.insert(0, str(state.path.parent))
@@ -66,7 +71,7 @@ def load(state: State, request: Message, descriptors: Sequence[int]) -> Message:
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE_NAME] = module
     spec.loader.exec_module(module)
-    state.interpreter.watch()
+    state.watch()
     for name, value in request["constants"].items():
         setattr(module, name, structure.decode(value, _no_tensor))
     state.model_class = getattr(module, request["class"])
@@ -149,7 +154,7 @@ def _name_kernels(source: bytes) -> None:
     """Tell the preloaded recorder, where there is one, which kernels are the submission's: those that its source names."""
     name_kernels = getattr(ctypes.CDLL(None), "assay_recorder_source", None)
     if name_kernels is not None:
-        name_kernels(source.replace(b"\0", b" "), " ".join(INSTALLED_KERNELS).encode())
+        name_kernels(source.replace(b"\0", b" "), " ".join(kernel_names(source.decode(errors="replace"))).encode())
 
 
 def _ablate(state: State) -> None:
@@ -158,12 +163,12 @@ def _ablate(state: State) -> None:
         _leave_out_kernels(True)
     else:
         state.ablation = Ablation()
-        state.interpreter.leaves_out = True
+        state.host_kernels.leaves_out = True
 
 
 def _watch(state: State) -> None:
     """Have counted what the submission's own functions contribute to calls."""
-    own_work = state.interpreter.own_work = OwnWork()
+    own_work = state.host_kernels.own_work = OwnWork()
     state.ablation = Ablation(own_work)
     if state.on_device:
         own_work.see_graphs()

@@ -1,1 +1,1 @@
-"""What stands in for functions of PyTorch, Triton and the submission in a worker: builds on request, kernels noted or left out."""
+"""What stands in for functions of PyTorch and the submission in a worker: builds on request, kernels noted or left out."""

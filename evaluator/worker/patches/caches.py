@@ -4,23 +4,21 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from evaluator.dsl import dsls
+
 INDUCTOR = "inductor"
-_FOLDERS = {
-    "TORCH_EXTENSIONS_DIR": "torch_extensions",
-    "TORCHINDUCTOR_CACHE_DIR": INDUCTOR,
-    "TRITON_CACHE_DIR": "triton",
-    "CUPY_CACHE_DIR": "cupy",
-    "NUMBA_CACHE_DIR": "numba",
-    "CUDA_CACHE_PATH": "nv",
-    "PYTORCH_KERNEL_CACHE_PATH": "torch_kernels",
-}
+_FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": INDUCTOR, "CUDA_CACHE_PATH": "nv"}
 _SETTINGS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """torch.compile starts no processes of its own."""
 
 
 def cache_environment(folder: Path) -> Mapping[str, str]:
-    """Environment variables that keep caches below this folder."""
-    return _SETTINGS | {name: str(folder / part) for name, part in _FOLDERS.items()}
+    """Environment variables that keep caches below this folder, and those that DSLs ask for."""
+    settings, folders = dict(_SETTINGS), dict(_FOLDERS)
+    for dsl in dsls():
+        settings |= dsl.settings
+        folders |= dsl.caches
+    return settings | {name: str(folder / part) for name, part in folders.items()}
 
 
 def generated_folder() -> str:

@@ -12,7 +12,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +22,7 @@ logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
 from torch.utils import cpp_extension  # noqa: E402
 
 from evaluator.worker.patches.ablation import Ablation  # noqa: E402
+from evaluator.worker.patches.process import Ask, WorkerProcess  # noqa: E402
 
 HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".hh", ".inl"}
 
@@ -30,9 +31,10 @@ COMMON_PREFIX = "assay_build_"
 
 _SIGNATURE = inspect.signature(cpp_extension._jit_compile)
 
-BuildReply = tuple[bool, str, int | None]
-"""ok, the compilers' output, and the descriptor of the shared object."""
-Ask = Callable[[dict[str, Any]], BuildReply]
+
+def install(process: WorkerProcess) -> None:
+    """Have this worker's `load_inline` and `load` ask the judge."""
+    Extensions(process.build, process.ablation).install()
 
 
 class Extensions:

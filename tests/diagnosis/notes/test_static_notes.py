@@ -254,7 +254,7 @@ def test_brackets_are_matched_by_kind() -> None:
 )
 def test_strange_python_is_read(code: str) -> None:
     script = python_reader.read(code)
-    assert script is not None and (script.functions, script.triton) == ((), False)
+    assert script is not None and (script.functions, script.decorated) == ((), False)
     assert isinstance(notes(code), tuple)
 
 
@@ -264,4 +264,4 @@ def test_strange_python_is_read(code: str) -> None:
 )
 def test_triton_functions_are_seen(decorator: str) -> None:
     script = python_reader.read(f"import triton\n@{decorator}\ndef kernel(x): pass\n")
-    assert script is not None and script.triton
+    assert script is not None and script.decorated

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.diagnosis import Verdict
+from evaluator.dsl import numba as numba_dsl
 from evaluator.judge.workers import jit_compilers
 from evaluator.judge.workers.jit_compilers import interpreted, is_installed, without_blame
 from evaluator.results.category import Category
@@ -115,7 +116,7 @@ def test_a_library_that_fails_in_the_same_way_without_the_submission_is_the_mach
 @pytest.mark.parametrize("numba", [WORKING], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_what_a_submission_says_of_a_library_that_works_is_its_own_doing() -> None:
-    assert jit_compilers.failure_of("numba") is None
+    assert jit_compilers.failure_of(numba_dsl.DSL) is None
     raised = Verdict(Category.PYTHON_EXCEPTION, "so")
     assert without_blame(raised, exception("AttributeError", BROKEN), SOURCE) is raised
 
@@ -123,19 +124,19 @@ def test_what_a_submission_says_of_a_library_that_works_is_its_own_doing() -> No
 @pytest.mark.parametrize("numba", ["import os\nos._exit(3)", "import os\nos._exit(8)"], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_a_library_that_ends_its_process_says_nothing() -> None:
-    assert jit_compilers.failure_of("numba") is None
+    assert jit_compilers.failure_of(numba_dsl.DSL) is None
 
 
 @pytest.mark.parametrize("numba", ["import time\ntime.sleep(60)"], indirect=True)
 @pytest.mark.usefixtures("numba")
 def test_what_a_trial_does_not_tell_in_time_is_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(jit_compilers, "TRIAL_S", 2.0)
-    assert jit_compilers.failure_of("numba") is None
+    assert jit_compilers.failure_of(numba_dsl.DSL) is None
     (tmp_path / "numba/__init__.py").write_text(IMPORTING)
     monkeypatch.setattr(jit_compilers, "TRIAL_S", 60.0)
-    assert jit_compilers.failure_of("numba") == ("AttributeError", BROKEN)
+    assert jit_compilers.failure_of(numba_dsl.DSL) == ("AttributeError", BROKEN)
     (tmp_path / "numba/__init__.py").write_text("")
-    assert jit_compilers.failure_of("numba") == ("AttributeError", BROKEN), "what was found out is"
+    assert jit_compilers.failure_of(numba_dsl.DSL) == ("AttributeError", BROKEN), "what was found out is"
 
 
 def test_packages_are_looked_for_without_being_imported() -> None:

@@ -1,24 +1,21 @@
-"""Triton's interpreter on the CPU: the kernels that it runs are noted in the launch table, or left out where own work is.
+"""Kernels that a DSL runs without a GPU, such as Triton's interpreter: noted in the launch table, or left out where own work is.
 
 Like the launch recorder on a GPU it only makes claims, in the submission's own process.
 """
 
-import functools
 import mmap
 import os
-import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evaluator.worker.launch_table import INTERPRETED, RECORD, TABLE
 from evaluator.worker.patches.own_work import OwnWork
 
-ENVIRONMENT = {"TRITON_INTERPRET": "1"}
-"""Read by Triton when it is imported."""
-_MODULE = "triton.runtime.interpreter"
+Grid = tuple[int, ...]
 
 
-class Interpreter:
-    """Watches over the interpreter of this process, once the submission has imported it."""
+class HostKernels:
+    """Runs the kernels of one process for the DSLs that have it do so."""
 
     def __init__(self, descriptor: int | None) -> None:
         """With the `descriptor` of a table, kernels are recorded."""
@@ -26,32 +23,21 @@ class Interpreter:
         self._records: dict[tuple[str, str], tuple[int, int]] = {}
         """Position in the table, and of the first launch, by the kernel's name and file."""
         self._total = 0
-        self._watched = False
         self.leaves_out = False
         """Whether kernels are not run."""
         self.own_work: OwnWork | None = None
         """Counts what kernels contribute, where that is asked for."""
 
-    def watch(self) -> None:
-        """Have the kernels noted that run from now on; to be called again after code that may have imported Triton."""
-        module = sys.modules.get(_MODULE)
-        if module is None or self._watched:
-            return
-        self._watched = True
-        run = module.GridExecutor.__call__
+    def run(self, kernel: Any, launch: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], grid: Callable[[], Grid]) -> Any:
+        """What `launch` returns, or raises; None where kernels are left out. `kernel` is the function that it runs, over a grid of at most
+        three dimensions, which is asked for afterwards."""
+        if self.leaves_out:
+            return None
+        value = self.own_work.run(launch, tuple(args), dict(kwargs)) if self.own_work else launch(*args, **kwargs)
+        self._note(kernel, (*grid(), 1, 1, 1)[:3])
+        return value
 
-        @functools.wraps(run)
-        def watched(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.leaves_out:
-                return None
-            value = self.own_work.run(run, (executor, *args), kwargs) if self.own_work else run(executor, *args, **kwargs)
-            grid = getattr(module.interpreter_builder, "grid_dim", None)
-            self._note(executor.fn, tuple(grid) if isinstance(grid, list | tuple) else (1, 1, 1))
-            return value
-
-        module.GridExecutor.__call__ = watched
-
-    def _note(self, kernel: Any, grid: tuple[int, ...]) -> None:
+    def _note(self, kernel: Any, grid: Grid) -> None:
         """Count a launch; what there is no room for goes uncounted."""
         if self._table is None:
             return
@@ -61,7 +47,7 @@ class Interpreter:
         if start + RECORD.size > len(self._table):
             return
         count = RECORD.unpack_from(self._table, start)[0] + 1
-        numbers = (count, first, self._total, 0, *grid[:3], *(1, 1, 1), *(0, 0, 0), 0, 0, *(0,) * 5, *(0,) * 8, *(0,) * 4)
+        numbers = (count, first, self._total, 0, *grid, *(1, 1, 1), *(0, 0, 0), 0, 0, *(0,) * 5, *(0,) * 8, *(0,) * 4)
         RECORD.pack_into(self._table, start, *numbers, *(text.encode(errors="replace") for text in (INTERPRETED, *key)))
         self._total += 1
         TABLE.pack_into(self._table, 0, self._total, len(self._records))

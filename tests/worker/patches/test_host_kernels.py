@@ -4,26 +4,30 @@ import importlib.util
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from evaluator.dsl import triton
 from evaluator.judge.workers.launch_table import CAPACITY, LaunchTable
 from evaluator.results.evidence import LaunchRecord
 from evaluator.worker.launch_table import INTERPRETED
-from evaluator.worker.patches import interpreter
-from evaluator.worker.patches.interpreter import Interpreter
+from evaluator.worker.patches.host_kernels import HostKernels
+from evaluator.worker.patches.process import WorkerProcess
 
 SCRIPT = """
 import os, sys, torch
 os.environ["TRITON_INTERPRET"] = "1"
-from evaluator.worker.patches.interpreter import Interpreter
+from evaluator.dsl import triton
+from evaluator.worker.patches.host_kernels import HostKernels
+from evaluator.worker.patches.process import WorkerProcess
 sys.path.insert(0, {folder!r})
-watcher = Interpreter({descriptor})
-watcher.watch()
+watcher = HostKernels({descriptor})
+watch = triton.install(WorkerProcess(None, None, watcher, False))
+watch()
 import own
-watcher.watch()
+watch()
 x = torch.arange(10, dtype=torch.float32)
 y = own.double(x)
 watcher.leaves_out = True
@@ -68,10 +72,16 @@ BUILDER = types.SimpleNamespace(grid_dim=None)
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = types.ModuleType(interpreter._MODULE)
+    module = types.ModuleType(triton.INTERPRETING)
     monkeypatch.setattr(Executor, "__call__", Executor.__call__)  # put back afterwards
     module.GridExecutor, module.interpreter_builder = Executor, BUILDER  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, interpreter._MODULE, module)
+    monkeypatch.setitem(sys.modules, triton.INTERPRETING, module)
+
+
+def watching(descriptor: int | None) -> tuple[HostKernels, Callable[[], None]]:
+    """The kernels of a worker, and Triton's function for it."""
+    kernels = HostKernels(descriptor)
+    return kernels, triton.install(WorkerProcess(lambda _: (False, "", None), None, kernels, on_device=False))
 
 
 def kernel(place: str, name: str = "bend") -> Any:
@@ -87,9 +97,9 @@ def read(table: LaunchTable) -> tuple[LaunchRecord, ...]:
 
 @pytest.mark.usefixtures("stand_in")
 def test_what_is_run_is_noted(table: LaunchTable) -> None:
-    watcher, kept = Interpreter(table.descriptor), list[int]()
-    watcher.watch()
-    watcher.watch()
+    (_, watch), kept = watching(table.descriptor), list[int]()
+    watch()
+    watch()
     mine, others = kernel("/tmp/submission.py"), kernel("/opt/site/library.py", "theirs")
     for grid in ((3,), (2, 5)):
         Executor(mine, grid)(kept)
@@ -102,8 +112,7 @@ def test_what_is_run_is_noted(table: LaunchTable) -> None:
 
 @pytest.mark.usefixtures("stand_in")
 def test_what_fails_is_not_noted(table: LaunchTable) -> None:
-    watcher = Interpreter(table.descriptor)
-    watcher.watch()
+    watching(table.descriptor)[1]()
     with pytest.raises(AttributeError):
         Executor(kernel("/tmp/submission.py"), (1,))(None)
     assert read(table) == ()
@@ -111,25 +120,25 @@ def test_what_fails_is_not_noted(table: LaunchTable) -> None:
 
 @pytest.mark.usefixtures("stand_in")
 def test_what_is_left_out_does_not_run() -> None:
-    watcher, kept = Interpreter(None), list[int]()
-    watcher.watch()
-    watcher.leaves_out = True
+    (kernels, watch), kept = watching(None), list[int]()
+    watch()
+    kernels.leaves_out = True
     Executor(kernel("/tmp/submission.py"), (1,))(kept)
     assert kept == []
 
 
 @pytest.mark.usefixtures("stand_in")
 def test_kernels_beyond_the_table_are_run_and_not_noted(table: LaunchTable) -> None:
-    watcher, kept = Interpreter(table.descriptor), list[int]()
-    watcher.watch()
+    (_, watch), kept = watching(table.descriptor), list[int]()
+    watch()
     for number in range(CAPACITY + 3):
         Executor(kernel("/tmp/submission.py", f"bend{number}"), (1,))(kept)
     assert (len(read(table)), len(kept)) == (CAPACITY, CAPACITY + 3)
 
 
 def test_without_triton_there_is_nothing_to_watch(table: LaunchTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, interpreter._MODULE, raising=False)
-    Interpreter(table.descriptor).watch()
+    monkeypatch.delitem(sys.modules, triton.INTERPRETING, raising=False)
+    watching(table.descriptor)[1]()
     assert read(table) == ()
 
 

@@ -1,0 +1,49 @@
+"""Folders of C++ headers that the user names, such as ThunderKittens': the compilers of submissions read them, and nobody else."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+MAX_FILES = 20_000
+MAX_BYTES = 256 << 20
+_INCLUDE = re.compile(r"^[^\S\n]*#[^\S\n]*(?:include|include_next|import)\b[^\S\n]*(?P<what>[^\n]*)", re.MULTILINE)
+_NAMED = re.compile(r"""[<"](?P<name>[^>"]+)[>"]""")
+
+
+class HeaderFolderError(Exception):
+    """A folder that can't be used; the message says why."""
+
+
+def checked(folder: Path) -> Path:
+    """The folder with its whole path. Raises HeaderFolderError."""
+    if not folder.is_dir():
+        raise HeaderFolderError(f"there is no folder {folder}; name the one that #include lines start from")
+    whole = folder.resolve()
+    digest(whole)
+    return whole
+
+
+def digest(folder: Path) -> str:
+    """SHA-256, in hex, of the names and contents of all files below it. Raises HeaderFolderError where there are too many, and OSError."""
+    total, content = 0, hashlib.sha256()
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if len(files) > MAX_FILES:
+        raise HeaderFolderError(f"{folder} has more than {MAX_FILES} files; name a folder of headers alone")
+    for path in files:
+        total += path.stat().st_size
+        if total > MAX_BYTES:
+            raise HeaderFolderError(f"{folder} has more than {MAX_BYTES >> 20} MiB; name a folder of headers alone")
+        for part in (str(path.relative_to(folder)).encode(), path.read_bytes()):
+            content.update(len(part).to_bytes(8, "big") + part)
+    return content.hexdigest()
+
+
+def may_include(text: str, folders: Iterable[Path]) -> bool:
+    """Whether a source may include a file of these folders. A name that a macro stands for may be any."""
+    places = list(folders)
+    for include in _INCLUDE.finditer(text) if places else ():
+        named = _NAMED.match(include["what"])
+        if named is None or any((folder / named["name"]).is_file() for folder in places):
+            return True
+    return False

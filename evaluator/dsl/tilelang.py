@@ -1,0 +1,77 @@
+"""TileLang: functions of Python that it traces and compiles with nvcc, in the worker."""
+
+import functools
+import re
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refused
+
+JIT = "tilelang.jit"
+SUBMISSION = "submission.py"
+_PLACE = re.compile(r"^\s*--> .{0,400}submission\.py:(?P<line>\d{1,9})", re.MULTILINE)
+
+
+class TileLangError(Exception):
+    """A kernel that TileLang refuses. It raises plain exceptions, which tell nothing of that: this has one of them as its cause."""
+
+
+def install(_: Any) -> Callable[[], None]:
+    """In a worker: have what TileLang raises over a kernel told from what the submission raises, once that has imported it."""
+    watched: list[Any] = []
+
+    def watch() -> None:
+        module = sys.modules.get(JIT)
+        if module is None or watched or not hasattr(module, "JITImpl"):
+            return
+        compile_kernel = module.JITImpl.compile
+        watched.append(compile_kernel)
+
+        @functools.wraps(compile_kernel)
+        def told(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return compile_kernel(*args, **kwargs)
+            except Exception as error:
+                if not (type(error).__module__.startswith("tvm.") or _passes_submission(error.__traceback__)):
+                    raise  # what the machine lacks, such as nvcc
+                raise TileLangError(f"{type(error).__name__}: {error}") from error
+
+        module.JITImpl.compile = told
+
+    return watch
+
+
+def compile_error(raised: Raised) -> Refused | None:
+    """Errors of its passes name the line; those of tracing are raised where they are."""
+    if raised.type != "TileLangError":
+        return None
+    place = _PLACE.search(raised.message)
+    text = next((line.strip() for line in raised.message.splitlines() if line.strip()), "TileLang refuses this")
+    category: Fault = "undeclared_identifier" if UNDEFINED_NAME.search(text) else "cuda_compile_error"
+    return Refused(text, category, line=int(place["line"]) if place else None)
+
+
+def _passes_submission(traceback: TracebackType | None) -> bool:
+    """Whether the kernel's own code was being traced."""
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename.endswith(SUBMISSION):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+DSL = Dsl(
+    name="tilelang",
+    title="TileLang",
+    packages={"tilelang": "tilelang"},
+    marks=frozenset(("tilelang.jit", "T.prim_func")),
+    caches={"TILELANG_CACHE_DIR": "tilelang"},
+    settings={"TILELANG_PRINT_ON_COMPILATION": "0"},
+    in_worker="evaluator.dsl.tilelang:install",
+    kernel_names=("{name}_kernel", "{name}_kernel_*"),
+    wraps_errors_of="evaluator.dsl.tilelang",
+    compile_error=compile_error,
+    trial="import tilelang, tilelang.language",
+)

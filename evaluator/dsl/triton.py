@@ -1,0 +1,119 @@
+"""Triton: compiled in the worker for a GPU, run by its interpreter without one."""
+
+import functools
+import re
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evaluator.dsl.plugin import UNDEFINED_NAME, Dsl, Fault, Raised, Refusal, Refused
+
+ERRORS = frozenset(("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"))
+BEHIND = "PTXASError"
+"""Raised where ptxas refuses the code that Triton generated."""
+INTERPRETER = "InterpreterError"
+INTERPRETING = "triton.runtime.interpreter"
+_PLACE = re.compile(r"^at (?P<line>\d{1,6}):(?P<column>\d{1,3}):$", re.MULTILINE)
+_NO_MEMBER = re.compile(r"""^AttributeError\("module 'triton\.language[\w.]*' has no attribute""")
+_NO_COMPILER = "Failed to find C compiler"
+_LAUNCHER = "cuda_utils.c"
+"""What Triton compiles with the C compiler of the machine before its first launch."""
+
+
+def compile_error(raised: Raised) -> Refused | None:
+    """Triton names places from the outermost function to the innermost, with the code above each; the last with a message counts. ptxas and
+    the interpreter name none. The interpreter raises whatever a kernel raises; only undefined names are errors of a compiler's."""
+    if raised.type in (BEHIND, INTERPRETER):
+        text = " ".join(raised.message.split())
+        wanted = raised.type == BEHIND or _category(text) == "undeclared_identifier"
+        return Refused(text, _category(text), kernel_line=raised.line) if wanted else None
+    places = list(_PLACE.finditer(raised.message)) if raised.type in ERRORS else []
+    if not places:
+        return None
+    ends = [place.start() for place in places[1:]] + [len(raised.message)]
+    said = [(place, *_excerpt(raised.message[place.end() : end])) for place, end in zip(places, ends, strict=True)]
+    place, quoted, text = next((item for item in reversed(said) if item[2]), said[-1])
+    return Refused(
+        text or "Triton refuses this",
+        _category(text),
+        quoted=quoted,
+        kernel_line=int(place["line"]),
+        column=int(place["column"]) + 1,
+    )
+
+
+def launch_error(raised: Raised) -> Refusal | None:
+    """Triton asks the device before it launches, and refuses what it would refuse."""
+    if raised.type != "OutOfResources" or not raised.message.startswith("out of resource: "):
+        return None
+    return "oversized_block" if raised.message.startswith("out of resource: threads") else "invalid_launch"
+
+
+def lacks(raised: Raised) -> str:
+    """What Triton builds its launcher with."""
+    if _NO_COMPILER in raised.message and not (shutil.which("gcc") or shutil.which("clang")):
+        return "Triton needs a C compiler, and this machine has none"
+    header = Path(sysconfig.get_paths(scheme="posix_prefix")["include"]) / "Python.h"
+    if raised.type == "CalledProcessError" and _LAUNCHER in raised.message and not header.exists():
+        return "Triton needs the headers of Python (Python.h), and this machine has none"
+    return ""
+
+
+def install(process: Any) -> Callable[[], None]:
+    """In a worker: have the kernels that the interpreter runs noted or left out, once the submission has imported it."""
+    watched: list[Any] = []
+
+    def watch() -> None:
+        module = sys.modules.get(INTERPRETING)
+        if module is None or watched:
+            return
+        run = module.GridExecutor.__call__
+        watched.append(run)
+
+        def grid() -> tuple[int, ...]:
+            found = getattr(module.interpreter_builder, "grid_dim", None)
+            return tuple(found) if isinstance(found, list | tuple) else (1, 1, 1)
+
+        @functools.wraps(run)
+        def noted(executor: Any, *args: Any, **kwargs: Any) -> Any:
+            return process.host_kernels.run(executor.fn, run, (executor, *args), kwargs, grid)
+
+        module.GridExecutor.__call__ = noted
+
+    return watch
+
+
+def _excerpt(text: str) -> tuple[tuple[str, ...], str]:
+    """The kernel's lines up to the one with the error, and the message below the caret."""
+    lines = text.strip("\n").split("\n")
+    caret = next((number for number, line in enumerate(lines) if line.strip() == "^"), None)
+    if caret is None:
+        return (), " ".join(text.split())
+    return tuple(lines[:caret]), " ".join(" ".join(lines[caret + 1 :]).split())
+
+
+def _category(text: str) -> Fault:
+    return "undeclared_identifier" if UNDEFINED_NAME.search(text) or _NO_MEMBER.search(text) else "cuda_compile_error"
+
+
+DSL = Dsl(
+    name="triton",
+    title="Triton",
+    packages={"triton": "triton"},
+    marks=frozenset(("triton.jit", "triton.autotune", "triton.heuristics", "triton_op")),
+    caches={"TRITON_CACHE_DIR": "triton"},
+    without_device={"TRITON_INTERPRET": "1"},
+    in_worker="evaluator.dsl.triton:install",
+    library_kernels=(
+        *("_bmm_outer_product_kernel", "_sampled_addmm_kernel", "_bsr_strided_dense_rowspace_kernel", "_bsr_softmax_kernel"),
+        *("_scatter_mm2_kernel", "_scatter_mm6_kernel", "_bsr_strided_addmm_kernel"),
+    ),  # come with PyTorch, and its operators launch them
+    wraps_errors_of="triton.",
+    compile_error=compile_error,
+    launch_error=launch_error,
+    lacks=lacks,
+    trial="import triton, triton.language",
+)
