@@ -54,10 +54,9 @@ def _wrong_in_file() -> str:
 
 def help_text() -> str:
     """All commands, in lines of at most 80 columns."""
-    lines = ["usage: assay COMMAND ...    Judges generated GPU kernels."]
+    lines = ["usage: assay COMMAND ... | COMMAND --help | --version    Judges GPU kernels."]
     for title, commands in GROUPS.items():
         lines += [f"{title}:", *(f"  {command.name:<{WIDTH}}{command.summary}" for command in commands)]
-    lines += ["assay COMMAND --help tells a command's options, assay --version the version."]
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 from tests.command_line import PROJECT
 
 DOCUMENTS = (*(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "client/README.md")), *sorted((PROJECT / "docs").glob("*.md")))
-PROGRAMS = ("assay", "assay-client", "curl", "export", "make", "pip", "python", "ray", "head=$(scontrol", "sleep", "srun")
+PROGRAMS = (
+    *("assay", "assay-client", "curl", "export", "make", "pip", "python", "ray"),
+    *("harbor", "inspect", "vf-eval"),
+    *("head=$(scontrol", "sleep", "srun"),
+)
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:^(?: {4}.*)?\n)+", re.MULTILINE)
