@@ -1,12 +1,14 @@
 """The options of the command line. Heavy packages are imported only when an option needs them."""
 
 import argparse
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from command import exits
 from evaluator.judge.timing.protocols import names
+from evaluator.results.nearest import unknown
 
 if TYPE_CHECKING:
     from evaluator.problem.declaration import PrecisionName
@@ -16,6 +18,16 @@ if TYPE_CHECKING:
 
 PROGRAM = "pipeline.py"
 """What the command line is called where it was not started by another name."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, with the nearest option."""
+
+    def error(self, message: str) -> NoReturn:
+        mistyped = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        if mistyped:
+            message = unknown("option", mistyped[1], (name for action in self._actions for name in action.option_strings))
+        self.exit(exits.USAGE, f"{self.prog}: {message}; `{self.prog} --help` lists all\n")
 
 
 class _Explain(argparse.Action):
@@ -33,7 +45,7 @@ class _Explain(argparse.Action):
 
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
-    this = argparse.ArgumentParser(
+    this = _Parser(
         prog=program,
         description="Judge generated GPU kernels: compile, run in a sandbox, compare with the reference, time, and store every verdict.",
         epilog="Exit code: 0 all were evaluated, 1 some could not be, 2 bad usage, 3 what --fail-on names, 130 interrupted. "
@@ -139,10 +151,9 @@ def level_of(options: argparse.Namespace) -> "Level | None":
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1, not {text!r}")
+    return int(text)
 
 
 def _precision(text: str) -> "PrecisionName":

@@ -54,7 +54,6 @@ def moment_of(text: str) -> datetime:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 10**9:
-        raise argparse.ArgumentTypeError("at least 1")
-    return value
+    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
+        raise argparse.ArgumentTypeError(f"a whole number from 1, not {text!r}")
+    return int(text)

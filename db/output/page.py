@@ -72,7 +72,7 @@ def _overall(board: OverallBoard) -> str:
         + [", ".join(f"{item.category.value} {item.count}" for item in row.failures.counts[:3])]
         for row in board.rows
     ]
-    title = f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks} tasks"
+    title = f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks_text}"
     note = f"<p>The mean is geometric; an unsolved task counts {FAILURE_SPEEDUP:g} in it.</p>"
     return _table(title, columns, lines) + note
 

@@ -73,7 +73,7 @@ _FOREIGN = (
 def leaderboard_text(rows: Sequence[LeaderboardRow]) -> str:
     """One table a board; one line where nothing is ranked."""
     if not rows:
-        return "Nothing is ranked: the database holds no correct evaluation that fits.\n"
+        return "Nothing is ranked: no evaluation that fits is correct/ok. `assay failures` says why.\n"
     boards = groupby(rows, key=lambda row: (row.problem, row.case, row.device_name, row.precision, row.protocol))
     return rendered(*(_board(board, list(members)) for board, members in boards))
 
@@ -200,7 +200,7 @@ def _overall(board: OverallBoard) -> Table:
         Column("samples", 50, right=True),
         Column("most frequent failures", 30, "text"),
     )
-    table = Table(columns, f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks} tasks")
+    table = Table(columns, f"All problems · {board.case or 'no case'} · {board.device_name or 'unknown device'} · {board.tasks_text}")
     for row in board.rows:
         shares = [f"{row.fast[p]:.1%}" for p in FAST_P]
         passes = [f"{row.pass_at[k]:.1%}" if k in row.pass_at else "" for k in PASS_AT]

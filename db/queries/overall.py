@@ -60,6 +60,11 @@ class OverallBoard:
     tasks: int
     rows: tuple[OverallRow, ...]
 
+    @property
+    def tasks_text(self) -> str:
+        """As in `1 task`."""
+        return f"{self.tasks} {'task' if self.tasks == 1 else 'tasks'}"
+
 
 @dataclass(slots=True)
 class _Record:

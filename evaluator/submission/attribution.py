@@ -107,7 +107,7 @@ class Catalogue:
         if folder.name in self.names:
             return Attribution(folder.name, author, sample_id, None)
         named = self.kernelbench(file[1], file[2]) if file else None
-        rejection = None if named else self._unknown("nothing says which problem it answers", (claims.path.stem, folder.name))
+        rejection = None if named else self._unknown("nothing says which problem it answers", (folder.name, claims.path.stem))
         return Attribution(named, author, sample_id, rejection)
 
     def _unknown(self, reason: str, guesses: Iterable[str]) -> Rejection:

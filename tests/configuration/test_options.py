@@ -136,7 +136,7 @@ def test_an_option_on_the_command_line_beats_what_excludes_it_in_the_file(folder
         ("problem = 23", 'problem: it is a text: "23"'),
         ("cores = [0, 1]", "cores: it is a single value"),
         ("feedback = 'markdown'", "feedback: it is a list of FORMAT and FILE"),
-        ("jobs = 0", "jobs: at least 1"),
+        ("jobs = 0", "jobs: a whole number from 1, not '0'"),
         ("engine = 'rya'", "engine: no value 'rya'; nearest: ray"),
         ("dtype = 'fp17'", "dtype: 'fp17' is not one of "),
         ("status = 'correct'", "status belongs in a table: [list]"),

@@ -104,7 +104,7 @@ def test_a_run_that_is_not_there_is_told(
         (("--category", "tiemout"), "no category 'tiemout'; nearest: timeout"),
         (("--since", "yesterday"), "'yesterday' is no time"),
         (("--since", "999999d"), "'999999d' is no time"),
-        (("--limit", "0"), "at least 1"),
+        (("--limit", "0"), "a whole number from 1"),
     ],
 )
 def test_a_mistyped_value_is_told(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
