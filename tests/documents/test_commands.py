@@ -30,8 +30,11 @@ BEFORE = {
     "docs/benchmarks.md": ("python -m benchmarks.plain_answers KB ANSWERS",),
 }
 """What another document has told to do before."""
-RUN_BY = {"python -m benchmarks.diagnosis --device cpu": "tests/diagnosis/test_corpus.py"}
-"""Commands that take minutes, whatever is left out, with the test that does the same."""
+RUN_BY = {
+    "python -m benchmarks.diagnosis --device cpu": "tests/diagnosis/test_corpus.py",
+    "python -m benchmarks.real_answers KB ANSWERS": "tests/benchmarks/test_real_answers.py",
+}
+"""Commands that take minutes, or need all of KernelBench's problems, with the test that does the same."""
 NOT_COMMANDS = re.compile(r"assay > command|export --format")
 """A row of layers, and a part of a command."""
 PLACEHOLDERS = {
