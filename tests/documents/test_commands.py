@@ -40,7 +40,6 @@ NOT_COMMANDS = re.compile(r"assay > command|export --format")
 PLACEHOLDERS = {
     "[OPTION...]": "",
     "PATH...": "leaky_relu/mine.py",
-    "FILE...": "leaky_relu/mine.py",
     "PATH/TO/": "",
     "PATH": "leaky_relu/mine.py",
     "FILE": "leaky_relu/mine.py",
@@ -48,7 +47,6 @@ PLACEHOLDERS = {
     "--db sqlite:///FILE": "--db sqlite:///large.db",
     "--json FILE": "--json figures.json",
     "--problem NAME": "--problem leaky_relu",
-    "--protocol NAME": "--protocol cpu",
     "new NAME": "new made",
     "submissions/NAME": "submissions/rms_norm_fp8",
     "runs/NAME": "runs/run",
@@ -59,9 +57,6 @@ PLACEHOLDERS = {
     "COMMAND": "judge",
     "ID": "1",
     "show 12": "show 1",
-    "new|check|list": "list",
-    "bash|zsh": "bash",
-    "reference …": "reference list",
     "${fpath[1]}/": "",
     "KB ANSWERS": "KernelBench/KernelBench answers",
     "--rungs NAMES": '--rungs "reduction 16"',
@@ -71,7 +66,6 @@ PLACEHOLDERS = {
 """What the documents write for a reader's own words."""
 LESS = {
     r"problems check --dtype": "problems check softmax --dtype",
-    r"problems check$": "problems check softmax",
     r"check --reference KernelBench": "check 25 --reference KernelBench",
     r"reference new made$": "reference new made --reference mine",
     r"token revoke$": "token list",
