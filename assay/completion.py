@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="bash: assay completion bash > ~/.local/share/bash-completion/completions/assay; "
         "zsh: assay completion zsh > a file `_assay` in a folder of $fpath",
     )
-    this.add_argument("shell", choices=SHELLS, help="the shell that the script is for")
+    this.add_argument("shell", choices=SHELLS, help="the shell")
     return this
 
 

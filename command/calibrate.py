@@ -81,7 +81,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         description="Measures what a device reaches at the most: copies and matrix products.",
     )
     this.add_argument("--device", metavar="DEVICE", default="auto", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
-    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database URL (default: %(default)s)")
+    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database (default: %(default)s)")
     this.add_argument("--json", action="store_true", help="print JSON")
     return this
 

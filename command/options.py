@@ -60,38 +60,38 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         metavar="PATH",
         help="submissions (.py), model responses (.txt, .md), bundles (.jsonl), or folders of them",
     )
-    add("--problem", metavar="NAME", help="every submission answers this problem")
+    add("--problem", metavar="NAME", help="the problem of every submission")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)")
-    add("--every-block", action="store_true", help="judge each ModelNew block of a response, not just the final one")
+    add("--every-block", action="store_true", help="judge each ModelNew block of a response, not just the last")
     add("--device", default="auto", metavar="DEVICE", help="auto (CUDA where there is one), cuda, cuda:N or cpu")
     add("--case", metavar="NAME", help="set of shapes (default: full on a GPU, small on a CPU)")
     add(
         "--dtype",
         type=_precision,
         metavar="TYPE",
-        help="judge each problem in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
+        help="precision: fp16, bf16, fp32 or fp64 (default: the problem's own)",
     )
-    add("--db", default="sqlite:///assay.db", metavar="URL", help="database URL (default: %(default)s)")
-    add("--json", metavar="FILE", help="write one JSON object per evaluation; - for standard output")
+    add("--db", default="sqlite:///assay.db", metavar="URL", help="database (default: %(default)s)")
+    add("--json", metavar="FILE", help="write a JSON object per evaluation; - is standard output")
     add(
         "--feedback",
         nargs=2,
         metavar=("FORMAT", "FILE"),
-        help="write what to tell the author of each submission; FORMAT: markdown",
+        help="write what to tell each author; FORMAT: markdown",
     )
     add("--junit", metavar="FILE", help="write a JUnit file for CI")
     add(
         "--fail-on",
         choices=("incorrect", "any"),
-        help="exit with 3 if a submission is not correct, or (any) not evaluated",
+        help="exit with 3 if one is not correct, or (any) not evaluated",
     )
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
-    add("--timeout", type=float, default=60.0, metavar="S", help="seconds that one call of forward() may take (default: %(default)g)")
+    add("--timeout", type=float, default=60.0, metavar="S", help="seconds for one call of forward() (default: %(default)g)")
     shapes = this.add_mutually_exclusive_group()
     shapes.add_argument("--strict-shapes", action="store_true", help="what is wrong in other shapes is incorrect")
     shapes.add_argument("--own-shapes", action="store_true", help="ask nothing in other shapes")
     add("--strict-inputs", action="store_true", help="inputs of every distribution decide")
-    add("--rerun", action="store_true", help="judge again what is already judged")
+    add("--rerun", action="store_true", help="judge again what was judged")
     add("--author", metavar="NAME", help="author of every submission")
     gpu, cpu = (", ".join(names(kind)) for kind in ("cuda", "cpu"))
     add("--protocol", metavar="NAME", help=f"how calls are timed: {gpu} on a GPU, {cpu} elsewhere (default: the first)")
@@ -100,14 +100,14 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         type=_cores,
         default=(),
         metavar="LIST",
-        help="on a CPU: the cores to time on, as in 0-3 (default: one thread of each core)",
+        help="cores of a CPU to time on, as in 0-3 (default: one thread of each core)",
     )
     add(
         "--baseline",
         type=_baselines,
         default=("eager",),
         metavar="KINDS",
-        help="eager, or eager,compile to time beside torch.compile too (default: eager)",
+        help="eager, or eager,compile for torch.compile too (default: eager)",
     )
     add(
         "--headers",
@@ -119,24 +119,24 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     )
     add("--engine", choices=("local", "ray"), default="local", help="where to judge: here, or on a Ray cluster")
     add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one that runs here, or a new one)")
-    add("--device-kind", metavar="NAME", help="use the cluster's devices with this in their name")
-    add("--explain", action=_Explain, metavar="CATEGORY", help="print what a category means and what to do, and end")
+    add("--device-kind", metavar="NAME", help="only devices with this in their name")
+    add("--explain", action=_Explain, metavar="CATEGORY", help="only print what a category means and what to do")
     add(
         "--sanitize",
         type=_wish,
         metavar="TOOLS",
-        help="run compute-sanitizer: memcheck, racecheck, initcheck, synccheck (with commas), all, or auto: all, after a failure",
+        help="run compute-sanitizer's memcheck, racecheck, initcheck, synccheck (with commas), all, or auto: all, after a failure",
     )
     add(
         "--profile",
         action="store_true",
-        help="run Nsight Compute (ncu) over the kernels of what is correct, after the verdict, and over the reference's",
+        help="run Nsight Compute (ncu) over what is correct, after the verdict, and over the reference",
     )
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(
         "--sandbox", choices=("namespaces", "bubblewrap", "landlock"), help="level of confinement (default: the best there is)"
     )
-    sandbox.add_argument("--no-sandbox", action="store_true", help="run without confinement: only for code that you trust")
+    sandbox.add_argument("--no-sandbox", action="store_true", help="no confinement: only for code that you trust")
     this.set_defaults(from_file="")  # a line that says which options are from a file
     return this
 

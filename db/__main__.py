@@ -194,7 +194,7 @@ def _as_words(options: argparse.Namespace) -> str:
 def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The whole command line, and each command's part of it by the command's name."""
     parser = argparse.ArgumentParser(prog=program, description="Asks a database of evaluations, and looks after it.")
-    url_help = "database URL (default: %(default)s)"
+    url_help = "database (default: %(default)s)"
     parser.add_argument("--db", metavar="URL", default=DEFAULT_URL, help=url_help)
     commands = parser.add_subparsers(dest="command", required=True)
 
@@ -210,7 +210,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
 
     board = command("leaderboard", _leaderboard, "ranking by speedup, for every problem, case, device and precision")
     _add_filters(board)
-    board.add_argument("--all", action="store_true", help="every ranked submission, not just the best of each author")
+    board.add_argument("--all", action="store_true", help="every submission, not just each author's best")
     board.add_argument("--top", type=int, metavar="N", help="only ranks up to N")
     board.add_argument("--overall", action="store_true", help="authors over all problems: solved, fast_p, mean speedup, pass@k, medals")
     board.add_argument("--allow-reduced-precision", action="store_true", help="rank reduced precision too, and mark it")
@@ -222,7 +222,7 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     _add_filters(command("failures", _failures, "how many evaluations failed, by cause"), without="protocol")
     show = command("show", _show, "everything known about one evaluation")
     show.add_argument("id", metavar="ID", type=int, help="number of the evaluation")
-    show.add_argument("--source", action="store_true", help="print the submission's source too")
+    show.add_argument("--source", action="store_true", help="print its source too")
     show.add_argument("--plot", type=Path, metavar="FILE.png|svg", help="draw its times and the device's clock (needs matplotlib)")
     show.add_argument("--plot-error", type=Path, metavar="FILE.png", help="draw where a wrong output was wrong (needs matplotlib)")
     comparison = command("compare", _compare, "two authors, problem by problem")
@@ -233,17 +233,17 @@ def parsers(program: str = PROGRAM) -> tuple[argparse.ArgumentParser, Mapping[st
     past.add_argument("submission", metavar="SUBMISSION", help="its name as the leaderboard shows it")
     export = command("export", _keeping("write_all"), "write all evaluations, or the leaderboards as a page")
     export.add_argument("--format", choices=("csv", "json", "parquet", "html"), required=True, help="of the output")
-    export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of --format json and `judge --json`")
+    export.add_argument("--schema", nargs=0, action=_Schema, help="print the JSON schema of records")
     export.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
     bring = command("import", _keeping("read_all"), "store what `export --format json` wrote", writes=True)
-    bring.add_argument("file", type=Path, metavar="FILE", help="JSON lines of `export --format json`")
-    bring.add_argument("--kernelbench", action="store_true", help="the file is an eval_results.json, kept as history")
+    bring.add_argument("file", type=Path, metavar="FILE", help="lines of `export --format json`")
+    bring.add_argument("--kernelbench", action="store_true", help="an eval_results.json, kept as history")
     bring.add_argument("--level", type=int, metavar="N", help="its level (default: that of the kernels beside it)")
     bring.add_argument("--author", metavar="NAME", help="whose run it is (default: the name of its folder)")
     command("gc", _keeping("collect"), "remove what no evaluation refers to, and give the space back", writes=True)
     checks = command("check", _keeping("check"), "look for damage; exit code 1 where there is some")
-    checks.add_argument("--deep", action="store_true", help="read every evaluation and hash every source too")
-    checks.add_argument("--repair", action="store_true", help="derive anew what follows from the evaluations")
+    checks.add_argument("--deep", action="store_true", help="read all evaluations and hash all sources")
+    checks.add_argument("--repair", action="store_true", help="derive what follows from the evaluations")
     return parser, commands.choices
 
 

@@ -16,10 +16,10 @@ def add_list_options(command: argparse.ArgumentParser) -> None:
     """The options of `list` that no other command has."""
     add = command.add_argument
     statuses, categories = list(Status), list(Category)
-    add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only what ended so: {', '.join(statuses)}")
-    add("--category", choices=categories, type=category_of, metavar="CATEGORY", help="only what ended in this category, as in timeout")
-    add("--run", metavar="N", help="only what this run stored, by its number, or `last`")
-    add("--since", type=_since, metavar="WHEN", help="only what began since then: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
+    add("--status", choices=statuses, type=status_of, metavar="STATUS", help=f"only these: {', '.join(statuses)}")
+    add("--category", choices=categories, type=category_of, metavar="CATEGORY", help="only this category, as in timeout")
+    add("--run", metavar="N", help="only this run's, by its number, or `last`")
+    add("--since", type=_since, metavar="WHEN", help="only since then: 90m, 12h, 7d, 2026-05-01 or 2026-05-01T12:00 (UTC)")
     add("--limit", type=_positive, default=SHOWN, metavar="N", help="as many at the most (default: %(default)s)")
 
 

@@ -64,7 +64,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     commands = this.add_subparsers(dest="command", required=True)
     new = commands.add_parser("new", help="write a documented template", description="Write a problem's file to start from.")
     new.add_argument("name", metavar="NAME", help="of the problem and its file")
-    new.add_argument("--reference", type=Path, metavar="DIR", help="the folder to write to (default: that of the shipped problems)")
+    new.add_argument("--reference", type=Path, metavar="DIR", help="folder to write to (default: the shipped problems')")
     new.set_defaults(answer=_new)
     check = commands.add_parser(
         "check",
@@ -82,11 +82,11 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         )
     for command in (new, check, listing):
         command.add_argument("--json", action="store_true", help="print JSON")
-    check.add_argument("--dtype", metavar="TYPE", help="in this precision: fp16, bf16, fp32 or fp64 (default: the problem's own)")
+    check.add_argument("--dtype", metavar="TYPE", help="precision: fp16, bf16, fp32 or fp64 (default: the problem's own)")
     check.add_argument("--device", default="cpu", metavar="DEVICE", help="auto, cuda, cuda:N or cpu (default: %(default)s)")
     cases = check.add_mutually_exclusive_group()
-    cases.add_argument("--case", metavar="NAME", help="which set of shapes (default: small on a CPU, full on a GPU)")
-    cases.add_argument("--all-cases", action="store_true", help="every case that the problem declares")
+    cases.add_argument("--case", metavar="NAME", help="set of shapes (default: small on a CPU, full on a GPU)")
+    cases.add_argument("--all-cases", action="store_true", help="every case of the problem")
     return this
 
 

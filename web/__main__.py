@@ -71,19 +71,19 @@ def _port(text: str) -> int:
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line's options."""
     this = argparse.ArgumentParser(prog=program, description="Shows a database of evaluations in a browser.")
-    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database URL (default: %(default)s)")
+    this.add_argument("--db", metavar="URL", default=DEFAULT_URL, help="database (default: %(default)s)")
     this.add_argument(
         "--host",
         default=LOOPBACK[0],
-        help="address to listen on (default: %(default)s); another lets others read everything",
+        help="address (default: %(default)s); another lets others read everything",
     )
     this.add_argument(
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="take results sent with the token in this file, which is made if missing (default: nothing can be written)",
+        help="take results sent with this file's token; made if missing (default: nothing can be written)",
     )
-    this.add_argument("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
+    this.add_argument("--port", type=_port, default=PORT, help="port; 0 is any free one (default: %(default)s)")
     return this
 
 

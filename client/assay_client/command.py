@@ -81,15 +81,15 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     """Hand files in, and show the verdicts."""
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="Python (.py), or a model's response (.md, .txt)")
-    add("--problem", metavar="NAME", help="what they answer (default: by header comment or folder)")
+    add("--problem", metavar="NAME", help="what they answer (default: by comment or folder)")
     add("--case", metavar="NAME", help="set of shapes (default: the service's)")
     add("--dtype", metavar="TYPE", help="precision (default: the problem's own)")
-    add("--shapes", choices=("own", "others", "strict"), help="which shapes are asked (default: the service's)")
+    add("--shapes", choices=("own", "others", "strict"), help="shapes (default: the service's)")
     add("--timeout", type=float, metavar="S", help="seconds for one call (default: the service's)")
     add(
         "--again", action="store_const", dest="namespace", const=f"again {time.time_ns()}", default="", help="judge anew what has a verdict"
     )
-    add("--no-wait", action="store_true", help="print the evaluations' ids, and don't wait")
+    add("--no-wait", action="store_true", help="print ids, and don't wait")
     add_service(parser)
     _add_json(parser)
 
@@ -105,7 +105,7 @@ def add_submitted(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON record for each evaluation")
+    parser.add_argument("--json", action="store_true", help="print a JSON record per evaluation")
 
 
 def submit(client: Client, options: argparse.Namespace) -> int:

@@ -16,11 +16,11 @@ class Filters:
     """Exact names; None lets everything pass, except for the protocol: times by different ones are never mixed."""
 
     problem: str | None = _filter("P", "only this problem", "problem")
-    author: str | None = _filter("A", "only this author; ranks stay those among all", None)
+    author: str | None = _filter("A", "only this author, ranked among all", None)
     device: str | None = _filter("D", 'only this device model, as in "NVIDIA H200"', "device_name")
     case: str | None = _filter("C", "only this case, as in full", "case")
     precision: str | None = _filter("T", "only this precision, as in float16", "precision")
-    protocol: str | None = _filter("NAME", "timed by this protocol, as in graph (default: the device's)", None)
+    protocol: str | None = _filter("NAME", "of this protocol, as in graph (default: the device's)", None)
     """None, and the name of a default, for the device's default. Counts of failures leave it out."""
 
     def columns(self) -> dict[str, str]:
@@ -34,7 +34,7 @@ HELP: dict[str, tuple[str, str]] = {each.name: (each.metadata["metavar"], each.m
 ANSWERS = ("yes", "no", "untested")
 """What places of boards can be chosen by besides: the answers to the questions in ANSWER_HELP."""
 ANSWER_HELP: dict[str, str] = {
-    "generalises": "only what is right in other shapes (yes), wrong (no) or untested; ranks stay those among all",
+    "generalises": "only right (yes), wrong (no) or untested in other shapes, ranked among all",
     "robust": "the same for inputs of other distributions",
 }
 """What choosing by an answer does, by the question's name (`db.queries.generality`)."""

@@ -1,6 +1,7 @@
 """Submissions in the form of model responses: what replaces the operators, and what is wrong with those that are."""
 
 import ast
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -12,7 +13,7 @@ from torch.nn import functional
 from torch.utils import cpp_extension
 
 from benchmarks.plain_answers.shrink import executed
-from benchmarks.real_answers.__main__ import PLAN, CannotWriteError, text_of, write
+from benchmarks.real_answers.__main__ import PLAN, CannotWriteError, main, text_of, write
 from benchmarks.real_answers.defects import DEFECTS
 from benchmarks.real_answers.generate import NothingToReplaceError
 from evaluator.problem.catalogue import discover
@@ -184,6 +185,19 @@ def test_what_is_written_names_its_problem_and_its_fair_verdicts(tmp_path: Path)
     (root / "level1" / "22_Tanh.py").write_text(problem("", "return x + 1", "3"))
     with pytest.raises(CannotWriteError, match="22_Tanh"):
         list(write(root, target))
+
+
+def test_the_command_says_how_many_problems_of_the_plan_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "KB" / "level1").mkdir(parents=True)
+    (tmp_path / "KB" / "level1" / "22_Tanh.py").write_text(TANH)
+    monkeypatch.setattr(sys, "argv", ["benchmarks.real_answers", str(tmp_path / "KB"), str(tmp_path / "ANSWERS")])
+    assert main() == 1
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == ["   1  capped grid", f"   1  submissions in {tmp_path / 'ANSWERS'}"]
+    assert "67 of the 68 problems are not below" in printed.err
+    assert (tmp_path / "ANSWERS" / "manifest.toml").exists()
 
 
 def test_the_plan_is_half_right_and_a_third_does_not_build() -> None:

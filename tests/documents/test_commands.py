@@ -38,8 +38,9 @@ RUN_BY = {
     "inspect eval": "tests/client/test_inspect.py",
     "python -m assay_client.harbor": "tests/client/test_harbor.py",
     "harbor run": "tests/client/test_harbor.py",
+    "python -m benchmarks.real_answers KB ANSWERS": "tests/benchmarks/test_real_answers.py",
 }
-"""How commands begin that take minutes or a model to answer, with the test that does the same."""
+"""How commands begin that take minutes, a model or all of KernelBench's problems, with the test that does the same."""
 NOT_COMMANDS = re.compile(r"assay > command|export --format")
 """A row of layers, and a part of a command."""
 PLACEHOLDERS = {

@@ -16,29 +16,29 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The service's options, and its commands."""
     this = argparse.ArgumentParser(prog=program, description="Takes submissions over HTTP, and judges them.")
     add = this.add_argument
-    add("--db", metavar="URL", help=f"database URL (default: {DEFAULT_URL})")
-    add("--host", default=HOST, help="address to listen on (default: %(default)s)")
-    add("--port", type=_port, default=PORT, help="port to listen on; 0 is any that is free (default: %(default)s)")
+    add("--db", metavar="URL", help=f"database (default: {DEFAULT_URL})")
+    add("--host", default=HOST, help="address (default: %(default)s)")
+    add("--port", type=_port, default=PORT, help="port; 0 is any free one (default: %(default)s)")
     add("--reference", action="append", default=[], type=Path, metavar="DIR", help="a folder with more problem files (repeatable)")
     add("--device", default="auto", metavar="DEVICE", help="auto (CUDA where there is one), cuda, cuda:N or cpu")
     add("--jobs", type=_positive, metavar="N", help="judges side by side (default: by processors and memory)")
-    add("--accept-only", action="store_true", help="judge nothing here: other processes of the database do")
-    add("--queue", type=_positive, default=20_000, metavar="N", help="requests that may wait, in all processes (default: %(default)s)")
-    add("--max-body", type=_positive, default=32, metavar="MIB", help="largest body that is taken (default: %(default)s)")
+    add("--accept-only", action="store_true", help="leave judging to other processes of the database")
+    add("--queue", type=_positive, default=20_000, metavar="N", help="requests that may wait in all (default: %(default)s)")
+    add("--max-body", type=_positive, default=32, metavar="MIB", help="largest body (default: %(default)s)")
     add(
         "--max-timeout",
         type=_timeout,
         default=DEFAULT_MAX_TIMEOUT_S,
         metavar="S",
-        help="most seconds that a request may ask for one call (default: %(default)g)",
+        help="most seconds to ask for one call (default: %(default)g)",
     )
-    add("--lease", type=_seconds, default=30.0, metavar="S", help="how long a claim holds without being renewed (default: %(default)g)")
+    add("--lease", type=_seconds, default=30.0, metavar="S", help="how long a claim holds unless renewed (default: %(default)g)")
     add(
         "--grace",
         type=float,
         default=30.0,
         metavar="S",
-        help="how long a stopping process may finish what it has begun (default: %(default)g)",
+        help="how long a stopping process goes on (default: %(default)g)",
     )
     sandbox = this.add_mutually_exclusive_group()
     sandbox.add_argument(
@@ -46,7 +46,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         choices=[level.value for level in Level if level is not Level.NONE],
         help="level of confinement (default: the best there is)",
     )
-    sandbox.add_argument("--no-sandbox", action="store_true", help="run without confinement: only for code that you trust")
+    sandbox.add_argument("--no-sandbox", action="store_true", help="no confinement: only for code that you trust")
     commands = this.add_subparsers(dest="command", metavar="token", title="commands")
     tokens = commands.add_parser("token", help="make, list and revoke tokens").add_subparsers(dest="action", required=True)
     new = tokens.add_parser("new", help="make a token and print it, once")
@@ -54,8 +54,8 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     new.add_argument(
         "--scope", type=_scopes, default=(Scope.READ, Scope.SUBMIT), metavar="S,…", help=f"of {', '.join(Scope)} (default: read,submit)"
     )
-    new.add_argument("--quota", type=_per("day"), metavar="N/day", help="submissions of the author in a day, UTC (default: any number)")
-    new.add_argument("--rate", type=_per("min"), metavar="N/min", help="calls in a minute, to each process (default: any number)")
+    new.add_argument("--quota", type=_per("day"), metavar="N/day", help="submissions in a day, UTC (default: any number)")
+    new.add_argument("--rate", type=_per("min"), metavar="N/min", help="calls in a minute to each process (default: any number)")
     tokens.add_parser("list", help="show all tokens, without their secrets")
     tokens.add_parser("revoke", help="have a token permit nothing from now on").add_argument(
         "id", metavar="ID", help="of the token, as list shows it"
