@@ -115,7 +115,7 @@ def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
         default=[],
         type=Path,
         metavar="DIR",
-        help="a folder of C++ headers that submissions may include from, such as ThunderKittens' (repeatable)",
+        help="a folder of C++ headers for submissions (repeatable)",
     )
     add("--engine", choices=("local", "ray"), default="local", help="where to judge: here, or on a Ray cluster")
     add("--ray-address", metavar="ADDRESS", help="HOST:PORT of the cluster (default: RAY_ADDRESS, one that runs here, or a new one)")

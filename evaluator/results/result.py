@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from evaluator.results.category import CATEGORIES, Category, Status
 from evaluator.results.evidence import Evidence, Record
 
-EVALUATOR_VERSION = "0.14.1"
+EVALUATOR_VERSION = "0.14.2"
 """Part of what makes two evaluations the same: raised whenever a verdict could change."""
 OWN_PRECISION = "own"
 """The precision of a problem that declares none: whatever its file makes."""
