@@ -194,12 +194,15 @@ def test_an_option_that_makes_no_sense_is_refused(bench: Bench, arguments: tuple
         (("--baseline", "eager,fastest"), "there is no baseline fastest; there is eager, compile"),
         (("--cores", "two"), "'two' is no list of cores as in 0-3,8"),
         (("--dtype", "int8"), "'int8' is not one of fp16, bf16"),
+        (("--jobs", "two"), "--jobs: a whole number from 1, not 'two'"),
+        (("--devise", "cpu"), "no option '--devise'; nearest: --device"),
     ],
 )
-def test_a_value_that_no_option_has_is_refused(arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_option_takes_is_refused_in_one_line(arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         pipeline.main(["double", *arguments])
-    assert refused.value.code == 2 and says in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert refused.value.code == 2 and says in told and told.count("\n") == 1
 
 
 def test_what_is_missing_for_a_cluster_is_named(bench: Bench) -> None:

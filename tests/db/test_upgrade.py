@@ -340,7 +340,7 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
 
 
 def test_reading_creates_nothing(sqlite_url: str, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"no database.*pipeline.py"):
+    with pytest.raises(StoreError, match=r"no database.*assay judge"):
         Store.open(sqlite_url, read_only=True)
     assert list(tmp_path.iterdir()) == []
 
