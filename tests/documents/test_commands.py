@@ -32,6 +32,7 @@ BEFORE = {
 """What another document has told to do before."""
 RUN_BY = {
     "python -m benchmarks.diagnosis --device cpu": "tests/diagnosis/test_corpus.py",
+    "python -m assay.dsl_contract": "tests/dsl/test_contract.py",
     "assay repair": "tests/client/test_repair.py",
     "assay-client repair": "tests/client/test_repair.py",
     "vf-eval": "tests/client/test_verifiers.py",
@@ -82,6 +83,7 @@ LESS = {
     r"(benchmarks.leaderboard --db \S+)": r"\1 --evaluations 300 --problems 3 --authors 3 --with-evidence 20 --inserts 20 --repetitions 2",
     r"--repetitions 40": "--repetitions 2",
     r"benchmarks.service --soak 5000": "benchmarks.service --soak 4 --clients 2",
+    r"benchmarks.rewards --count 60": "benchmarks.rewards --count 2",
     r"--yardsticks \d+": "--variants 2 --yardsticks 1",
     r"--variants 56": "--variants 2",
     r"--part cpu --limit 5": "--part cpu --limit 1 --warm none --calls 2",

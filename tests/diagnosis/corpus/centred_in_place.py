@@ -1,7 +1,7 @@
 # fault: the maximum is subtracted from the input itself
 # problem: softmax
 # expect: incorrect/mutated_input
-# says: in-place operation
+# says: never in place
 def forward(self, x):
     x -= x.amax(1, keepdim=True)
     powers = x.exp()
