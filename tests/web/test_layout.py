@@ -163,7 +163,7 @@ def test_words_tell_what_they_mean_under_the_mouse_and_on_focus(windows: Windows
         if board.evaluate("element => element === document.activeElement"):
             break
         page.keyboard.press("Tab")
-    assert "Only what is on one board" in board.evaluate(told)
+    assert "The leaderboard of one problem" in board.evaluate(told)
     follow(page.get_by_role("link", name="speedup in the glossary"))
     assert page.url.endswith("/glossary#term-speedup")
     expect(page.locator(":target")).to_have_text("speedup")
