@@ -25,7 +25,13 @@ MAX_LOG_BYTES = 4 << 20
 """Read of a log."""
 LOG_PATH = f"/proc/self/fd/{LOG}"
 """Where the tool is to write."""
-_PACKAGES = ("evaluator/sandbox", "evaluator/worker", "evaluator/dsl", "evaluator/nvidia_tools/inside.py", "evaluator/nvidia_tools/__init__.py")
+_PACKAGES = (
+    "evaluator/sandbox",
+    "evaluator/worker",
+    "evaluator/dsl",
+    "evaluator/nvidia_tools/inside.py",
+    "evaluator/nvidia_tools/__init__.py",
+)
 _INSIDE = (
     "import sys; sys.path.insert(0, '/proc/self/fd/{code}'); from evaluator.nvidia_tools.inside import main; "
     "sys.exit(main({channel}, {remains}, {log}))"

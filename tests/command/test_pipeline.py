@@ -306,7 +306,10 @@ def test_the_problem_is_told_by_manifest_header_folder_and_file_name_in_this_ord
         "level_1_problem_23_sample_5_kernel.py": ("level_1_problem_23", "correct"),
         "incremnt.py": (None, "rejected"),
     }
-    assert records["incremnt.py"]["category"] == "unknown_problem" and "increment" in records["incremnt.py"]["message"].partition("nearest: ")[2]
+    assert (
+        records["incremnt.py"]["category"] == "unknown_problem"
+        and "increment" in records["incremnt.py"]["message"].partition("nearest: ")[2]
+    )
     assert records["level_1_problem_23_sample_5_kernel.py"]["sample_id"] == 5
     given = bench.run("increment/by_manifest.py", "--problem", "increment", "--json", "-").records
     assert [(record["problem"], record["category"]) for record in given] == [("increment", "wrong_values")]
