@@ -22,7 +22,7 @@ from tests.test_docs import code_blocks, document
 
 ELSEWHERE = {"quickstart.md": "tests/test_quickstart.py", "ray.md": "tests/documents/test_ray_commands.py"}
 """Documents whose commands another file runs."""
-SERVERS = re.compile(r"(assay (serve|service)|python -m web( --\S+ \S+)*)")
+SERVERS = re.compile(r"(assay (serve|service)|python -m web)( --\S+ \S+)*")
 SERVICE = ("assay service", "assay service token new --author ada")
 BEFORE = {
     "client/README.md": SERVICE,
@@ -76,7 +76,7 @@ LESS = {
     r"check --reference KernelBench": "check 25 --reference KernelBench",
     r"reference new made$": "reference new made --reference mine",
     r"token revoke$": "token list",
-    r"--all-cases": "--all-cases softmax",
+    r"cuda --all-cases": "cuda --all-cases softmax",
     r"--repetitions 20 --budget \d+": "--repetitions 1 --budget 1",
     r'--rungs ".*?"': '--rungs "reduction 16"',
     r"--frames 10000 --confined 400": "--frames 20 --confined 2",

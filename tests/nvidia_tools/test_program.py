@@ -15,7 +15,7 @@ def test_the_archive_holds_the_sandbox_the_worker_and_nothing_of_the_judge() -> 
     with zipfile.ZipFile(io.BytesIO(archive())) as file:
         folders = {"/".join(Path(name).parent.parts[:2]) for name in file.namelist()}
         names = {name for name in file.namelist() if name.startswith("evaluator/nvidia_tools/")}
-    assert folders == {"evaluator", "evaluator/sandbox", "evaluator/worker", "evaluator/nvidia_tools"}
+    assert folders == {"evaluator", "evaluator/dsl", "evaluator/sandbox", "evaluator/worker", "evaluator/nvidia_tools"}
     assert names == {"evaluator/nvidia_tools/__init__.py", "evaluator/nvidia_tools/inside.py"}
 
 
