@@ -201,14 +201,14 @@ def side_of(report: Report, run: ToolRun, own: Collection[str]) -> ProfiledSide:
     if report.refused:
         outcome, remark = "refused", next((text for text in report.remarks if "PERM" in text), remark)
     elif outcome == "deadline":
-        remark = f"time ran out, {remark}: {len(kernels)} of {max(report.begun, len(kernels))} kernels begun have figures"
+        remark = f"time ran out, {remark}; kernels with figures: {len(kernels)}"
     elif not kernels:
         outcome, remark = "failed", "; ".join(report.remarks) or remark or "ncu told of no kernel"
     return ProfiledSide.model_validate(
         {
             "outcome": outcome,
             "kernels": kernels,
-            "partial": outcome != "ended" or report.begun >= MAX_KERNELS,
+            "partial": outcome != "ended" or len(report.rows) >= MAX_KERNELS,
             "passes": report.passes,
             "duration_s": run.duration_s,
             "remark": cut(remark),

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MAX_ROWS = 64
-MAX_COLUMNS = 400
+MAX_COLUMNS = 1000
+"""326 with ncu of CUDA 13.0, which adds all attributes of the device."""
 MAX_NAME_CHARS = 400
 MAX_REMARKS = 4
 LARGEST = 1e18
@@ -20,8 +21,7 @@ LARGEST = 1e18
 REFUSED = "ERR_NVGPUCTRPERM"
 """What the driver says where a user may not read performance counters."""
 _KERNEL, _GRID, _BLOCK = "Kernel Name", "Grid Size", "Block Size"
-_PROFILING = '==PROF== Profiling "'
-_PASSES = re.compile(r"- (\d{1,4}) pass(?:es)?\s*$")
+_PASSES = "profiler__replayer_passes"
 _ERROR = re.compile(r"==(?:ERROR|WARNING)== .")
 _EXTENT = re.compile(r"\(?\s*(\d{1,10}),\s*(\d{1,10}),\s*(\d{1,10})\s*\)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:,\d{3})*|\d*)(?:\.\d*)?(?:[eE][+-]?\d{1,3})?")
@@ -47,32 +47,28 @@ class Report:
     """All that a log holds."""
 
     rows: tuple[Row, ...] = ()
-    begun: int = 0
-    """Launches that it began to profile."""
-    passes: int | None = None
-    """Of one launch, at the most."""
     refused: bool = False
     remarks: tuple[str, ...] = ()
     """Its errors and warnings, the errors first."""
+
+    @property
+    def passes(self) -> int | None:
+        """Of one launch, at the most."""
+        return max((int(row.values[_PASSES]) for row in self.rows if _PASSES in row.values), default=None)
 
 
 def read(text: str) -> Report:
     """Read a log. Never raises."""
     table: list[str] = []
-    begun, passes = 0, 0
     said: list[str] = []
     for line in text.splitlines():
         if not line.startswith("=="):
             table.append(line)
-        elif line.startswith(_PROFILING):
-            begun += 1
-            if ended := _PASSES.search(line[-40:]):
-                passes = max(passes, int(ended[1]))
         elif _ERROR.match(line):
             said.append(line)
     said.sort(key=lambda line: not line.startswith("==ERROR"))
     remarks = tuple(clean(line.split("== ", 1)[1]) for line in said[:MAX_REMARKS])
-    return Report(_rows(table), begun, passes or None, any(REFUSED in line for line in said), remarks)
+    return Report(_rows(table), any(REFUSED in line for line in said), remarks)
 
 
 def clean(text: str) -> str:

@@ -1,7 +1,7 @@
 """ncu on this machine, and its command line.
 
 It replays each kernel, once for each pass: what a kernel may have written is put back before it runs again. Putting back gigabytes takes
-longer than the kernel, so that few metrics are asked for, which fit into about eight passes. Stalls are sampled, all reasons in one pass;
+longer than the kernel, so that few metrics are asked for, which fit into about ten passes. Stalls are sampled, all reasons in one pass;
 to count them would take a pass for every few.
 """
 

@@ -31,8 +31,8 @@ pytestmark = pytest.mark.gpu
 
 LEVELS = (Level.NAMESPACES, Level.LANDLOCK)
 RUN_WITHIN_S = 500
-MOST_PASSES = 10
-"""About eight are aimed at."""
+MOST_PASSES = 12
+"""Ten on an H200."""
 
 
 @dataclass(frozen=True)
