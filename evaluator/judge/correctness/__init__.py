@@ -1,1 +1,1 @@
-"""Whether a submission's answers are right: inputs, the reference, the comparison, and the rounds that use them."""
+"""Correctness of a submission's outputs: inputs, the reference, the comparison, and the rounds that use them."""

@@ -1,4 +1,4 @@
-"""One answer compared with the reference's: its category, a message, and the error figures of each output."""
+"""Compares one answer with the reference's: its category, a message, and the error figures of each output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ import torch
 from evaluator.diagnosis.rules.output_rules import WRONG_OUTPUTS
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
 from evaluator.judge.correctness.errors.known_approximations import overflow
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS
+from evaluator.judge.correctness.inputs.round_inputs import OWN
 from evaluator.judge.correctness.integer_ties import is_excused
 from evaluator.judge.correctness.reference import Oracle
 from evaluator.judge.correctness.row_sampling import Sample, mapped
@@ -16,10 +18,8 @@ from evaluator.judge.correctness.tolerance import is_exact
 from evaluator.problem.input_drawing import fresh_seed
 from evaluator.problem.problem import ProblemCase
 from evaluator.results.category import Category
-from evaluator.results.evidence import ErrorFigures
+from evaluator.results.evidence import ErrorFigures, RoundEvidence
 from evaluator.worker.structure import tensors_of
-
-CHUNK_ELEMENTS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,19 @@ def judge_values(
     sample: Sample | None = None,
     *,
     gross: bool = False,
+    may_overflow: bool = False,
     brief: bool = False,
 ) -> Judgement:
     """Compare an answer of this form with the oracle; with `sample`, `candidate` holds only these rows of it.
 
-    `pattern` is the byte that the worker's free memory was filled with. gross: only gross errors decide. brief: what a wrong answer is like
-    is not looked into. Raises ReferenceFailedError.
+    `pattern` is the byte that filled the worker's free memory. gross: only gross errors decide; may_overflow: of these, only those of
+    finite elements. brief: do not describe a wrong answer. Raises ReferenceFailedError.
     """
     if sample is not None:
         arguments = mapped(list(arguments), sample.of)
     for position in range(len(candidate)):
-        candidate[position] = candidate[position].contiguous()  # in its place: there is no memory for both of each
-    rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross)
+        candidate[position] = candidate[position].contiguous()  # replace it: memory may not suffice for both
+    rules = Rules(case.rows_independent, case.tolerance, oracle.terms, gross, may_overflow)
     comparisons = [
         Comparison(name, tensor.shape, tensor.dtype, rules) for (name, _), tensor in zip(tensors_of(form), candidate, strict=True)
     ]
@@ -67,7 +68,7 @@ def judge_values(
     if located and (gross or not brief):
         for number, piece in oracle.pieces(arguments, candidate):
             if number in located:
-                comparisons[number].locate(piece, counts_only=brief)
+                comparisons[number].locate(piece, counts_only=brief, pattern=pattern)
     failed = {number for number in located if not comparisons[number].passed}
     figures = tuple(comparison.figures() for comparison in comparisons)
     informative = all(comparison.informative for comparison in comparisons)
@@ -75,7 +76,7 @@ def judge_values(
         return Judgement(None, "", figures, informative)
     number = min(failed, key=lambda number: (WRONG_OUTPUTS.index(comparisons[number].category), number))
     category, message = comparisons[number].category, describe_error(figures[number], sample)
-    unwritten = 0 if pattern is None else count_pattern(candidate[number], pattern)
+    unwritten = comparisons[number].unwritten
     if unwritten and unwritten * 2 >= figures[number].wrong:
         category = Category.UNWRITTEN_OUTPUT
         message = f"{unwritten} elements were never written: {message}"
@@ -84,35 +85,37 @@ def judge_values(
 
 @dataclass(frozen=True)
 class KnownErrors:
-    """What the rounds have found of one output, on the problem's own draws."""
+    """Errors of one output in the rounds."""
 
     tolerance: float
-    """The least that the largest error was allowed to be."""
+    """Smallest tolerance in these rounds."""
     reference_error: float
     """The largest error of the reference."""
     own_error: float
-    """The largest error of the submission, which was within what it was allowed."""
+    """The largest error of the submission, within the tolerance."""
 
     @staticmethod
-    def of(rounds: Sequence[Sequence[ErrorFigures]]) -> "tuple[KnownErrors, ...]":
-        """For each output, by its figures in each of the rounds."""
+    def of_rounds(rounds: Sequence[RoundEvidence], case: ProblemCase) -> "tuple[KnownErrors, ...]":
+        """The errors of each output in the rounds with inputs like those of timed calls, whose outputs are held to the tolerance."""
+        like_timed = {OWN, ROWS, OUTLIERS, RUNS} if case.any_inputs else {OWN}
+        known = [found.outputs for found in rounds if found.distribution in like_timed and found.outputs]
         return tuple(
             KnownErrors(
                 min(each.tolerance for each in outputs),
                 max(each.reference_error for each in outputs),
                 max(each.max_error for each in outputs),
             )
-            for outputs in zip(*rounds, strict=True)
+            for outputs in zip(*known, strict=True)
         )
 
 
 OWN_ERRORS = 2.0
-"""How many times the largest error of a submission that the rounds have found it may err in a timed call. A sum that is all but out of
-tolerance on one draw may be out of it on another, and has not been kept."""
+"""The error of a timed call may be this many times the submission's largest error in the rounds. A sum that is just within the tolerance
+on one input may exceed it on another, without being cached."""
 
 
 def errs_as_before(judged: Judgement, known: Sequence[KnownErrors]) -> bool:
-    """Whether the largest error of each output of a wrong answer is near what the rounds have found."""
+    """Whether the largest error of each output of a wrong answer is near its largest error in the rounds."""
     if not known or judged.category is not Category.PRECISION_LOSS:
         return False
     return all(
@@ -122,7 +125,7 @@ def errs_as_before(judged: Judgement, known: Sequence[KnownErrors]) -> bool:
 
 
 def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor], arguments: Sequence[Any]) -> str:
-    """The formula by which every wrong output follows the reference until it overflows; empty where there is none."""
+    """The formula with which every wrong output equals the reference until it overflows; empty if there is none."""
     wide = oracle.wide_model
     if judged.category is not Category.NAN_OR_INF or not candidate or wide is None:
         return ""
@@ -132,7 +135,7 @@ def overflowing(oracle: Oracle, judged: Judgement, candidate: list[torch.Tensor]
 
 
 REFERENCE_ERRORS = 2.0
-"""How many times the largest error of the reference that the rounds have found it is taken to err elsewhere."""
+"""Elsewhere, the reference's error is taken to be at most this many times its largest error in the rounds."""
 
 
 def is_near_reference(
@@ -144,9 +147,9 @@ def is_near_reference(
     known: Sequence[KnownErrors],
     sample: Sample | None = None,
 ) -> bool:
-    """Whether an answer is so near to the reference's that it is right by the oracle, too, which takes ten times as long to ask.
+    """Whether an answer is so near to the reference's that the oracle would also accept it. The oracle takes ten times as long.
 
-    False says nothing. `candidate` and `sample` are as in `judge_values`. Raises ReferenceFailedError.
+    If False, ask the oracle. `candidate` and `sample` are as in `judge_values`. Raises ReferenceFailedError.
     """
     if not known or oracle.is_sliced(arguments, candidate):
         return False
@@ -175,17 +178,6 @@ def measure(oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.
         comparisons[number].measure(piece)
 
 
-def count_pattern(tensor: torch.Tensor, pattern: int) -> int:
-    """How many elements consist of the byte `pattern` alone."""
-    size = tensor.element_size()
-    data = tensor.contiguous().view(-1)
-    if size == 16:
-        data, size = torch.view_as_real(data).view(-1), 8
-    integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
-    wanted = int.from_bytes(bytes([pattern]) * size, "little", signed=integer.is_signed)
-    return sum(int((chunk == wanted).sum()) for chunk in torch.split(data.view(integer), CHUNK_ELEMENTS))
-
-
 def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:
     """The error figures of one wrong output, or of a sample of its rows, in a sentence."""
     where = f"output{figures.output}" if figures.output else "the output"
@@ -201,5 +193,5 @@ def describe_error(figures: ErrorFigures, sample: Sample | None = None) -> str:
         index = ", ".join(map(str, sample.original(figures.first_index) if sample else figures.first_index))
         text += f"; first at ({index}): {figures.first_value:.6g}, expected {figures.first_expected:.6g}"
     if figures.gross_error is not None:
-        return f"{text}; errors are up to {figures.gross_error:.3g} times as large as the right values are apart"
+        return f"{text}; largest error is {figures.gross_error:.3g} × the spread of the right values"
     return f"{text}; largest relative error {figures.max_error:.3g}, allowed {figures.tolerance:.3g}"

@@ -1,38 +1,38 @@
-// The figures of compare.Comparison.measure for one piece: candidate, reference and oracle are each read once where they lie, in their own
-// types, and the oracle once more before that, for its scale. All arithmetic is in double, element by element that of the PyTorch form.
+// The figures of compare.Comparison.measure for one piece: candidate, reference and oracle are each read once in place, in their own types,
+// and the oracle once more before that, for its scale. All arithmetic is in double, and equals the PyTorch form's for each element.
 //
-// VALUE (of candidate and reference) and ORACLE are given to the compiler: half_bits, bfloat_bits, float or double. Nothing is included, so
-// that the run-time compiler needs no headers. Every sum has an order of its own, whatever runs when: measured twice, figures are the same.
+// VALUE (of candidate and reference) and ORACLE are compiler options: half_bits, bfloat_bits, float or double. Nothing is included, so the
+// run-time compiler needs no headers. The order of every sum is fixed: figures are the same when measured twice.
 
 typedef unsigned long long Count;
 
-constexpr unsigned THREADS = 256;  // of a block; the host counts on it
+constexpr unsigned THREADS = 256;  // per block; the host relies on it
 constexpr unsigned VECTOR = 4;     // elements that a thread reads at a time: 16 bytes of float
-constexpr unsigned TILE = 4096;    // elements in a row that a block goes through; the host counts on it
+constexpr unsigned TILE = 4096;    // consecutive elements that a block reads at a time; the host relies on it
 
 struct half_bits { unsigned short bits; };
 struct bfloat_bits { unsigned short bits; };
 
-// What a kernel is told; fused.Plan is the same for the host.
+// The parameters of a kernel; the host builds the same structure.
 struct Plan {
     const void* candidate;
     const void* reference;
     const void* oracle;
     double* energies;  // rows x segments: sums of squares
     double* scales;    // rows
-    void* blocks;      // a Figures for each block
+    void* blocks;      // one Figures per block
     double* result;    // the fields of Figures in order
     Count elements;    // rows x row_elements
     Count rows;
     Count row_elements;
-    Count segments;  // of a row
+    Count segments;  // per row
     Count segment_elements;
     Count block_count;  // of `blocks`
-    Count lanes;        // that share a segment: a power of two, at most 32
+    Count lanes;        // lanes that share a segment: a power of two, at most 32
 };
 
 struct Figures {
-    double largest_error, largest_reference_error;  // of the reference's, the largest that is finite
+    double largest_error, largest_reference_error;  // the reference's largest finite error
     double squared_error, squared_oracle;
     Count nonfinite_mismatches, infinite_reference_errors;
 };
@@ -44,7 +44,7 @@ __device__ __forceinline__ double widen(bfloat_bits value) { return __uint_as_fl
 __device__ __forceinline__ double widen(half_bits value)
 {
     const unsigned magnitude = value.bits & 0x7fffu;
-    // Shifted into a float's place the exponent is 112 too small, for denormals too; what was all ones has to be so again.
+    // Shifted into a float's place, the exponent is 112 too small, for denormals too. An exponent of all ones must stay all ones.
     const float shifted = __uint_as_float(magnitude << 13) * __uint_as_float((112u + 127u) << 23);
     const float absolute = magnitude >= 0x7c00u ? __uint_as_float((magnitude << 13) | 0x7f800000u) : shifted;
     return value.bits & 0x8000u ? -absolute : absolute;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void add(Figures& figures, double candidate, double r
     figures.largest_error = larger(figures.largest_error, error);
     if (is_finite(reference_error)) figures.largest_reference_error = larger(figures.largest_reference_error, reference_error);
     else ++figures.infinite_reference_errors;
-    // The error of finite values is infinite where the oracle is zero throughout: that is wrong, but no mismatch.
+    // The error of finite values is infinite if the oracle is all zeros: that is wrong, but no mismatch.
     if (!is_finite(error) && !(is_finite(candidate) && is_finite(oracle))) ++figures.nonfinite_mismatches;
     figures.squared_error += square_if_finite(candidate - oracle);
     figures.squared_oracle += square_if_finite(oracle);
@@ -85,7 +85,7 @@ __device__ __forceinline__ void merge(Figures& figures, const Figures& other)
     figures.infinite_reference_errors += other.infinite_reference_errors;
 }
 
-// The sum over neighbouring lanes, in all of them; the whole warp has to call it.
+// The sum over neighbouring lanes, returned to each of them. The whole warp must call it.
 __device__ __forceinline__ double sum_of_lanes(double value, unsigned lanes)
 {
     for (unsigned distance = lanes / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);
@@ -102,13 +102,13 @@ __device__ __forceinline__ void merge_block(Figures* shared, const Figures& own)
     }
 }
 
-// The sum of squares of each segment of each row of the oracle; where a row is one segment, its scale.
+// The sum of squares of each segment of each row of the oracle. If a row is one segment, its scale.
 extern "C" __global__ void __launch_bounds__(THREADS) measure_segments(const Plan plan)
 {
     const unsigned lanes = (unsigned)plan.lanes, lane = threadIdx.x % lanes;
     const Count own = ((Count)blockIdx.x * THREADS + threadIdx.x) / lanes;
     const Count together = (Count)gridDim.x * THREADS / lanes, units = plan.rows * plan.segments;
-    for (Count base = 0; base < units; base += together) {  // the same for all lanes of a warp, which have to meet in the sum
+    for (Count base = 0; base < units; base += together) {  // the same for all lanes of a warp, which must all call the sum
         const Count unit = base + own;
         double energy = 0.0;
         if (unit < units) {
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) measure_segments(const Pla
     }
 }
 
-// The scale of each row from the sums of its segments: one warp a row.
+// The scale of each row from the sums of its segments: one warp per row.
 extern "C" __global__ void __launch_bounds__(THREADS) measure_scales(const Plan plan)
 {
     const unsigned lane = threadIdx.x % 32;
@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) measure_scales(const Plan 
 template <typename T>
 struct alignas(sizeof(T) * VECTOR > 16 ? 16 : sizeof(T) * VECTOR) Vector { T items[VECTOR]; };
 
-// `count` elements from `index` on, which is a multiple of VECTOR: at once where all are there and the tensor is aligned.
+// `count` elements from `index` on, which is a multiple of VECTOR: in one load if the vector is full and the tensor aligned.
 template <typename T>
 __device__ __forceinline__ Vector<T> load(const void* tensor, Count index, unsigned count)
 {
@@ -177,7 +177,7 @@ __device__ __forceinline__ void add_vector(Figures& figures, const Plan& plan, C
     }
 }
 
-// The figures of each block's tiles. Rows follow each other, so that a tile is aligned wherever rows begin.
+// The figures of each block's tiles. Rows are contiguous, so tiles are aligned wherever rows begin.
 extern "C" __global__ void __launch_bounds__(THREADS, 4) measure_errors(const Plan plan)
 {
     Figures figures = {};
@@ -186,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) measure_errors(const Pl
         for (unsigned offset = threadIdx.x * VECTOR; offset < TILE; offset += THREADS * VECTOR) {
             const Count index = start + offset, column = first_column + offset;
             if (index >= plan.elements) break;
-            Count further = 0;  // rows; a tile ends in the next one unless they are shorter, and then 32 bits do
+            Count further = 0;  // rows; a tile ends in the next row unless rows are shorter, and then 32 bits suffice
             if (column >= plan.row_elements) further = plan.row_elements >= TILE ? 1 : (unsigned)column / (unsigned)plan.row_elements;
             const unsigned count = (unsigned)smaller(plan.elements - index, VECTOR);
             add_vector(figures, plan, index, count, first_row + further, column - further * plan.row_elements);

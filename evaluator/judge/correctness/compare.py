@@ -1,4 +1,4 @@
-"""One output compared with the float64 oracle: its largest error, and whether that is within what `tolerance` allows.
+"""Compares one output with the float64 oracle: its largest error, and whether that is within the tolerance.
 
 Errors are found chunk by chunk: by PyTorch's operators, or for large outputs on a GPU by the judge's own kernels (`compare_cuda`).
 """
@@ -27,9 +27,9 @@ from evaluator.results.category import Category
 from evaluator.results.evidence import ErrorFigures, WrongElement
 
 MAX_EXAMPLES = 3
-"""Wrong elements that are noted, besides the worst."""
+"""Wrong elements that are stored, besides the worst."""
 LEAST_FUSED_ELEMENTS = 1 << 20
-"""Below this the operators of PyTorch take a millisecond, and compiling kernels for a dtype some hundreds of them."""
+"""For fewer elements PyTorch's operators take 1 ms. Compiling kernels for a dtype takes some 100 ms."""
 
 
 HOPELESS_ERROR, HOPELESS_FACTOR = 0.25, 2.0
@@ -47,22 +47,24 @@ class OutputPiece:
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for all outputs of a comparison."""
+    """Rules for all outputs of a comparison."""
 
     rows_independent: bool = False
     factor: float = 1.0
-    """The problem's own, on the tolerance."""
+    """The problem's factor on the tolerance."""
     terms: int = 1
-    """Of the longest sum behind an element."""
+    """Terms of the longest sum behind an element."""
     gross: bool = False
-    """An element beyond the tolerance is wrong only where its error is gross, too."""
+    """Whether an element beyond the tolerance is wrong only if its error is also gross."""
+    may_overflow: bool = False
+    """Whether an element that is NaN or infinite is not wrong, where gross errors decide."""
 
 
 class Comparison:
-    """The comparison of one output: `measure` all pieces, then, where it `needs_location`, `locate` them all; `figures` at the end.
+    """The comparison of one output: `measure` all pieces. If it `needs_location`, `locate` them all. Then take the `figures`.
 
-    Pieces come one at a time, so that no more than a piece of the oracle need exist. An output without row scale comes in one piece, or is
-    weighed first: every slice of the oracle is given to `weigh`.
+    Pieces come one at a time, so only one piece of the oracle need exist. An output without row scales comes in one piece, or every slice
+    of the oracle first goes to `weigh`.
     """
 
     def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, rules: Rules) -> None:
@@ -71,12 +73,14 @@ class Comparison:
         self._by_row = has_row_scale(shape, rules.rows_independent)
         self._sums: Sums | None = None
         self._gross_error: float | None = None
-        """The largest of the elements beyond the tolerance, once they have been located, where only gross errors decide."""
+        """The largest gross error beyond the tolerance, after `locate`; None unless only gross errors decide."""
         self._max_error = self._reference_error = 0.0
         self._squared_error = self._squared_oracle = 0.0
         self._wrong = self._beyond = self._nonfinite_mismatch = self._reference_mismatch = 0
+        self.unwritten = 0
+        """Wrong elements that consist of the byte that free memory was filled with, where that is known."""
         self._slips = self._reference_slips = 0
-        """Exact elements that are neither the oracle's nor the reference's, and such of the reference that are not the oracle's."""
+        """Number of exact elements that equal neither the oracle's nor the reference's; and of the reference's unlike the oracle's."""
         self._excused = False
         self._description = ErrorDescription(self._shape, dtype)
         self._fit = FactorFit()
@@ -85,14 +89,14 @@ class Comparison:
 
     @property
     def informative(self) -> bool:
-        """Whether the reference itself is accurate enough here for its answer to say anything about another's."""
+        """Whether the reference itself is accurate enough here to judge others by."""
         if is_exact(self._dtype):
             return is_informative_exact(self._reference_slips, self._shape.numel())
         return is_informative(self._dtype, self._reference_error, self._rules.terms) and self._reference_mismatch == 0
 
     @property
     def tolerance(self) -> float:
-        """What the largest error may be, once all pieces have been measured."""
+        """The largest error that is allowed, after all pieces were measured."""
         if self._excused:
             return self._max_error
         if is_exact(self._dtype):
@@ -101,7 +105,7 @@ class Comparison:
 
     @property
     def max_error(self) -> float:
-        """The largest error of what has been measured."""
+        """The largest error measured so far."""
         return self._max_error
 
     @property
@@ -111,17 +115,17 @@ class Comparison:
 
     @property
     def passed(self) -> bool:
-        """Whether no element is wrong. Where only gross errors decide, that is known once the elements have been located."""
+        """Whether no element is wrong. If only gross errors decide, this needs `locate` first."""
         return not self.needs_location or (self._gross_error is not None and self._wrong == 0)
 
     def excuse(self) -> None:
-        """Let the output pass: its differences hang on less than the inputs' precision."""
+        """Let the output pass: its differences depend on less than the inputs' precision."""
         self._excused = True
 
     @property
     def category(self) -> Category:
-        """Why it did not pass, once all pieces have been located. A constant factor is a mistake in the formula, however close to 1."""
-        if self._nonfinite_mismatch:
+        """Why it did not pass, after `locate`. A constant factor is a mistake in the formula, even if it is close to 1."""
+        if self._nonfinite_mismatch and not (self._is_gross and self._rules.may_overflow):
             return Category.NAN_OR_INF
         if self._is_gross or self._fit.factor is not None:
             return Category.WRONG_VALUES
@@ -129,17 +133,17 @@ class Comparison:
         return Category.PRECISION_LOSS if lost else Category.WRONG_VALUES
 
     def weigh(self, oracle: torch.Tensor) -> None:
-        """Add a slice of the oracle to the scale of the whole, before any piece is measured. Nothing to do where rows have scales."""
+        """Add a slice of the oracle to the scale of the whole, before any piece is measured. Does nothing if rows have scales."""
         if not self._by_row and not is_exact(self._dtype):
             self._sums = self._sums or Sums()
             self._sums.add(torch.view_as_real(oracle) if oracle.is_complex() else oracle)
 
     def weigh_as(self, other: "Comparison") -> None:
-        """Have the scale of another comparison with the same oracle, which has been weighed."""
+        """Use the scale of another comparison with the same oracle, which has been weighed."""
         self._sums = other._sums
 
     def is_hopeless(self, piece: OutputPiece, tolerance: float) -> bool:
-        """Whether floating-point values err by far more, in this part of what has been weighed, than is allowed: `tolerance`, so far."""
+        """Whether floating-point values of this piece exceed the `tolerance` known so far by far."""
         if is_exact(self._dtype):
             return False
         largest = max(float(self._errors(candidate, oracle, scale).max()) for _, candidate, _, oracle, scale in self._chunks(piece))
@@ -163,7 +167,7 @@ class Comparison:
             self._squared_oracle += energy(oracle)
 
     def _measure_fused(self, piece: OutputPiece) -> bool:
-        """Add a large piece on a GPU at the speed of its memory; False, with nothing added, where that can't be done."""
+        """Measure a large piece with the judge's own GPU kernels. Returns False, with nothing added, if that is not possible."""
         if is_exact(self._dtype) or not piece.oracle.is_cuda or piece.oracle.numel() < LEAST_FUSED_ELEMENTS:
             return False
         candidate, reference, oracle = self._parts(piece)
@@ -179,10 +183,12 @@ class Comparison:
         self._squared_oracle += measured.squared_oracle
         return True
 
-    def locate(self, piece: OutputPiece, *, counts_only: bool = False) -> None:
-        """Count the wrong elements of a piece; and note how they lie, what they are like, the first of them and the worst, which takes ten
-        times as long."""
+    def locate(self, piece: OutputPiece, *, counts_only: bool = False, pattern: int | None = None) -> None:
+        """Count the wrong elements of a piece. Unless counts_only, also note their pattern, their likeness, the first ones and the worst:
+        this takes ten times as long. `pattern` is the byte that filled free memory."""
         sums = self._gross_sums(piece)
+        filled = None if pattern is None else _consists_of(piece.candidate, pattern)
+        position = 0
         for start, candidate, reference, oracle, scale in self._chunks(piece):
             if not (is_exact(self._dtype) or counts_only):
                 self._fit.add(candidate, oracle)
@@ -192,6 +198,9 @@ class Comparison:
             if self._is_gross:
                 wrong = wrong & (self._gross_errors(sums, candidate, oracle, wrong) > GROSS_ERROR)
             self._wrong += int(wrong.sum())
+            if filled is not None:
+                self.unwritten += int((wrong & filled[position : position + len(wrong)]).sum())
+                position += len(wrong)
             if counts_only:
                 continue
             self._description.add(start, candidate.flatten(), oracle.flatten(), error, wrong, self.tolerance)
@@ -209,21 +218,23 @@ class Comparison:
         return self._rules.gross and not is_exact(self._dtype)
 
     def _gross_sums(self, piece: OutputPiece) -> Sums:
-        """The sums of the whole oracle, where errors are held against its spread."""
+        """The sums of the whole oracle, if errors are compared with its spread."""
         sums = self._sums or Sums()
         if self._is_gross and not self._by_row and self._sums is None:
             sums.add(self._parts(piece)[2])
         return sums
 
     def _gross_errors(self, sums: Sums, candidate: torch.Tensor, oracle: torch.Tensor, beyond: torch.Tensor) -> torch.Tensor:
-        """The gross error of each element, flat; `beyond` are those beyond the tolerance."""
+        """The gross error of each element, flat. `beyond` marks elements beyond the tolerance."""
         if self._by_row:
             centre = row_centre(oracle)
         elif self._shape.numel() == 1:
-            centre = Centre(torch.zeros_like(oracle), torch.zeros_like(oracle))  # a lone number is held against its own size
+            centre = Centre(torch.zeros_like(oracle), torch.zeros_like(oracle))  # a lone number is compared with its own size
         else:
             centre = Centre(torch.full_like(oracle[:1, :1], sums.mean), torch.full_like(oracle[:1, :1], sums.spread))
         error = gross_errors(candidate, oracle, centre).flatten()
+        if self._rules.may_overflow:
+            error = torch.where(candidate.isfinite().flatten(), error, 0.0)
         largest = float(error[beyond].max()) if bool(beyond.any()) else 0.0
         self._gross_error = max(self._gross_error or 0.0, largest)
         return error
@@ -233,7 +244,7 @@ class Comparison:
         return WrongElement(index=_unravel(start + position, self._shape), value=value, expected=expected)
 
     def figures(self) -> ErrorFigures:
-        """What is stored of this output."""
+        """The figures that are stored for this output."""
         elements = self._shape.numel()
         rms = math.sqrt(self._squared_error / self._squared_oracle) if self._squared_oracle else math.sqrt(self._squared_error)
         first = self._examples[0] if self._examples else None
@@ -261,14 +272,14 @@ class Comparison:
     def _candidate_errors(
         self, candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, scale: torch.Tensor
     ) -> torch.Tensor:
-        """Error of each element; exact ones have none where they are the reference's."""
+        """Error of each element; zero for exact elements that equal the reference's."""
         error = self._errors(candidate, oracle, scale)
         return torch.where(candidate == reference, 0.0, error) if is_exact(self._dtype) else error
 
     def _errors(self, value: torch.Tensor, oracle: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-        """Error of each element; infinite where one is NaN or infinite and the other is not the same."""
+        """Error of each element; infinite if one value is NaN or infinite, and the other differs."""
         if is_exact(self._dtype):
-            # In float64, where int64 would overflow; what differs by less than float64 can tell differs by one at least.
+            # In float64, since int64 would overflow. Differences too small for float64 count as one.
             error = (value.double() - oracle.double()).abs().clamp_min(1.0)
         else:
             error = (value - oracle).abs() / (oracle.abs() + scale)
@@ -297,10 +308,18 @@ class Comparison:
 
 
 def _rows(tensor: torch.Tensor, by_row: bool) -> torch.Tensor:
-    """As a matrix: one line a row, or one element a line where the scale is the whole tensor's."""
+    """The tensor as a matrix: one line per row, or one element per line if the scale is the whole tensor's."""
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor)
     return tensor.flatten(1) if by_row else tensor.reshape(-1, 1)
+
+
+def _consists_of(tensor: torch.Tensor, pattern: int) -> torch.Tensor:
+    """Whether each element consists of this byte alone, flat; real and imaginary parts are elements of their own."""
+    data = (torch.view_as_real(tensor) if tensor.is_complex() else tensor).contiguous().view(-1)
+    size = data.element_size()
+    integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    return data.view(integer) == int.from_bytes(bytes([pattern]) * size, "little", signed=integer.is_signed)
 
 
 def _largest_finite(error: torch.Tensor) -> float:

@@ -1,8 +1,8 @@
-"""The figures of a comparison on a GPU, at the speed of its memory, by the kernels of `compare.cu`.
+"""Error figures on a GPU, at the speed of its memory, by the kernels of `compare.cu`.
 
-PyTorch's operators need some fifteen passes over float64 copies; these kernels read candidate, reference and oracle once. NVRTC compiles
-them for the device and the dtypes at hand, once a process, in some 0.2 s each. Nothing is stored on disk, where it could be tampered with.
-Without NVRTC `measure` returns None, and the caller uses PyTorch's operators.
+PyTorch's operators need some fifteen passes over float64 copies. These kernels read candidate, reference and oracle once. NVRTC compiles
+them for the device and dtypes, once per process, in about 0.2 s each. Nothing is stored on disk, where it could be tampered with.
+Without NVRTC, `measure` returns None, and the caller uses PyTorch's operators.
 """
 
 import ctypes
@@ -19,22 +19,22 @@ from evaluator.worker.memory import checked
 
 SOURCE = Path(__file__).with_name("compare.cu")
 NAMES = {torch.float16: "half_bits", torch.bfloat16: "bfloat_bits", torch.float32: "float", torch.float64: "double"}
-"""The source's names of the dtypes that it reads."""
+"""Names in the source of the dtypes that it reads."""
 KERNELS = ("measure_segments", "measure_scales", "measure_errors", "sum_blocks")
 THREADS = 256
-"""Threads of a block, as in the source."""
+"""Threads per block, as in the source."""
 TILE = 4096
-"""Elements that a block takes at a time, as in the source."""
+"""Elements that a block reads at a time, as in the source."""
 SEGMENT_ELEMENTS = 4096
-"""Elements of a row that the threads of a warp add up: 128 each."""
+"""Elements of a row that a warp adds up: 128 per thread."""
 MOST_SEGMENTS = 1 << 14
-"""Of a row: one warp adds them up again. Longer rows have longer segments."""
+"""Maximum segments per row, since one warp adds them up. Longer rows have longer segments."""
 SHORT_ROW = 256
-"""Elements below which a row has eight threads, not a whole warp."""
+"""Rows with fewer elements get eight threads instead of a whole warp."""
 BLOCKS_PER_PROCESSOR = 4
-"""How many blocks of the largest kernel a multiprocessor runs at a time."""
+"""Blocks of the largest kernel that run at a time on a multiprocessor."""
 FIGURES = 6
-"""64-bit words of a block's figures."""
+"""64-bit words of figures per block."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,15 +44,15 @@ class Measured:
     """The figures that one piece adds to a comparison."""
 
     largest_error: float
-    """Of the candidate; infinite where a NaN or an infinity is out of place."""
+    """The candidate's largest error; infinite if a NaN or an infinity is out of place."""
     largest_reference_error: float
-    """Of those that are finite."""
+    """The reference's largest finite error."""
     squared_error: float
-    """Sum of the squares of candidate - oracle, where that is finite."""
+    """Sum of the squares of candidate - oracle, over finite elements."""
     squared_oracle: float
-    """Sum of the squares of the oracle, where it is finite."""
+    """Sum of the squares of the oracle, over finite elements."""
     nonfinite_mismatches: int
-    """Infinite errors of the candidate where it or the oracle is not finite."""
+    """Number of infinite errors of the candidate where it or the oracle is not finite."""
     infinite_reference_errors: int
 
 
@@ -83,9 +83,8 @@ class Measurement:
     def __init__(
         self, tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor], rows: int, processors: int, scale: float | None = None
     ) -> None:
-        """Contiguous candidate, reference and oracle of the same number of elements, in `rows` rows; multiprocessors of the device.
-
-        scale: of all rows, where it is known.
+        """tensors: candidate, reference and oracle, contiguous, with the same number of elements, in `rows` rows. processors: the device's
+        multiprocessors. scale: that of all rows, if it is known.
         """
         elements = tensors[0].numel()
         row_elements = elements // rows
@@ -104,7 +103,7 @@ class Measurement:
         """Kernels, in order, and the number of blocks of each."""
         sizes = [rows * segments if segments > 1 else 0, rows, block_count * FIGURES, FIGURES]
         self._words = torch.empty(sum(sizes), dtype=torch.float64, device=tensors[0].device)
-        self._tensors = tensors  # whose memory must not go to another while kernels read it
+        self._tensors = tensors  # keeps their memory alive while kernels read it
         energies, scales, blocks, result = torch.split(self._words, sizes)
         self._result = result
         if scale is not None:
@@ -115,7 +114,7 @@ class Measurement:
         )
 
     def measured(self) -> Measured:
-        """The figures that the launches have found; waits for them."""
+        """Wait for the launches, and return their figures."""
         largest, largest_reference, squared_error, squared_oracle, mismatches, infinite = self._result.tolist()
         return Measured(largest, largest_reference, squared_error, squared_oracle, int(mismatches), int(infinite))
 
@@ -123,10 +122,10 @@ class Measurement:
 def measure(
     candidate: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, rows: int, scale: float | None = None
 ) -> Measured | None:
-    """The figures of real tensors of one shape, whose `rows` rows have a scale each, or all of them `scale`.
+    """The figures of real tensors of one shape, with `rows` rows. Each row has its own scale, or all have `scale`.
 
-    None where PyTorch has to find them: off the GPU, for dtypes that the kernels don't read, and where the kernels can't be compiled, which
-    is logged. Raises RuntimeError where a launch fails, torch.OutOfMemoryError.
+    None if PyTorch has to find them: without a GPU, for dtypes that the kernels don't read, or if the kernels don't compile (logged).
+    Raises RuntimeError if a launch fails, torch.OutOfMemoryError.
     """
     tensors = (candidate, reference, oracle)
     if not _readable(tensors):
@@ -144,9 +143,9 @@ def measure(
 
 
 def prepare(candidate: torch.Tensor) -> None:
-    """Compile, load and launch the kernels for an answer's dtype, if there are any for it, before they are needed.
+    """Compile, load and launch the kernels for an output's dtype, if there are any, before they are needed.
 
-    Answers are compared with the oracle, and when they are timed first with the reference's, in their own dtype.
+    Outputs are compared with the oracle. Outputs of timed calls are first compared with the reference's, in their own dtype.
     """
     values = torch.view_as_real(candidate) if candidate.is_complex() else candidate
     if candidate.is_cuda and values.dtype in NAMES:
@@ -171,14 +170,14 @@ class Kernels:
     """The kernels, loaded into the current context of a device."""
 
     def __init__(self, binary: bytes) -> None:
-        """`binary` is a cubin. Raises RuntimeError where the driver refuses it."""
+        """`binary` is a cubin. Raises RuntimeError if the driver refuses it."""
         from cuda.bindings import driver
 
         self._module = checked(driver.cuModuleLoadData(binary))
         self._functions = {name: checked(driver.cuModuleGetFunction(self._module, name.encode())) for name in KERNELS}
 
     def launch(self, work: Measurement, stream: int) -> None:
-        """Enqueue all that `work` takes. Raises RuntimeError."""
+        """Enqueue all launches of `work`. Raises RuntimeError."""
         from cuda.bindings import driver
 
         parameters = (ctypes.c_void_p * 1)(ctypes.addressof(work.plan))
@@ -189,14 +188,14 @@ class Kernels:
 
 @functools.cache
 def compiled(device: torch.device, value: torch.dtype, oracle: torch.dtype) -> Kernels | None:
-    """The kernels for a current CUDA device; None, once it has been logged, where they can't be had. Raises torch.OutOfMemoryError."""
+    """The kernels for the current CUDA device; None, with a log message, if they can't be made. Raises torch.OutOfMemoryError."""
     try:
         torch.cuda.synchronize(device)  # so that there is a context
         major, minor = torch.cuda.get_device_capability(device)
         return Kernels(compile_for(f"sm_{major}{minor}", value, oracle))
     except (ImportError, RuntimeError) as error:
         if is_shortage(error):
-            raise torch.OutOfMemoryError(str(error)) from error  # another time there may be room
+            raise torch.OutOfMemoryError(str(error)) from error  # there may be memory later
         _unavailable(str(error))
         return None
 
@@ -207,8 +206,8 @@ def _unavailable(why: str) -> None:
 
 
 def compile_for(architecture: str, value: torch.dtype, oracle: torch.dtype) -> bytes:
-    """The kernels as a cubin for an architecture such as `sm_90`. Raises ImportError without NVIDIA's bindings, RuntimeError without NVRTC
-    and with what the compiler says."""
+    """The kernels as a cubin for an architecture such as `sm_90`. Raises ImportError without NVIDIA's bindings, and RuntimeError without
+    NVRTC or with the compiler's message."""
     from cuda.bindings import nvrtc
 
     program = checked(nvrtc.nvrtcCreateProgram(SOURCE.read_bytes(), SOURCE.name.encode(), 0, [], []))
@@ -227,7 +226,7 @@ def compile_for(architecture: str, value: torch.dtype, oracle: torch.dtype) -> b
 
 
 def definitions(value: torch.dtype, oracle: torch.dtype) -> tuple[str, str]:
-    """The compiler's options that choose the dtype of candidate and reference, and the oracle's."""
+    """Compiler options that set the dtype of candidate and reference, and the oracle's."""
     return f"-DVALUE={NAMES[value]}", f"-DORACLE={NAMES[oracle]}"
 
 

@@ -1,6 +1,6 @@
 """Integers that depend on less than the inputs' precision, such as the index of one of two equal values: both are right.
 
-The reference is run on inputs that are moved by less than the rounding to their dtype. Any of its answers to these is accepted.
+The judge runs the reference on inputs moved by less than the rounding of their dtype. It accepts any of the reference's outputs.
 """
 
 from collections.abc import Sequence
@@ -12,23 +12,23 @@ from evaluator.judge.correctness.reference import Oracle
 from evaluator.worker.structure import tensors_of
 
 NUDGES = 20
-"""Runs. In each, either of two equal values comes first: both orders are seen in so many runs but for a probability of 2e-6."""
+"""Number of runs. In each, either of two equal values comes first: the runs miss one order with a probability of 2e-6."""
 MOST_LINES = 0.01
-"""The largest share of elements or lines, one at least, in which ties may make the answer differ from the reference's."""
+"""Maximum share of elements or lines that ties may change from the reference's; one is always allowed."""
 
 
 def is_excused(
     oracle: Oracle, arguments: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, seed: int, *, by_line: bool
 ) -> bool:
-    """Whether each element of the exact output `number` is the reference's answer to inputs moved a little, and only a few differ from its
-    answer to the inputs themselves. by_line: the same of each line (last dimension), where the answer is an order of elements.
+    """Whether few elements of the exact output `number` differ from the reference's, and each is the reference's for inputs moved a
+    little. by_line: compare whole lines (last dimension), for outputs that are an order of elements.
 
     Raises ReferenceFailedError.
     """
     reference = [tensor for _, tensor in tensors_of(oracle.expected(arguments))]
 
     def in_lines(tensor: torch.Tensor) -> torch.Tensor:
-        """A matrix of lines in which elements may change places; a vector has one element a line."""
+        """The tensor as a matrix of lines in which elements may change places. A vector has one element per line."""
         return tensor.reshape(-1, tensor.shape[-1]) if by_line and tensor.dim() > 1 else tensor.reshape(-1, 1)
 
     given, expected = in_lines(candidate[number]), in_lines(reference[number])

@@ -1,6 +1,6 @@
 """Warm-up of CUDA in the judge's process before it takes the device lock: the context, and the kernels that judging needs.
 
-CUDA loads a kernel at its first launch. Without the warm-up a new judge would do so while it holds the lock and others wait.
+CUDA loads a kernel at its first launch. Without the warm-up, a new judge would do this under the lock, while others wait.
 """
 
 import logging
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 
 def warm(problem: Problem, on: Device, warmed: set[str]) -> None:
-    """Make this process's context on the device, and judge the reference's own answers to the problem's `small` case, where it has one.
+    """Make this process's context on the device, and judge the reference's own outputs in the problem's `small` case, if it has one.
 
-    The first time, the same is done for a few shipped problems, which load PyTorch's libraries and the kernels that all problems need.
-    `warmed` holds the hashes of the problems that this has been done for. Raises RuntimeError where there is no context to be had.
+    The first time, do the same for a few shipped problems, to load PyTorch's libraries and the kernels that all problems need.
+    `warmed` holds the hashes of problems that are done. Raises RuntimeError if no context can be made.
     """
     device = torch.device(on.torch_device)
     is_first = device.type == "cuda" and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
@@ -56,7 +56,7 @@ def _warm_one(problem: Problem, device: torch.device, warmed: set[str]) -> None:
 
 
 def _judge_itself(case: ProblemCase, device: torch.device) -> None:
-    """Each kind of round, with the reference as the candidate."""
+    """Judge each kind of round, with the reference as the candidate."""
     oracle = Oracle(case.model(fresh_seed(), device), case.rows_independent)
     round_inputs = RoundInputs(case, device, oracle)
     form = form_of(round_inputs.expected)
@@ -66,5 +66,5 @@ def _judge_itself(case: ProblemCase, device: torch.device) -> None:
             answer = [tensor.clone() for _, tensor in tensors_of(oracle.expected(draw.arguments))]
             judge_values(case, oracle, draw.arguments, answer, form, gross=plan.gross)
     for tensor in answer:
-        compare_cuda.prepare(tensor)  # answers of the `small` case are too small to be compared by them
+        compare_cuda.prepare(tensor)  # outputs of the `small` case are too small for these kernels
     synchronize(device)

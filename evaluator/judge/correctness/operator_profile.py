@@ -1,4 +1,4 @@
-"""What the reference computes with: the names of its operators, and how many terms its longest sum has."""
+"""The reference's operators: their names, and the number of terms of the longest sum."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +24,14 @@ REDUCTIONS = {
     ),
     *("nll_loss_forward", "mse_loss", "smooth_l1_loss", "huber_loss", "_cdist_forward"),
 }
-"""Operators that add up elements of their first input: as many as it has, for each element of their smallest output."""
+"""Operators that add up elements of their first input: its size divided by that of their smallest output."""
 ALONG = {"_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp"}
 """Operators that add up along the dimension that is their second argument."""
 SORTS = {"sort", "argsort", "topk", "msort", "kthvalue"}
-"""Operators whose answer is an order of elements."""
+"""Operators whose output is an order of elements."""
 WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 ASSERTING = {"binary_cross_entropy"}
-"""Operators that on a GPU break the context of the process, not just raise, for floating-point inputs out of range."""
+"""Operators that on a GPU break the process's CUDA context, not just raise, for floating-point inputs out of range."""
 INDEXING = {
     *(
         "index",
@@ -48,7 +48,7 @@ INDEXING = {
     ),
     *("embedding", "embedding_bag", "_embedding_bag", "one_hot", "nll_loss_forward", "nll_loss2d_forward"),
 }
-"""Operators that do so for whole numbers out of range."""
+"""Operators that break the context for whole numbers out of range."""
 
 
 class OperatorProfile(TorchDispatchMode):
@@ -60,7 +60,7 @@ class OperatorProfile(TorchDispatchMode):
         self._makes_whole_numbers = False
         """Whether floating-point numbers become whole ones."""
         self.terms = 1
-        """Of the longest sum behind one element, as far as operators and sizes tell."""
+        """Terms of the longest sum behind one element, estimated from operators and sizes."""
 
     @property
     def sorts(self) -> bool:
@@ -69,7 +69,7 @@ class OperatorProfile(TorchDispatchMode):
 
     @property
     def asserts(self) -> bool:
-        """Whether an operator may break the GPU's context on inputs of other values."""
+        """Whether an operator may break the CUDA context on inputs with other values."""
         return not self.names.isdisjoint(ASSERTING) or (self._makes_whole_numbers and not self.names.isdisjoint(INDEXING))
 
     def __torch_dispatch__(
@@ -86,7 +86,7 @@ class OperatorProfile(TorchDispatchMode):
 
 
 def profile(call: Callable[[], Any]) -> tuple[OperatorProfile, Any]:
-    """The operators of a call, and what it returns."""
+    """The operators of a call, and its result."""
     with OperatorProfile() as found:
         returned = call()
     return found, returned

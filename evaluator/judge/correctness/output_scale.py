@@ -1,4 +1,4 @@
-"""The scale of an output, which errors are measured in: its root mean square, its mean, and how far its elements are from that."""
+"""The scale of an output, in which errors are measured: root mean square, mean, and spread around the mean."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Sums:
     """Sums over the finite elements of an oracle, which may come in slices."""
 
     count: int = 0
-    """Of all elements."""
+    """Number of all elements."""
     total: float = 0.0
     squares: float = 0.0
 
@@ -41,7 +41,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Centre:
-    """The mean of an oracle and its spread around that, of all elements or of each row: tensors that broadcast with it."""
+    """The mean of an oracle and its spread around it, over all elements or per row: tensors that broadcast with the oracle."""
 
     mean: torch.Tensor
     spread: torch.Tensor
@@ -54,7 +54,7 @@ def row_centre(oracle: torch.Tensor) -> Centre:
 
 
 def gross_errors(candidate: torch.Tensor, oracle: torch.Tensor, centre: Centre) -> torch.Tensor:
-    """|value - oracle| / (|oracle - mean| + spread) of each element; infinite where only one of both is finite."""
+    """|value - oracle| / (|oracle - mean| + spread) of each element; infinite if only one of them is finite."""
     error = (candidate - oracle).abs() / ((oracle - centre.mean).abs() + centre.spread)
     same = (candidate == oracle) | (candidate.isnan() & oracle.isnan())
     return torch.where(same, 0.0, error).nan_to_num(nan=math.inf, posinf=math.inf)
@@ -72,5 +72,5 @@ def energy(tensor: torch.Tensor) -> float:
 
 
 def finite(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with zeros where it is NaN or infinite."""
+    """The tensor with NaN and infinities replaced by zeros."""
     return torch.where(tensor.isfinite(), tensor, 0.0)

@@ -1,4 +1,4 @@
-"""The structure, shapes, dtypes and device of a worker's answer, compared with those of the reference's."""
+"""Compares the structure, shapes, dtypes and device of a worker's output with the reference's."""
 
 import math
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from evaluator.worker.protocol import Message, ProtocolError
 MAX_OUTPUTS = 1024
 MAX_DIMENSIONS = 64
 SCALAR_TOLERANCE = 1e-6
-"""Relative, for a Python float among the outputs."""
+"""Relative tolerance of a Python float among the outputs."""
 
 
 @dataclass(frozen=True)
 class ClaimedTensor:
-    """One tensor of the answer, as the worker describes it; `number` is its place in the order of the description."""
+    """One tensor of the output, as the worker describes it. `number` is its position in the description."""
 
     number: int
     shape: tuple[int, ...]
@@ -27,22 +27,22 @@ class ClaimedTensor:
     dtype_name: str
     device: str
     layout: str | None = None
-    """PyTorch's name for its layout where that is another than strides, or `structure.UNWRITTEN`; None for a plain tensor."""
+    """PyTorch's name of its layout if that is not strided, or `structure.UNWRITTEN`; None for a plain tensor."""
     order: tuple[int, ...] | None = None
-    """Its dimensions in their order in memory, where that is not the usual one: a copy to memory with the same order is fast. A false order
-    makes the copy slower, not wrong."""
+    """Its dimensions in their order in memory, if it is not contiguous: a copy to memory with the same order is fast. A false order makes
+    the copy slower, not wrong."""
 
     def laid_out(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor of this shape, its dimensions in this one's order."""
+        """A tensor of this shape, with its dimensions permuted to this one's order."""
         return tensor if self.order is None else tensor.permute(self.order)
 
     def restored(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The reverse: a tensor whose dimensions are in this one's order, in this one's shape."""
+        """The reverse of `laid_out`."""
         return tensor if self.order is None else tensor.permute([self.order.index(number) for number in range(len(self.order))])
 
 
 class MismatchError(Exception):
-    """The answer has another form than the reference's."""
+    """The output has another form than the reference's."""
 
     def __init__(self, category: Category, message: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class MismatchError(Exception):
 
 
 def read_claim(message: Message) -> tuple[Any, int]:
-    """The answer of a `call` with each tensor as a ClaimedTensor, and their number. Raises ProtocolError."""
+    """The output in the reply to a `call`, with each tensor as a ClaimedTensor, and their number. Raises ProtocolError."""
     claims: list[ClaimedTensor] = []
 
     def resolve(description: Any) -> ClaimedTensor:
@@ -91,7 +91,7 @@ def _are_integers(value: Any) -> bool:
 
 
 def form_of(value: Any) -> Any:
-    """A nested value with its tensors on the meta device, contiguous, and everything else as it is."""
+    """The nested value with its tensors contiguous on the meta device."""
     if isinstance(value, torch.Tensor):
         return torch.empty_like(value, device="meta", memory_format=torch.contiguous_format)
     if isinstance(value, dict):
@@ -110,11 +110,11 @@ def has_plain_values(form: Any) -> bool:
 
 
 def match(claimed: Any, expected: Any, device: str, path: str = "", plain_values: bool = True) -> Iterator[ClaimedTensor]:
-    """The claimed tensor for each tensor of the reference's answer, in the order of `tensors_of(expected)`.
+    """The claimed tensor for each tensor of the reference's output, in the order of `tensors_of(expected)`.
 
-    Plain numbers in it have to be of the same type, and of the same value where `plain_values` says so.
+    Plain numbers must have the same type and, with `plain_values`, the same value.
 
-    Raises MismatchError for the first thing that differs: structure and layout, then shape, dtype and device.
+    Raises MismatchError for the first difference: structure and layout, then shape, dtype and device.
     """
     name = path or "the output"
     if isinstance(expected, torch.Tensor):

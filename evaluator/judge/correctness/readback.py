@@ -1,4 +1,4 @@
-"""The worker's answer, copied into the judge's own memory and read from there."""
+"""Copies the worker's output into the judge's own memory, and reads it there."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from evaluator.judge.workers.shared_memory import Allocation, SharedMemory, desc
 from evaluator.worker.structure import tensors_of
 
 LARGE_BYTES = 1 << 30
-"""Total size of the outputs above which the worker gives its own memory for them back after the copy, so that the judge's copy fits."""
+"""For outputs above this total size, the worker frees its own memory after the copy, so that the judge's copy fits."""
 
 
 def allocate_outputs(memory: SharedMemory, expected: Any) -> list[Allocation]:
-    """The judge's memory for each tensor of an answer."""
+    """Allocate the judge's memory for each tensor of an output."""
     return [memory.allocate(tensor.nbytes) for _, tensor in tensors_of(expected)]
 
 
@@ -32,9 +32,9 @@ def ask_to_reveal(
     release: bool = False,
     call: int | None = None,
 ) -> None:
-    """Have the worker copy its last answer into `outputs`, or that of one `call` of a block, and wait until it says that it has.
+    """Have the worker copy its last output into `outputs`, or that of one `call` of a block, and wait until it reports that this is done.
 
-    spin_s: how long to wait without sleeping. release: the worker gives its own memory for large answers back.
+    spin_s: how long to wait without sleeping. release: the worker frees its own memory for large outputs.
     """
     views = views_into(outputs, claims, count, shapes)
     if outputs:
@@ -46,7 +46,7 @@ def ask_to_reveal(
 def views_into(
     outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], count: int, shapes: Sequence[torch.Tensor]
 ) -> list[dict[str, Any] | None]:
-    """Where each of the `count` tensors that a worker described goes in `outputs`, and its layout there; None for those not in `claims`.
+    """The place in `outputs` for each of the `count` tensors that a worker described, and its layout; None for those not in `claims`.
 
     `shapes` are those of `claims`. Fills `outputs` with NaN.
     """
@@ -68,7 +68,7 @@ def snapshot(
 def copying(
     outputs: Sequence[Allocation], claims: Sequence[ClaimedTensor], shapes: Sequence[torch.Tensor], sample: Sample | None = None
 ) -> Callable[[], list[torch.Tensor]]:
-    """A function that takes such a snapshot, once. Views and memory are prepared now, so that it only enqueues the copies."""
+    """A function that takes such a snapshot, once. Views and memory are prepared now, so it only enqueues the copies."""
     views = [
         claim.restored(allocation.view(claim.laid_out(tensor).shape, tensor.dtype))
         for claim, allocation, tensor in zip(claims, outputs, shapes, strict=True)

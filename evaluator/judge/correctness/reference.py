@@ -1,7 +1,7 @@
-"""The reference, run in its own dtype for the expected answer, and in float64 (the oracle) for the right one.
+"""The reference, run in its own dtype for the expected output, and in float64 (the oracle) for the right one.
 
-Where rows are independent, both run in chunks of rows, so that only one chunk of each exists at a time. A problem may declare that. Where
-it does not and the whole does not fit into the device's memory, the reference shows it: its answer to a slice is the slice of its answer.
+If rows are independent, both run in chunks of rows, and only one chunk of each exists at a time. A problem may declare this. If it does
+not, and the whole exceeds the device's memory, the judge tests it: the output for a slice of the inputs must be the slice of the output.
 """
 
 import copy
@@ -21,7 +21,7 @@ from evaluator.judge.correctness.tolerance import has_row_scale
 from evaluator.worker.structure import tensors_of
 
 WIDE = (torch.float64, torch.float32)
-"""Types in which the oracle is tried, widest first; some operators have no float64 form."""
+"""Types that the oracle tries, widest first. Some operators do not support float64."""
 
 
 class ReferenceFailedError(Exception):
@@ -40,17 +40,17 @@ class Oracle:
         self._rows_independent = rows_independent
         self._wide: torch.nn.Module | None = None
         self._carriers: frozenset[int] | None = None
-        """Numbers of the input tensors that have the answer's rows, once slices have been tried."""
+        """Numbers of the input tensors with the output's rows; None before slices were tried."""
         self.terms = 1
-        """Terms of the longest sum behind an element, once a call has been observed."""
+        """Terms of the longest sum behind an element, as observed in a call."""
         self.sorts = True
-        """Whether the answer may be an order of elements, as far as has been observed."""
+        """Whether the output may be an order of elements, as observed in a call."""
         self.asserts = False
-        """Whether inputs of other values may break the device's context, as far as has been observed."""
+        """Whether inputs with other values may break the CUDA context, as observed in a call."""
         self._changes_inputs = False
-        """Whether a call changes its arguments, as far as has been observed: it is given copies then."""
+        """Whether a call changes its arguments, as observed in a call. If so, it gets copies."""
         self.dtype: torch.dtype | None = None
-        """The type that the oracle runs in; None before its first run."""
+        """The oracle's dtype; None before its first run."""
 
     @property
     def model(self) -> torch.nn.Module:
@@ -63,7 +63,7 @@ class Oracle:
         return self._wide
 
     def observe(self, inputs: Sequence[Any]) -> Any:
-        """What the reference returns, and how it computes that; it may have changed these inputs. Raises ReferenceFailedError."""
+        """Run the reference, note how it computes, and return its output. It may change these inputs. Raises ReferenceFailedError."""
         versions = _versions(inputs)
         observed, answer = profile(lambda: self.expected(inputs))
         self._changes_inputs = _versions(inputs) != versions
@@ -71,7 +71,7 @@ class Oracle:
         return answer
 
     def expected(self, inputs: Sequence[Any]) -> Any:
-        """What the reference returns, in its own dtype. Raises ReferenceFailedError."""
+        """The reference's output, in its own dtype. Raises ReferenceFailedError."""
         try:
             with torch.no_grad():
                 return self._model(*self._own(inputs))
@@ -87,9 +87,9 @@ class Oracle:
     ) -> Iterator[tuple[int, OutputPiece]]:
         """Pieces of every output, each with the number of its output.
 
-        `candidate` and `reference` are the outputs' tensors in order; without `reference` the model is run. An output that is judged on its
-        rows' own scale comes in chunks of rows, and so does any other where the whole does not fit; then `is_sliced` is true. `nudge` moves
-        inputs by less than their dtype's rounding. Raises ReferenceFailedError.
+        `candidate` and `reference` are the outputs' tensors in order. Without `reference` the model runs. Outputs with a scale for each row
+        come in chunks of rows. So do all others if the whole does not fit; then `is_sliced` is true. `nudge` moves inputs by less than
+        their dtype's rounding. Raises ReferenceFailedError.
         """
         late: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         for rows, chunk in self._chunks(inputs, candidate):
@@ -105,7 +105,7 @@ class Oracle:
             yield number, OutputPiece(0, candidate[number], expected, oracle)
 
     def is_sliced(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
-        """Whether pieces are slices although rows are not declared independent. Tries slices where the whole would not fit.
+        """Whether pieces are slices although rows are not declared independent. Tries slices if the whole would not fit.
 
         Raises ReferenceFailedError.
         """
@@ -116,19 +116,19 @@ class Oracle:
         return bool(self._carriers)
 
     def wide_pieces(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[int, torch.Tensor]]:
-        """The oracle's part alone of every piece. Raises ReferenceFailedError."""
+        """The oracle's part of every piece. Raises ReferenceFailedError."""
         for _, chunk in self._chunks(inputs, outputs):
             yield from enumerate(self._run(chunk))
 
     def _own(self, inputs: Sequence[Any]) -> Sequence[Any]:
-        """The inputs, or copies where a call would change them."""
+        """The inputs, or copies if a call would change them."""
         return [mapped(value, torch.clone) for value in inputs] if self._changes_inputs else inputs
 
     def _outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         return [tensor for _, tensor in tensors_of(self.expected(inputs))]
 
     def _chunks(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> Iterator[tuple[slice | None, list[Any]]]:
-        """Chunks of rows of the inputs, each after its slice; or everything after None."""
+        """Pairs of a slice and these rows of the inputs; or one pair of None and all inputs."""
         sliced = self.is_sliced(inputs, outputs)
         count = len(outputs[0]) if sliced else common_rows(inputs, outputs) if self._rows_independent else None
         if count is None:
@@ -147,13 +147,13 @@ class Oracle:
                 with torch.no_grad():
                     outputs = [tensor for _, tensor in tensors_of(model(*[widened(value, dtype, nudge) for value in self._own(inputs)]))]
             except torch.OutOfMemoryError:
-                raise  # a RuntimeError, but no missing operator: the memory that a submission leaves must not choose the oracle's type
+                raise  # a RuntimeError, but no missing operator: a submission's memory use must not choose the oracle's type
             except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
                 failure = error
                 continue
             self._wide, self.dtype = model, dtype
             return outputs
-        raise ReferenceFailedError(f"the reference has no wider form: {failure}")
+        raise ReferenceFailedError(f"the reference does not run in a wider type: {failure}")
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Reference:
 
 
 def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None) -> Any:
-    """Floating-point tensors in a wider type, with `nudge` moved by up to half a unit in the last place; everything else as it is."""
+    """Convert floating-point tensors to a wider type. `nudge` moves them by up to half a unit in the last place."""
 
     def widen(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
@@ -184,7 +184,7 @@ def widened(value: Any, dtype: torch.dtype, nudge: torch.Generator | None = None
 
 
 def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
-    """The unit in the last place of each value, in a type with this eps; of zeros, that of the smallest value beside them."""
+    """The unit in the last place of each value, in a type with this eps. A zero gets that of the smallest other value."""
     exponents = torch.frexp(wide).exponent
     others = exponents[wide != 0]
     exponents = torch.where(wide == 0, others.min() if len(others) else 1, exponents)
@@ -192,7 +192,7 @@ def _units(wide: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 def _versions(inputs: Sequence[Any]) -> list[int]:
-    """Counts of the changes to each tensor; those made in inference mode count none, and can't be changed."""
+    """The number of changes to each tensor. Tensors made in inference mode count none, and can't be changed."""
     return [0 if tensor.is_inference() else tensor._version for _, tensor in tensors_of(list(inputs))]
 
 

@@ -1,7 +1,7 @@
-"""Slices of a reference's inputs along dimension 0, where its answer to a slice is the slice of its answer.
+"""Slices of a reference's inputs along dimension 0, if the output for a slice of the inputs is the slice of the output.
 
-A problem that declares nothing may still be computed slice by slice, as an activation or a batch of matrix products can: the reference is
-asked for two slices, and both have to agree with its whole answer. A batch normalization in training mode does not.
+A problem that declares nothing may still be computed slice by slice, such as an activation or a batch of matrix products. The judge runs
+the reference on two slices, and both must agree with its whole output. A batch normalization in training mode fails this test.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -15,17 +15,17 @@ from evaluator.judge.correctness.tolerance import base_tolerance, is_exact
 from evaluator.worker.structure import tensors_of
 
 WIDE_BYTES = 8
-"""Of an element of the oracle."""
+"""Size of an element of the oracle."""
 WHOLE_FACTOR = 4.0
-"""The oracle takes so many times the memory of its inputs and outputs: operators make intermediate results, and comparing makes others."""
+"""The oracle needs this many times the memory of its inputs and outputs, for intermediate results of operators and of comparing."""
 SLICE_SHARE = 16
-"""The slices that are tried have a sixteenth of the rows."""
+"""The tested slices have a sixteenth of the rows."""
 AGREEMENT_FACTOR = 4
-"""Times the base tolerance: other sizes are computed by other kernels, in another order."""
+"""Slices may differ by this many base tolerances: other sizes are computed by other kernels, in another order."""
 
 
 def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool:
-    """Whether the oracle of all rows would not fit into what is left of a GPU's memory."""
+    """Whether the oracle of all rows would exceed a GPU's free memory."""
     if not outputs or not outputs[0].is_cuda:
         return False
     elements = sum(tensor.numel() for _, tensor in tensors_of([*inputs, *outputs]))
@@ -35,7 +35,7 @@ def needs_slices(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> bool
 
 
 def find_carriers(model: torch.nn.Module, inputs: Sequence[Any]) -> frozenset[int]:
-    """Numbers of the input tensors that have the answer's rows; none where slices of the inputs do not give slices of the answer."""
+    """Numbers of the input tensors that have the output's rows; empty if slices of the inputs do not give slices of the output."""
     with torch.no_grad():
         whole = [tensor for _, tensor in tensors_of(model(*inputs))]
     sizes = {len(tensor) if tensor.dim() else 0 for tensor in whole}
@@ -49,7 +49,7 @@ def find_carriers(model: torch.nn.Module, inputs: Sequence[Any]) -> frozenset[in
 
 
 def sliced_inputs(inputs: Sequence[Any], rows: slice, carriers: Collection[int] | None) -> list[Any]:
-    """The inputs with these rows alone of the carriers."""
+    """The inputs, with only these rows of the carriers."""
     numbered = iter(range(len(list(tensors_of(list(inputs))))))
 
     def part(tensor: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,7 @@ def sliced_inputs(inputs: Sequence[Any], rows: slice, carriers: Collection[int] 
 
 
 def _choices(inputs: Sequence[Any], count: int) -> Iterator[frozenset[int]]:
-    """All inputs that have so many rows; then the first of them alone, since the second operand of a square product has as many."""
+    """All inputs with this many rows; then only the first of them, since the second operand of a square product has as many."""
     fitting = [number for number, (_, tensor) in enumerate(tensors_of(list(inputs))) if tensor.dim() and len(tensor) == count]
     if fitting:
         yield frozenset(fitting)
@@ -78,7 +78,7 @@ def _agrees(model: torch.nn.Module, inputs: Sequence[Any], whole: Sequence[torch
             answer = [tensor for _, tensor in tensors_of(model(*sliced_inputs(inputs, rows, carriers)))]
     except torch.OutOfMemoryError:
         raise
-    # Whatever the reference raises for a slice, it can't be sliced so.
+    # With any error for a slice, the reference can't be sliced.
     except Exception:  # noqa: BLE001
         return False
     wanted = list(map(itemgetter(rows), whole))

@@ -1,8 +1,8 @@
-"""The correctness rounds: each draws fresh inputs, asks the submission for its answer, and then compares that with the reference's.
+"""The correctness rounds: each makes random inputs, calls the submission, and compares its output with the reference's.
 
-`evaluator.judge.correctness.inputs.round_inputs` says which inputs these are. Some rounds ask twice for the same input. In between, the
-worker's free memory is filled with a pattern: where the second answer differs, it is nondeterministic or was never written. Inputs begin at
-one address, then twice at another, then twice at the first: state that was kept for an address answers wrongly here already.
+`evaluator.judge.correctness.inputs.round_inputs` chooses the inputs. Some rounds call twice with the same input. In between, the worker's
+free memory is filled with a pattern. If the second output differs, it is nondeterministic or was never written. Inputs begin at one
+address, then twice at another, then twice at the first: results cached by address are wrong already here.
 """
 
 import secrets
@@ -17,8 +17,8 @@ from evaluator.diagnosis.rules.output_rules import OF_VALUES
 from evaluator.judge.correctness.check import Judgement, judge_values, overflowing
 from evaluator.judge.correctness.errors.compute_rule import broken_rule
 from evaluator.judge.correctness.errors.known_approximations import known_cause
-from evaluator.judge.correctness.inputs.few_rows import RUNS
-from evaluator.judge.correctness.inputs.round_inputs import Draw, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, RUNS
+from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, Draw, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import ClaimedTensor, MismatchError, form_of, has_plain_values, match, read_claim
 from evaluator.judge.correctness.readback import allocate_outputs, ask_to_reveal, snapshot
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError, widened
@@ -32,12 +32,13 @@ from evaluator.results.evidence import RoundEvidence
 from evaluator.worker.structure import tensors_of
 
 KERNELS_S = 5.0
-"""Deadline of the call that records the kernels of a wrong answer."""
+"""Timeout of the call that records the kernels of a wrong answer."""
 SLOW_CALL_S = 0.05
 SLOW_FACTOR = 10
-"""A call that takes so long, and so many times as long as the reference, is slow by far: nobody gains by it, and others wait meanwhile."""
+"""A call that takes longer than both, in seconds and in multiples of the reference's time, is very slow: it gets fewer rounds, since others
+wait."""
 MAX_SIZES = 64
-"""How many different sizes of the inputs' dimensions are kept."""
+"""Maximum number of different sizes of the inputs' dimensions that are kept."""
 
 
 class Rounds:
@@ -53,31 +54,34 @@ class Rounds:
         *,
         strict_inputs: bool = False,
         hurries: bool = False,
+        is_brief: bool = False,
     ) -> None:
-        """With `hurries`, a submission that is slow by far is asked for few more answers once its first ones were right."""
+        """hurries: a very slow submission gets few more rounds after its first outputs were right. is_brief: every submission gets few."""
+        self._is_brief = is_brief
         self._worker, self._case, self._oracle, self._memory = worker, case, oracle, memory
         self._deadline_s, self._strict_inputs, self._hurries = deadline_s, strict_inputs, hurries
         self._call_s = 0.0
-        """What the last call took."""
+        """Duration of the last call, in seconds."""
         self.is_slow = False
-        """Whether it has been found to be slow, and asked for few answers."""
+        """Whether the submission is very slow, and got few rounds."""
         self._gross = False
-        """Whether only gross errors decide in the round that runs."""
+        """Whether only gross errors decide in the current round."""
         self._inputs: InputSet | None = None
         self._fills = 0
-        """How often other values have been given: every second time at the other address."""
+        """Number of times that inputs got new values: every second time at the other address."""
         self._outputs: list[Allocation] = []
         self.distribution = ""
-        """Of the round that runs, or ran last."""
+        """Distribution of the current or last round."""
         self.form: Any = None
-        """Structure, shapes and dtypes of an answer (`output_structure.form_of`)."""
+        """Structure, shapes and dtypes of the output (`output_structure.form_of`)."""
         self.sizes: tuple[int, ...] = ()
-        """Sizes of the dimensions of the inputs, once a round has been run."""
+        """Sizes of the inputs' dimensions, after the first round."""
 
     def run(self) -> Iterator[RoundEvidence]:
-        """Every round up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
+        """Run every round, up to the first that fails. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
         round_inputs = self._prepare()
-        index, plans = 0, deque(round_inputs.plans)
+        plans = deque(round_inputs.brief() if self._is_brief else round_inputs.plans)
+        index = 0
         draw: Draw | None = None
         while plans:
             plan = plans.popleft()
@@ -90,10 +94,12 @@ class Rounds:
                 return
             if index == 0 and self._hurries and self._takes_far_longer(draw.arguments):
                 self.is_slow, plans = True, deque(round_inputs.fewest())
+            if plan.distribution == OUTLIERS and evidence.message:  # left out
+                plans.appendleft(RoundPlan(RUNS, gross=plan.gross))
             index += 1
 
     def _takes_far_longer(self, arguments: Sequence[Any]) -> bool:
-        """Whether the last call, which answered these arguments for the second time, took far longer than the reference takes."""
+        """Whether the last call, the second one with these arguments, took far longer than the reference."""
         if self._call_s < SLOW_CALL_S:
             return False
         return self._call_s > SLOW_FACTOR * min(self._reference_s(arguments) for _ in range(2))
@@ -105,14 +111,14 @@ class Rounds:
         return time.monotonic() - start
 
     def report(self) -> Iterator[RoundEvidence]:
-        """A round of each distribution that decides nothing, also after one that fails. Raises as `run` does."""
+        """Run a round of each distribution that decides nothing, even after a failed one. Raises as `run` does."""
         round_inputs = self._prepare()
         for index, name in enumerate(round_inputs.reported):
             plan = RoundPlan(name)
             yield self._round(index, plan, round_inputs.draw(plan))
 
     def provoke(self, count: int) -> None:
-        """Make the calls of the first `count` rounds, without looking at the answers.
+        """Make the calls of the first `count` rounds, and ignore their outputs.
 
         Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
         """
@@ -125,7 +131,7 @@ class Rounds:
                 self._call()
 
     def _prepare(self) -> RoundInputs:
-        """Allocate memory for answers, and plan the rounds."""
+        """Allocate memory for outputs, and plan the rounds."""
         round_inputs = RoundInputs(self._case, self._memory.device, self._oracle, strict=self._strict_inputs)
         self.form = form_of(round_inputs.expected)
         self.sizes = tuple(sorted({size for _, tensor in tensors_of(round_inputs.example) for size in tensor.shape}))[:MAX_SIZES]
@@ -135,14 +141,14 @@ class Rounds:
         return round_inputs
 
     def _time_kernels(self) -> None:
-        """Record the kernels of a wrong answer. The verdict stands."""
+        """Record the kernels of a wrong answer. This does not change the verdict."""
         if self._memory.device.type != "cuda" or self._worker.launches is None:
             return
         with self._worker.unjudged():
             self._worker.note_kernels(self._worker.request("call", min(self._deadline_s, KERNELS_S), set=0, kernels=True))
 
     def close(self) -> None:
-        """Take all memory back from the worker, and leave its free memory alone."""
+        """Take all memory back from the worker, and stop filling its free memory."""
         self._poison(None)
         allocations = [*(self._inputs.allocations if self._inputs else []), *self._outputs]
         self._worker.take_back(allocations, self._deadline_s)
@@ -164,8 +170,10 @@ class Rounds:
         answer = self._mutation(answer, arguments)
         if plan.twice and answer.category is not Category.MUTATED_INPUT and (answer.category is None or answer.figures):
             answer = self._mutation(self._again(answer, values, arguments), arguments)
-        if plan.gross and (formula := overflowing(self._oracle, answer, values, arguments)):  # fragile, and not wrong
+        if plan.gross and (formula := overflowing(self._oracle, answer, values, arguments)):  # it is fragile, not wrong
             answer = Judgement(None, f"left out: here {formula} overflows", answer.figures)
+        elif self._may_overflow and answer.category is None and any(figures.nonfinite_mismatch for figures in answer.figures):
+            answer = Judgement(None, "left out: here the output overflows", answer.figures)
         cause = self._cause(answer, values, arguments)
         if not answer.informative and plan.distribution != "own":
             answer = Judgement(None, "left out: here the reference itself is not accurate", answer.figures)
@@ -181,7 +189,7 @@ class Rounds:
         )
 
     def _cause(self, answer: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> str:
-        """What the values of a wrong answer equal, where that is a known approximation."""
+        """The known approximation that a wrong answer equals; empty if there is none."""
         wide = self._oracle.wide_model
         wrong = next((number for number, figures in enumerate(answer.figures) if figures.wrong), None)
         if answer.category not in OF_VALUES or not values or wide is None or wrong is None:
@@ -191,20 +199,20 @@ class Rounds:
         return known_cause(wide, arguments, values, wrong, answer.figures[wrong].tolerance)
 
     def _broken_rule(self, wide: torch.nn.Module, value: torch.Tensor, number: int, arguments: Sequence[Any]) -> str:
-        """The disguise in which a wrong answer keeps from the type that the problem has to be computed in."""
+        """The disguise of a wrong answer that avoids the type in which the problem must be computed; empty if there is none."""
         dtype = self._oracle.dtype or torch.float64
         return broken_rule(wide, arguments, value, number, lambda argument: widened(argument, dtype))
 
     def _mutation(self, answer: Judgement, arguments: Sequence[Any]) -> Judgement:
-        """The same answer, unless the call has changed its inputs."""
+        """`answer`, or MUTATED_INPUT if the call changed its input."""
         if self._inputs is None or self._inputs.unchanged(arguments, self._case.in_place):
             return answer
         return Judgement(Category.MUTATED_INPUT, "forward() changed its input", answer.figures)
 
     def _again(self, first: Judgement, values: list[torch.Tensor], arguments: Sequence[Any]) -> Judgement:
-        """Fill the worker's free memory and ask for the same input once more; the verdict on both answers.
+        """Fill the worker's free memory, call once more with the same input, and return the verdict on both answers.
 
-        `values` are the first answer's. They are dropped when the second's differ.
+        `values` are the first answer's. They are dropped if the second's differ.
         """
         if self._case.in_place:
             self._fill(arguments)
@@ -214,10 +222,10 @@ class Rounds:
         if second.category is Category.UNWRITTEN_OUTPUT:
             return second
         if first.category is None and second.category is not None:
-            message = f"the same input was answered rightly, then wrongly: {second.message}"
+            message = f"two calls with the same input: the first was right, the second wrong: {second.message}"
             return Judgement(Category.NONDETERMINISTIC, message, second.figures)
         if first.category is not None and second.category is None:
-            message = f"the same input was answered wrongly, then rightly: {first.message}"
+            message = f"two calls with the same input: the first was wrong, the second right: {first.message}"
             return Judgement(Category.NONDETERMINISTIC, message, first.figures)
         return first
 
@@ -226,7 +234,7 @@ class Rounds:
             self._inputs = InputSet(self._memory, arguments, movable=True)
             self._worker.hand_over(self._inputs.allocations, self._deadline_s)
         else:
-            if self.distribution != RUNS:  # there the same address tells
+            if self.distribution not in IN_PLACE:  # these change values at the same address
                 self._fills += 1
                 if self._fills % 2:
                     self._inputs.move()
@@ -252,9 +260,9 @@ class Rounds:
         pattern: int,
         known: tuple[Judgement, list[torch.Tensor]] | None = None,
     ) -> tuple[Judgement, list[torch.Tensor]]:
-        """Have an answer revealed; the verdict on it, and its values.
+        """Have an answer revealed, and return the verdict on it and its values.
 
-        `known` holds both of the answer before. It is returned where the new values are the same, bit for bit.
+        `known` holds those of the previous answer. It is returned if the new values are the same, bit for bit.
         """
         claimed, count = claim
         try:
@@ -267,16 +275,21 @@ class Rounds:
         if known is not None:
             if self._is_revealed(known[1], claims):
                 return known
-            known[1].clear()  # there is no memory for both
+            known[1].clear()  # memory may not suffice for both
         values = snapshot(self._outputs, claims, shapes)
-        judged = judge_values(self._case, self._oracle, arguments, values, self.form, pattern, gross=self._gross)
+        gross, may_overflow = self._gross, self._may_overflow
+        judged = judge_values(self._case, self._oracle, arguments, values, self.form, pattern, gross=gross, may_overflow=may_overflow)
         return judged, values
 
+    @property
+    def _may_overflow(self) -> bool:
+        return self._gross and self.distribution == OUTLIERS
+
     def _require_form(self, arguments: Sequence[Any]) -> None:
-        """Raises ReferenceFailedError where the reference's answer to these has other shapes than its first one."""
+        """Raises ReferenceFailedError if the reference's output for these inputs has other shapes than its first one."""
         sizes = [[tensor.shape for _, tensor in tensors_of(value)] for value in (self._oracle.expected(arguments), self.form)]
         if sizes[0] != sizes[1]:
-            raise ReferenceFailedError("the shapes of the reference's answer change with the inputs' values")
+            raise ReferenceFailedError("the shapes of the reference's output change with the inputs' values")
 
     def _is_revealed(self, values: Sequence[torch.Tensor], claims: Sequence[ClaimedTensor]) -> bool:
         """Whether the outputs hold exactly these values."""

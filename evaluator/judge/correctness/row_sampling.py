@@ -1,4 +1,4 @@
-"""Samples of rows. Where a problem's rows are independent, some of them are a smaller instance of the problem."""
+"""Samples of rows. If a problem's rows are independent, some of them are a smaller instance of the problem."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -12,22 +12,22 @@ from evaluator.judge.correctness.tolerance import has_row_scale, is_exact
 from evaluator.worker.structure import tensors_of
 
 SAMPLE_ELEMENTS = 1 << 26
-"""Of a tensor with more elements than this, rows with so many elements are drawn."""
+"""Number of elements in the random rows chosen from larger tensors."""
 BLOCKS = 8
-"""Number of blocks of neighbouring rows that they are drawn in."""
+"""Number of blocks of neighbouring rows in a sample."""
 
 _random = secrets.SystemRandom()
 
 
 def common_rows(inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> int | None:
-    """How many rows all tensors have, one at the least; None where that differs."""
+    """The number of rows of all tensors, at least one; None if it differs."""
     tensors = [tensor for _, tensor in tensors_of(list(inputs))]
     rows = {len(tensor) if tensor.dim() else -1 for tensor in (*tensors, *outputs)}
     return None if len(rows) != 1 or min(rows) < 1 else rows.pop()
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The nested value with every tensor in it changed."""
+    """The nested value, with `change` applied to every tensor."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ class Sample:
         return sum(map(len, self.blocks))
 
     def original(self, index: tuple[int, ...]) -> tuple[int, ...]:
-        """Where an element of these rows is among all rows."""
+        """The index among all rows of an element of these rows."""
         row, *others = index
         return (list(chain(*self.blocks))[row], *others)
 
@@ -62,9 +62,9 @@ class Sample:
 
 
 class Sampler:
-    """Draws rows to compare.
+    """Chooses random rows to compare.
 
-    All rows are compared where there are few, where an output is judged on the scale of the whole tensor, and where it is exact.
+    All rows are compared if there are few, if an output has one scale for the whole tensor, or if it is exact.
     """
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], rows_independent: bool) -> None:
@@ -78,7 +78,7 @@ class Sampler:
             self._blocks = [range(start, min(start + step, rows)) for start in range(0, rows, step)]
 
     def draw(self, among: Sequence[int] = ()) -> Sample | None:
-        """Rows that can't be foreseen; None for all of them. One block holds one of the rows `among`, where there are any."""
+        """Rows that can't be predicted; None for all rows. If `among` is given, one block holds one of these rows."""
         if len(self._blocks) <= BLOCKS:
             return None
         drawn = _random.sample(self._blocks, BLOCKS)

@@ -1,19 +1,18 @@
-"""How large an error is allowed: the tolerance of each dtype, how far long sums and the reference's own error widen it, and the problem's
-factor on it.
+"""The tolerance: the base tolerance of each dtype, widened for long sums and by the reference's own error, times the problem's factor.
 
-The error of an element is |value - oracle| / (|oracle| + scale), where scale is the root mean square of the oracle's tensor, or of the row
-where rows are independent. So the tolerance follows the output's own magnitude, and a tensor of zeros is wrong by about one half however
-small the right answer is. The tolerance is the larger of the dtype's own and a factor times the error that the reference makes in that
-dtype. In half precision it ends where the next narrower type would have room.
+The error of an element is |value - oracle| / (|oracle| + scale). The scale is the root mean square of the oracle's tensor, or of the row if
+rows are independent. So the tolerance follows the output's magnitude: a tensor of zeros is wrong by about one half, even if the right
+output is small. The tolerance is the larger of the base tolerance and a factor times the reference's error in that dtype. In half
+precision it is limited, so that the next narrower type does not pass.
 
-Where inputs were changed in a way that the problem's author did not foresee, only a gross error decides: one that is also more than
-GROSS_ERROR of how far the right answer's elements are from each other. Other orders of a sum, TF32 and formulas that cancel err by less.
+If inputs were changed in a way that the problem's author did not foresee, only a gross error decides: it also exceeds GROSS_ERROR times the
+spread of the right values. Another order of a sum, TF32 and formulas with cancellation err by less.
 
-Integers and booleans must equal the oracle's. Some depend on rounding: a number just below a whole one, two values that all but tie.
-There the reference in the submission's dtype differs from the oracle (a slip), and both answers are right. Another submission rounds in
-another order and slips at other elements. So a small multiple of the reference's slips may differ, by no more than the reference's do.
-Where the reference never slips, no submission may. Where it slips often, only its own slips are excused.
-`evaluator.judge.correctness.integer_ties` excuses what is left and hangs on less than the inputs' precision.
+Integers and booleans must equal the oracle's. Some depend on rounding: a number just below a whole one, two nearly equal values. There
+the reference in the submission's dtype may differ from the oracle (a slip), and both are right. Another submission rounds in another order,
+and slips at other elements. So a small multiple of the reference's slips may differ, by no more than the reference's do. If the reference
+never slips, no submission may. If it slips often, only its own slips are excused.
+`evaluator.judge.correctness.integer_ties` excuses further elements that depend on less than the inputs' precision.
 """
 
 import math
@@ -21,33 +20,33 @@ import math
 import torch
 
 BASE_TOLERANCE = {torch.float64: 1e-11, torch.float32: 4e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
-"""What every answer in a dtype is allowed: about 340 ulp of a float32 (a sequential sum of 400,000 terms errs by 1e-5 and more),
-2 of a float16 or bfloat16, whose rounding of intermediates dominates. Half precision posing as float32 errs by 2e-4 and more."""
+"""Base tolerance of each dtype: about 340 ulp of float32 (a sequential sum of 400,000 terms errs by 1e-5 and more), 2 ulp of float16 and
+bfloat16, where rounding of intermediates dominates. Half precision posing as float32 errs by 2e-4 and more."""
 LONG_SUM_UNITS = 2.0
-"""A sum of n terms in float32 may err by so many roundings (2**-24) times the root of n."""
+"""A sum of n terms in float32 may err by this many roundings (2**-24) times the square root of n."""
 LONG_SUM_LIMIT = 2e-4
-"""What no sum is allowed to err by, however long: products of 10 bits of mantissa err by about so much and more."""
+"""Limit of the tolerance for long sums: products with 10 bits of mantissa err by about this much and more."""
 GROSS_ERROR = 3e-2
-"""An error above this share of |oracle - mean| + spread is gross. TF32 errs by about 1e-3, a constant by one half and more."""
+"""An error above this share of |oracle - mean| + spread is gross. TF32 errs by about 1e-3, a constant output by one half and more."""
 REFERENCE_FACTOR = 8.0
-"""How much worse than the reference in the same dtype an answer may be."""
+"""An answer's error may be this many times the reference's in the same dtype."""
 HALF_PRECISION_LIMIT = {torch.float16: 5.0, torch.bfloat16: 4.0}
-"""Multiples of the base tolerance beyond which the reference's error widens the tolerance by LEAST_REFERENCE_FACTOR only. In half precision
-the largest of millions of errors, each of a few roundings, is some 1.5 times the base tolerance: the reference was not lucky then, and
-eight times that is what rounding to eight bits costs. Where the reference errs by 0.7 of it, attention whose scores are rounded errs by up
-to 17 and is honest (20 are allowed, by its factor of 4); rounding to the next narrower type errs by 21 and more."""
+"""Multiples of the base tolerance beyond which the reference's error widens the tolerance only by LEAST_REFERENCE_FACTOR. In half precision
+the largest of millions of errors, each of a few roundings, is about 1.5 base tolerances. Then the reference was not lucky, and eight times
+that is the error of rounding to eight bits. If the reference errs by 0.7 base tolerances, honest attention with rounded scores errs by up
+to 17 (20 are allowed, by its factor of 4). Rounding to the next narrower type errs by 21 and more."""
 LEAST_REFERENCE_FACTOR = 2.0
-"""How much worse than the reference an answer may be however far off that is: the largest error of as many others."""
+"""An answer's error may always be this many times the reference's: its largest error is one of as many roundings."""
 PRECISION_LOSS_BOUND = 1e-2
 """A wrong answer within this error, or within REFERENCE_FACTOR times the reference's, is `precision_loss`; beyond it is `wrong_values`."""
 UNINFORMATIVE_FACTOR = 2.5
 """A reference that errs by more than this many base tolerances is too inaccurate to judge by."""
 SLIP_FACTOR = 4
-"""How many exact elements may be off, for each in which the reference in the same dtype disagrees with the oracle."""
+"""Number of exact elements that may differ, for each in which the reference in the same dtype differs from the oracle."""
 UNINFORMATIVE_SHARE = 1e-3
-"""A reference that disagrees with the oracle in a larger share of its exact elements is too inaccurate to judge by."""
+"""A reference that differs from the oracle in a larger share of its exact elements is too inaccurate to judge by."""
 MIN_ROW_ELEMENTS = 16
-"""Below this a row is too short for a root mean square of its own."""
+"""Rows with fewer elements are too short for a scale of their own."""
 
 
 def is_exact(dtype: torch.dtype) -> bool:
@@ -61,7 +60,7 @@ def has_row_scale(shape: torch.Size, rows_independent: bool) -> bool:
 
 
 def base_tolerance(dtype: torch.dtype, terms: int = 1) -> float:
-    """What every answer in this dtype is allowed that adds up so many terms for an element."""
+    """The base tolerance of this dtype, for sums of this many terms."""
     if dtype.is_complex:
         dtype = dtype.to_real()
     base = BASE_TOLERANCE[dtype] if dtype in BASE_TOLERANCE else 2 * torch.finfo(dtype).eps
@@ -71,7 +70,7 @@ def base_tolerance(dtype: torch.dtype, terms: int = 1) -> float:
 
 
 def allowed_error(dtype: torch.dtype, reference_error: float, terms: int = 1) -> float:
-    """The largest error that an answer in this dtype may have, where the reference's is `reference_error`; before the problem's factor.
+    """The tolerance of this dtype if the reference's error is `reference_error`, before the problem's factor.
 
     `terms` is the length of the longest sum behind an element.
     """
@@ -83,22 +82,22 @@ def allowed_error(dtype: torch.dtype, reference_error: float, terms: int = 1) ->
 
 
 def allowed_exact_error(slips: int, reference_slips: int, reference_error: float, elements: int) -> float:
-    """The same for an exact output: `slips` of its elements are neither the oracle's nor the reference's, and `reference_slips` of the
-    reference's are not the oracle's."""
+    """The tolerance of an exact output: `slips` of its elements equal neither the oracle's nor the reference's, and `reference_slips` of
+    the reference's differ from the oracle's."""
     excused = SLIP_FACTOR * reference_slips if is_informative_exact(reference_slips, elements) else 0
     return reference_error if slips <= excused else 0.0
 
 
 def is_informative(dtype: torch.dtype, reference_error: float, terms: int = 1) -> bool:
-    """Whether a reference with this error is accurate enough for its answer to say anything about another's."""
+    """Whether a reference with this error is accurate enough to judge by."""
     return reference_error <= UNINFORMATIVE_FACTOR * base_tolerance(dtype, terms)
 
 
 def is_informative_exact(reference_slips: int, elements: int) -> bool:
-    """The same of an exact output, by how many of its elements are not the oracle's."""
+    """Whether a reference with this many slips among its exact elements is accurate enough to judge by."""
     return reference_slips <= UNINFORMATIVE_SHARE * elements
 
 
 def is_precision_loss(error: float, reference_error: float, factor: float) -> bool:
-    """Whether a wrong answer with this largest error has lost precision, rather than being simply wrong. `factor` is the problem's."""
+    """Whether a wrong answer with this largest error counts as precision loss. `factor` is the problem's."""
     return error <= max(PRECISION_LOSS_BOUND, factor * REFERENCE_FACTOR * reference_error)

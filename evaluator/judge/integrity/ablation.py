@@ -1,7 +1,7 @@
-"""The ablation check: a worker that skips the submission's own kernels is asked for one more answer.
+"""The ablation check: the judge calls a worker that skips the submission's own kernels.
 
-If that answer is still right, the kernels have no part in it. Anything else counts for the submission, so nothing has to be believed that
-this worker says about itself.
+If the output is still right, the kernels contribute nothing. Every other outcome favours the submission, so the judge need not trust this
+worker's own reports.
 """
 
 import secrets
@@ -27,15 +27,15 @@ from evaluator.worker.protocol import ProtocolError
 from evaluator.worker.structure import tensors_of
 
 PATTERNS = range(0x38, 0x48)
-"""Bytes that fill free memory. Repeated, they are a finite number of medium size in every floating-point type."""
+"""Bytes that fill free memory. Repeated, they form a finite number of medium size in every floating-point type."""
 
 
 class AblationFailedError(Exception):
-    """The machine failed the worker: the submission is not to blame."""
+    """The worker failed because of the machine, not the submission."""
 
 
 def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[], Judgement]) -> AblationEvidence:
-    """Let `worker` load the submission and construct its model (`prepare`), and ask for its `answer`.
+    """Have `worker` load the submission and construct its model (`prepare`), and judge its `answer`.
 
     Raises AblationFailedError, ProblemError, ReferenceFailedError, SandboxUnavailable.
     """
@@ -59,11 +59,10 @@ def ablate(worker: WorkerClient, prepare: Callable[[], None], answer: Callable[[
 def answer_without(
     worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float, *, strict_inputs: bool = False
 ) -> Judgement:
-    """The first wrong answer, or the last, of a worker whose model has been constructed.
+    """The judgement on the first wrong answer, or the last one, of a worker with a constructed model.
 
-    It is asked what the rounds ask: a kernel may matter only for some inputs. Before that it answers once unjudged, since a first call may
-    try out several ways to answer, which leave right values in memory. Raises WorkerError, ProtocolError, ProblemError,
-    ReferenceFailedError."""
+    The calls are those of the rounds, since a kernel may matter only for some inputs. One ignored call comes before: a first call may try
+    several methods, which leave right values in memory. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError."""
     round_inputs = RoundInputs(case, memory.device, oracle, strict=strict_inputs)
     first, form = round_inputs.example, form_of(round_inputs.expected)
     round_inputs.forget()
@@ -101,7 +100,7 @@ def _asked(
     *,
     gross: bool,
 ) -> Judgement:
-    """Fill the worker's free memory, and judge its answer to these arguments, which it has been given."""
+    """Fill the worker's free memory, and judge its answer to these arguments, which are already in its inputs."""
     worker.request("poison", deadline_s, pattern=secrets.choice(PATTERNS), sizes=[output.requested for output in outputs])
     synchronize(memory.device)
     leave_memory(memory.device)

@@ -1,6 +1,6 @@
-"""Whether a right submission is right on inputs of other distributions too. That changes no verdict: a kernel may count on its inputs.
+"""Checks whether a right submission is right on inputs of other distributions. This decides no verdict: a kernel may rely on its inputs.
 
-A worker that has loaded the submission constructs its model and answers once for each distribution, until one of them ends it.
+A worker with the loaded submission constructs its model and makes one call per distribution, until one of them ends the worker.
 """
 
 import time
@@ -16,7 +16,7 @@ from evaluator.worker.protocol import ProtocolError
 def answers_to_changed_inputs(
     worker: WorkerClient, rounds: Rounds, construct: Callable[[], object], seconds: float
 ) -> Iterator[ChangedInputsEvidence]:
-    """The answers, one after another; none is asked for after so many seconds. `construct` makes the worker construct its model.
+    """Yield the evidence of each distribution. No call begins after the given seconds. `construct` makes the worker construct its model.
 
     Raises ProblemError, ReferenceFailedError.
     """

@@ -1,7 +1,7 @@
-"""Whether a submission is right in other shapes than those that it is judged on.
+"""Checks whether a submission is right in shapes other than the judged ones.
 
-A submission may support only its own shapes: that changes no verdict unless it was asked for. A fresh worker loads the submission and
-constructs its model for each of the other shapes, until one of them ends the worker.
+A submission may support only its own shapes: this changes no verdict unless requested. A fresh worker loads the submission, and constructs
+its model for each of the other shapes, until one of them ends the worker.
 """
 
 import logging
@@ -34,9 +34,9 @@ Construct = Callable[[WorkerClient, Shape, torch.nn.Module, list[Any], int], Non
 
 
 def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory: SharedMemory, deadline_s: float) -> ShapeEvidence:
-    """Run one round of the problem's own distribution in another shape, with a worker that has loaded the submission.
+    """Run one round with the problem's own inputs in another shape. The worker has loaded the submission.
 
-    `right` is None where the reference or a lack of memory is to blame. For lack of memory the worker may have been ended.
+    `right` is None if the reference failed or memory ran out. If memory ran out, the worker may have been ended.
     """
     told: dict[str, Any] = {"case": shape.name, "constants": shape.constants, "declared": shape.declared}
     try:
@@ -57,7 +57,7 @@ def judge_shape(worker: WorkerClient, shape: Shape, construct: Construct, memory
     except (ProblemError, ReferenceFailedError, RuntimeError, MemoryError) as error:
         starving = blame(error, [worker], memory.device) if worker.lock.is_alone else None
         if starving is not None:
-            message = f"it held {starving.held_bytes / 2**30:.3g} GiB of the device's memory, which left the judge too little"
+            message = f"it used {starving.held_bytes / 2**30:.3g} GiB of the device's memory; the judge had too little"
             return ShapeEvidence(**told, right=False, category=Category.OUT_OF_MEMORY, message=message)
         return ShapeEvidence(**told, right=None, message=str(error)[:1000])
     return ShapeEvidence(**told | answer_at_end(worker, protocol_error))

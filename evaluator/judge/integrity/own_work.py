@@ -1,8 +1,8 @@
-"""What the submission's own kernels contribute, where the answer is wrong without them.
+"""Measures the contribution of the submission's own kernels, if the answer is wrong without them.
 
-That alone does not show that they do the problem's work: a kernel may be needed for one element, or the answer be spoilt on purpose where
-a kernel is found to be missing. So a worker that leaves nothing out is asked what share of a call's time they take, and how much they
-write. On a GPU that share is known from the timing.
+A wrong answer does not show that they do the problem's work: a kernel may compute one element, or the submission may return garbage if a
+kernel is skipped. So a worker that skips nothing measures their share of a call's time, and the bytes that they write. On a GPU the timing
+gives the share.
 """
 
 import secrets
@@ -22,17 +22,17 @@ from evaluator.worker.protocol import Message, ProtocolError
 from evaluator.worker.structure import tensors_of
 
 TIMED_CALLS = 10
-"""The least time of so many calls counts, since others may use the processors."""
+"""The minimum time of this many calls counts, since other programs may use the CPU cores."""
 
 
 def measure_own_work(
     worker: WorkerClient, case: ProblemCase, oracle: Oracle, memory: SharedMemory, deadline_s: float, time_share: float | None = None
 ) -> OwnWorkEvidence | None:
-    """What own kernels do in a worker whose model has been constructed; None where they may have written unseen. Their `time_share` is
-    measured where it is not known.
+    """The work of own kernels, in a worker with a constructed model; None if they may have written unobserved. Their `time_share` is
+    measured if unknown.
 
-    It is asked over inputs of each distribution that decides, as a kernel may matter only for some, until they do enough. Before that
-    it answers once, since a first call may prepare others. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
+    The calls use inputs of each distribution that decides, since a kernel may matter only for some, until the work is enough. One call
+    comes before, since a first call may prepare others. Raises WorkerError, ProtocolError, ProblemError, ReferenceFailedError.
     """
     round_inputs = RoundInputs(case, memory.device, oracle)
     first = round_inputs.example
@@ -65,14 +65,14 @@ def measure_own_work(
 
 
 def _written_bytes(worker: WorkerClient, deadline_s: float, answer_bytes: int) -> int | None:
-    """The bytes that own kernels write in a call, before which free memory is filled: what is not written counts for nothing."""
+    """The bytes that own kernels write in a call. Free memory is filled before it, so bytes that are not written don't count."""
     pattern = secrets.choice(PATTERNS)
     worker.request("poison", deadline_s, pattern=pattern, sizes=[answer_bytes])
     enough = int(OWN_WRITTEN_SHARE * answer_bytes) + 1
     written = worker.request("watch", deadline_s, set=0, pattern=pattern, enough=enough).get("written")
     worker.request("poison", deadline_s, pattern=None, sizes=[])
     if written is not None and (not isinstance(written, int) or written < 0):
-        raise ProtocolError("bytes written are a number that is not negative")
+        raise ProtocolError("the bytes written must be a number that is not negative")
     return written
 
 
@@ -85,5 +85,5 @@ def _time_share(worker: WorkerClient, deadline_s: float) -> float:
 def _seconds(answer: Message, name: str) -> float:
     value: Any = answer.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e9:
-        raise ProtocolError(f"{name} is a number of seconds, and not negative")
+        raise ProtocolError(f"{name} must be a number of seconds that is not negative")
     return float(value)

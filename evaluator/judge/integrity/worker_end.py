@@ -1,4 +1,4 @@
-"""What a worker's end says of its submission, in a check after the verdict."""
+"""Interprets the end of a worker in a check after the verdict."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from evaluator.results.evidence import Evidence
 
 
 def end_of(worker: WorkerClient, protocol_error: str) -> Verdict:
-    """The verdict on a worker that has ended, by its own record."""
+    """The verdict on a worker that has ended, from its own record."""
     return diagnose(Evidence(builds=tuple(worker.builds), exception=worker.exception, exit=worker.exit, protocol_error=protocol_error))
 
 
 def ran_late(worker: WorkerClient) -> bool:
-    """Whether the worker was killed because it had not answered in time."""
+    """Whether the worker was killed because of a timeout."""
     return worker.exit is not None and worker.exit.deadline_s is not None
 
 
 def answer_at_end(worker: WorkerClient, protocol_error: str) -> dict[str, Any]:
-    """The fields `right`, `category` and `message` of the evidence of a worker that has ended instead of answering.
+    """The evidence fields `right`, `category` and `message` of a worker that ended during a call.
 
-    It is not blamed where other processes may hold the device's memory, or where another submission computes there and time ran out.
+    It is not blamed if other processes may hold the device's memory, or if time ran out while another submission computed there.
     """
     end = end_of(worker, protocol_error)
     is_excused = not worker.lock.is_alone and (ran_short(worker) or (worker.lock.held and ran_late(worker)))

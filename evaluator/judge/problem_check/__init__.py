@@ -1,1 +1,1 @@
-"""Whether a problem is fit to judge submissions by."""
+"""Checks whether a problem is fit to judge submissions."""

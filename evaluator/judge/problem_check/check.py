@@ -1,9 +1,9 @@
-"""Whether a problem is fit to judge by: trivial answers are compared with it as a submission's are.
+"""Checks whether a problem is fit to judge submissions: it compares trivial answers like a submission's.
 
-They answer the draws that a submission answers (evaluator.judge.correctness.inputs.round_inputs), and are held to what holds for it.
-A problem is refused where a trivial answer passes for any of its outputs, where its inputs or answers do not change with the seed, or where
-its reference is not a function of its inputs alone (random, not finite, or changing its inputs). It is also refused where it declares a
-floor that does not fit, or that the reference itself beats.
+The inputs are those of a submission's rounds (evaluator.judge.correctness.inputs.round_inputs), and so are the tolerances. A problem is
+refused if a trivial answer passes as any of its outputs, if its inputs or outputs do not change with the seed, or if its reference is not a
+function of its inputs alone (random, not finite, or changing its inputs). It is also refused if it declares an impossible floor, or one
+that the reference itself beats.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ import torch
 from evaluator.diagnosis import LEAST_FLOOR_MS
 from evaluator.judge.correctness.check import measure
 from evaluator.judge.correctness.compare import Comparison, OutputPiece, Rules
-from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS
-from evaluator.judge.correctness.inputs.round_inputs import OWN, OWN_DRAWS, RoundInputs, RoundPlan
+from evaluator.judge.correctness.inputs.few_rows import ROWS
+from evaluator.judge.correctness.inputs.round_inputs import IN_PLACE, OWN, OWN_DRAWS, RoundInputs, RoundPlan
 from evaluator.judge.correctness.output_structure import described
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
 from evaluator.judge.correctness.tolerance import is_exact
@@ -34,8 +34,8 @@ from evaluator.results.evidence import FloorEvidence
 from evaluator.worker.structure import tensors_of
 
 DRAWS = 15
-"""A problem is refused for a trivial answer that passes all of so many draws. They are more than a submission has to pass, so that a number
-which happens to survive rounding does not condemn its problem."""
+"""A problem is refused for a trivial answer that passes with all of this many random inputs. A submission must pass fewer, so a number that
+happens to survive rounding does not refuse its problem."""
 CALLS = 10
 """Calls of the reference that are timed."""
 
@@ -46,17 +46,17 @@ OUT_OF_MEMORY = (torch.OutOfMemoryError, MemoryError)
 
 @dataclass(frozen=True)
 class _Draw:
-    """Inputs, and what the reference answers."""
+    """Random inputs, and the reference's output."""
 
     plan: RoundPlan
     inputs: list[Any]
     names: list[str]
     outputs: list[torch.Tensor]
-    """The reference's, in its own dtype."""
+    """The reference's output tensors, in its own dtype."""
 
 
 class _Refused(Exception):  # noqa: N818
-    """A finding that leaves nothing more to check."""
+    """A finding after which nothing more can be checked."""
 
     def __init__(self, check: str, message: str) -> None:
         super().__init__(message)
@@ -64,9 +64,9 @@ class _Refused(Exception):  # noqa: N818
 
 
 def check_case(case: ProblemCase, device: torch.device) -> ProblemCheck:
-    """Check one case. Memory and time are a few times what one round of judging a submission takes.
+    """Check one case. Memory and time are a few times those of one round of a submission.
 
-    Raises torch.OutOfMemoryError or MemoryError where the device has too little for the problem: that is not the problem's fault.
+    Raises torch.OutOfMemoryError or MemoryError if the device has too little memory, which is not the problem's fault.
     """
     findings: tuple[Finding, ...]
     check: _Check | None = None
@@ -84,15 +84,15 @@ def check_case(case: ProblemCase, device: torch.device) -> ProblemCheck:
 
 
 def floor_finding(floor: FloorEvidence, reference_ms: float) -> Finding | None:
-    """Why the problem is refused, where its reference takes less time than its floor says is possible."""
+    """The finding if the reference takes less time than the problem's floor; else None."""
     if floor.floor_ms < LEAST_FLOOR_MS or reference_ms >= floor.floor_ms:
         return None
-    message = f"the reference takes {reference_ms:.4g} ms, less than the floor of {floor.floor_ms:.4g} ms: not all that it counts is needed"
+    message = f"the reference takes {reference_ms:.4g} ms, less than the floor of {floor.floor_ms:.4g} ms: the floor counts too much"
     return Finding("floor", "", message)
 
 
 def trivial_answers_to(case: ProblemCase, oracle: Oracle, device: torch.device, answers: Sequence[str]) -> tuple[str, ...]:
-    """Which of these trivial answers pass in a case; nothing else is checked.
+    """The trivial answers among these that pass in a case. Nothing else is checked.
 
     Raises ReferenceFailedError, ProblemError, torch.OutOfMemoryError and MemoryError.
     """
@@ -105,12 +105,12 @@ class _Check:
         self._oracle = oracle or Oracle(case.model(fresh_seed(), device), case.rows_independent)
         self._model = self._oracle.model
         self._times_ms: tuple[float | None, float | None] = (None, None)
-        """The floor and the reference's time, once they have been measured."""
+        """The floor and the reference's time; None before they are measured."""
         self._first: _Draw | None = None
         self._distributions: tuple[str, ...] = ()
 
     def findings(self) -> Iterator[Finding]:
-        """Raises _Refused, ReferenceFailedError, ProblemError."""
+        """Yield all findings. Raises _Refused, ReferenceFailedError, ProblemError."""
         first_seed, second_seed = fresh_seed(), fresh_seed()
         first = self._first = self._answered(RoundPlan(OWN), self._case.inputs(first_seed, self._device))
         self._check_inputs(first_seed, second_seed)
@@ -119,7 +119,7 @@ class _Check:
         yield from self._floor(first)
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
-        plans = {plan.distribution: plan for plan in round_inputs.plans if plan.distribution not in (ROWS, RUNS)}
+        plans = {plan.distribution: plan for plan in round_inputs.plans if plan.distribution not in (ROWS, *IN_PLACE)}
         self._distributions = tuple(plans)
         for plan in plans.values():
             draw = self._draw(round_inputs, plan)
@@ -131,14 +131,14 @@ class _Check:
         yield from self._trivial(first, round_inputs)
 
     def passing_of(self, answers: Sequence[str]) -> tuple[str, ...]:
-        """Names of those that pass for an output in every draw."""
-        first = self._answered(RoundPlan(OWN), self._case.inputs(fresh_seed(), self._device))
+        """Names of those that pass as an output with all inputs."""
+        first = self._first = self._answered(RoundPlan(OWN), self._case.inputs(fresh_seed(), self._device))
         round_inputs = RoundInputs(self._case, self._device, self._oracle)
         round_inputs.forget()
         return tuple(dict.fromkeys(answer for answer, _ in self._alive(first, round_inputs, answers)))
 
     def described(self, result: ProblemCheck) -> ProblemCheck:
-        """The result, with what has been seen so far."""
+        """The result, with the facts observed so far."""
         checks = [name for name in CHECKS if name != "compute" or self._case.problem.declaration.compute]
         failed = [checks.index(finding.check) for finding in result.findings]
         draw = self._first
@@ -153,9 +153,14 @@ class _Check:
         )
 
     def _draw(self, round_inputs: RoundInputs, plan: RoundPlan) -> _Draw | None:
-        """A draw and its answer; None where no submission is judged by it."""
-        draw = round_inputs.draw(plan)
-        return None if draw.left_out else self._answered(plan, draw.arguments)
+        """Random inputs and the reference's output; None if no submission is judged with them. Raises _Refused if its shapes change."""
+        drawn = round_inputs.draw(plan)
+        if drawn.left_out:
+            return None
+        draw, first = self._answered(plan, drawn.arguments), self._first
+        if first is not None and [tensor.shape for tensor in draw.outputs] != [tensor.shape for tensor in first.outputs]:
+            raise _Refused("output", "the shapes of the output change with the inputs' values")
+        return draw
 
     def _answered(self, plan: RoundPlan, inputs: list[Any]) -> _Draw:
         try:
@@ -166,16 +171,16 @@ class _Check:
             raise _Refused("runs", f"{error}, on inputs of the {_advice(plan.distribution)}") from error
         if not any(tensor.numel() for _, tensor in named):
             raise _Refused("output", "the reference returns no tensor, or only empty ones")
-        # What the reference returns may be a view of its input, or memory that it keeps and fills again.
+        # The output may be a view of its input, or memory that the reference keeps and fills again.
         return _Draw(plan, inputs, [name for name, _ in named], [tensor.clone() for _, tensor in named])
 
     def _check_inputs(self, first_seed: int, second_seed: int) -> None:
-        """Raises _Refused where seeds do not decide the inputs, or where the reference changes them."""
+        """Raises _Refused if the seed does not determine the inputs, or if the reference changes them."""
         first, again, second = (self._case.inputs(seed, self._device) for seed in (first_seed, first_seed, second_seed))
         if not any(True for _ in tensors_of(first)):
             raise _Refused("inputs", "get_inputs() returns no tensor")
         if not _same(first, again):
-            raise _Refused("inputs", "the same seed gives different inputs; draw with the generators of torch, numpy or random alone")
+            raise _Refused("inputs", "the same seed gives different inputs; use only the random generators of torch, numpy or random")
         if _same(first, second):
             raise _Refused("inputs", "two seeds give the same inputs")
         self._oracle.expected(again)
@@ -190,19 +195,19 @@ class _Check:
                 raise _Refused("finite", f"{bad} of {tensor.numel()} elements of {_named(name)} are NaN or infinite")
 
     def _check_deterministic(self, draw: _Draw) -> None:
-        """Raises _Refused where two answers to the same inputs differ by more than any answer may differ from the right one."""
+        """Raises _Refused if two outputs for the same inputs differ by more than the tolerance."""
         again = [tensor for _, tensor in tensors_of(self._oracle.expected(draw.inputs))]
         if [tensor.shape for tensor in again] != [tensor.shape for tensor in draw.outputs]:
-            raise _Refused("deterministic", "the reference's answers to the same inputs differ in shape")
+            raise _Refused("deterministic", "the reference's outputs for the same inputs differ in shape")
         for name, comparison, first, second in zip(draw.names, self._comparisons(draw), draw.outputs, again, strict=True):
-            # The first stands for the oracle, whose own run would be a third answer.
+            # The first output replaces the oracle's, which would be a third one.
             comparison.measure(OutputPiece(0, second, first, _wide(first)))
             if not comparison.passed:
                 error = comparison.figures().max_error
-                raise _Refused("deterministic", f"the reference's answers to the same inputs differ in {_named(name)} by {error:.3g}")
+                raise _Refused("deterministic", f"the reference's outputs for the same inputs differ in {_named(name)} by {error:.3g}")
 
     def _floor(self, draw: _Draw) -> Iterator[Finding]:
-        """A finding where the reference is faster than the floor. Raises _Refused where the floor that is declared does not fit."""
+        """A finding if the reference is faster than the floor. Raises _Refused if the declared floor is impossible."""
         try:
             work = required_work(self._case, self._model, draw.inputs, self._oracle.expected(draw.inputs))
         except ProblemError as error:
@@ -217,32 +222,30 @@ class _Check:
             yield finding
 
     def _check_own_answer(self, draw: _Draw) -> None:
-        """Raises _Refused where the reference's own answer would be judged wrong: any answer in its dtype would be."""
+        """Raises _Refused if the reference's own output would be judged wrong: then any output in its dtype would be."""
         comparisons = self._comparisons(draw)
         measure(self._oracle, draw.inputs, draw.outputs, comparisons)
         if draw.plan.distribution != OWN and not all(comparison.informative for comparison in comparisons):
-            return  # no submission is judged by this draw
+            return  # no submission is judged with these inputs
         for name, comparison, output in zip(draw.names, comparisons, draw.outputs, strict=True):
             if comparison.needs_location or (is_exact(output.dtype) and not comparison.informative):
                 wrong = f"{_named(name)} of the reference itself is {comparison.category}"
-                raise _Refused("oracle", f"{wrong} beside its float64 form, on inputs of the {_advice(draw.plan.distribution)}")
+                raise _Refused("oracle", f"{wrong} against its float64 form, on inputs of the {_advice(draw.plan.distribution)}")
 
     def _trivial(self, first: _Draw, round_inputs: RoundInputs) -> Iterator[Finding]:
-        """A finding for each trivial answer that passes for an output in every one of the draws."""
+        """A finding for each trivial answer that passes as an output with all inputs."""
         order = list(ANSWERS)
         for answer, number in sorted(self._alive(first, round_inputs, order), key=lambda pair: (pair[1], order.index(pair[0]))):
             yield Finding("trivial_answer", answer, f"{answer} passes as {_named(first.names[number])}: {ANSWERS[answer].meaning}")
 
     def _alive(self, first: _Draw, round_inputs: RoundInputs, answers: Sequence[str]) -> list[tuple[str, int]]:
-        """The pairs of trivial answer and output that pass in every one of the draws."""
+        """The pairs of trivial answer and output that pass with all inputs."""
         previous = first.outputs
         alive = [(answer, number) for number, tensor in enumerate(previous) if tensor.numel() for answer in answers]
         for plan in islice(cycle(round_inputs.plans), DRAWS):
             draw = self._draw(round_inputs, plan)
             if draw is None:
                 continue
-            if [tensor.shape for tensor in draw.outputs] != [tensor.shape for tensor in previous]:
-                raise _Refused("output", "the shapes of the answer change with the inputs' values")
             alive = self._passing(draw, previous, alive)
             if not alive:
                 return []
@@ -250,7 +253,7 @@ class _Check:
         return alive
 
     def _passing(self, draw: _Draw, previous: Sequence[torch.Tensor], alive: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Those of the pairs of trivial answer and output that pass for this draw."""
+        """The pairs among `alive` that pass with these inputs."""
         offered: list[_Offer] = []
         passing: list[tuple[str, int]] = []
         for pair in alive:
@@ -259,7 +262,7 @@ class _Check:
             if part is not None:
                 offered.append(_Offer(pair, part, self._comparisons(draw)[number]))
             elif draw.plan.distribution != OWN:
-                passing.append(pair)  # as where rounding changes nothing of what was rounded before: here it is the right answer
+                passing.append(pair)  # for example rounding of already rounded values: here it is the right answer
         right = self._comparisons(draw)
         is_sliced = self._oracle.is_sliced(draw.inputs, draw.outputs)
         if is_sliced:
@@ -277,13 +280,13 @@ class _Check:
                 else:
                     offer.comparison.measure(replace(piece, candidate=offer.part(piece)))
         if draw.plan.distribution != OWN and not all(comparison.informative for comparison in right):
-            return alive  # a submission isn't judged by this draw either
+            return alive  # a submission isn't judged with these inputs either
         if draw.plan.gross:
             self._locate(draw, [offer for offer in offered if offer.comparison.needs_location])
         return passing + [offer.pair for offer in offered if offer.comparison.passed]
 
     def _locate(self, draw: _Draw, offered: Sequence["_Offer"]) -> None:
-        """Find whether errors beyond the tolerance are gross."""
+        """Find out whether errors beyond the tolerance are gross."""
         for number, piece in self._oracle.pieces(draw.inputs, draw.outputs, draw.outputs) if offered else ():
             for offer in offered:
                 if offer.pair[1] == number:
@@ -296,7 +299,7 @@ class _Check:
 
 @dataclass(frozen=True)
 class _Offer:
-    """A trivial answer under comparison, as one of the outputs."""
+    """The comparison of a trivial answer with one of the outputs."""
 
     pair: tuple[str, int]
     part: Part
@@ -331,7 +334,7 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
 
 def _advice(distribution: str) -> str:
     name = f"distribution {distribution!r}"
-    return name if distribution == "own" else f"{name}, which the problem can declare itself to be without"
+    return name if distribution == "own" else f"{name}, which the problem can exclude by `without`"
 
 
 def _named(name: str) -> str:

@@ -1,7 +1,7 @@
-"""Whether a problem accepts an answer that takes no work; then a right answer says nothing about a submission.
+"""Finds out whether a problem accepts an answer that takes no work. Then a right answer means nothing.
 
 The shipped problems have been checked. For any other problem the judge looks up the check that `python -m reference check` made for the
-same text, case, device and precision. Where there is none, it tries the effortless answers on a GPU, once, under the device's lock.
+same text, case, device and precision. Without one, it tries the effortless answers on a GPU, once, under the device's lock.
 """
 
 import logging
@@ -20,13 +20,13 @@ from evaluator.problem.check_cache import CheckCache, CheckedCase, KeptCheck
 from evaluator.problem.problem import Problem, ProblemCase
 
 EFFORTLESS = ("zeros", "ones", "mean", "copy of an input", "previous output")
-"""Trivial answers that need no computation. The others, such as half precision, are short cuts within too wide a tolerance."""
+"""Trivial answers that need no computation. The others, such as half precision, are shortcuts that too wide a tolerance accepts."""
 
 log = logging.getLogger(__name__)
 
 
 def keep(problem: Problem, device: Device, result: ProblemCheck) -> KeptCheck:
-    """Keep the result of a check in the cache folder, where that can be written."""
+    """Store the result of a check in the cache folder, if that is writable."""
     subject = CheckedCase(problem.sha256, result.case, device.name, result.precision)
     trivial = tuple(dict.fromkeys(finding.answer for finding in result.findings if finding.answer))
     kept = KeptCheck(subject, result.admitted, trivial, tuple(finding.message for finding in result.findings))
@@ -36,7 +36,7 @@ def keep(problem: Problem, device: Device, result: ProblemCheck) -> KeptCheck:
 
 
 def effortless_answers(case: ProblemCase, device: Device, oracle: Oracle) -> tuple[str, ...]:
-    """Names of the effortless answers that the problem accepts in this case, as far as that is known; `oracle` is the case's."""
+    """Names of the effortless answers that the problem is known to accept in this case. `oracle` is the case's."""
     problem = case.problem
     if problem.path.parent == SHIPPED:
         return ()

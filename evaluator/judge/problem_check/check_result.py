@@ -1,20 +1,20 @@
-"""The result of checking a problem, and what each check looks at."""
+"""The result of checking a problem, and a hint for each check."""
 
 from dataclasses import dataclass
 
 CHECKS = {
-    "file": "Mend the line that is named.",
-    "runs": "Mend get_inputs(), get_init_inputs() or Model, so that forward() runs.",
-    "output": "Return tensors whose shapes follow from the inputs' shapes alone.",
-    "inputs": "Draw in get_inputs() with the generators of torch, numpy or random, set no seed, and change no input in forward().",
-    "finite": "Draw inputs for which the answer has neither NaN nor infinity.",
-    "deterministic": "Draw in get_inputs(), and pass what was drawn as an input.",
-    "floor": "Declare less in `floor`: only what no answer can do without.",
+    "file": "Fix the line that is named.",
+    "runs": "Fix get_inputs(), get_init_inputs() or Model, so that forward() runs.",
+    "output": "Return tensors whose shapes depend only on the inputs' shapes.",
+    "inputs": "Use random inputs from torch, numpy or random in get_inputs(), set no seed, and change no input in forward().",
+    "finite": "Use inputs for which the output has neither NaN nor infinity.",
+    "deterministic": "Make random numbers in get_inputs(), and pass them as an input.",
+    "floor": "Declare less in `floor`: only what every right submission needs.",
     "oracle": "Raise `tolerance`, or name the distribution in `without`, with the reason.",
-    "compute": "Have the reference round to float8, sum up fewer terms, and answer in float16, which shows operands in bfloat16.",
-    "trivial_answer": "Draw inputs for which the answer varies by more than errors may; `rows_independent` holds rows to their own scale.",
+    "compute": "Have the reference round to float8, sum fewer terms, and return float16, which reveals operands in bfloat16.",
+    "trivial_answer": "Use inputs for which the output varies by more than the tolerance; `rows_independent` gives each row its own scale.",
 }
-"""What a check looks at, in this order, and what to do where it fails."""
+"""The checks, in order, each with a hint on how to fix a failure."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Finding:
     check: str
     """One of CHECKS."""
     answer: str
-    """The trivial answer that passed, as in `zeros`; empty for other checks."""
+    """The trivial answer that passed, such as `zeros`; empty for other checks."""
     message: str
 
 
@@ -39,17 +39,17 @@ class ProblemCheck:
     floor_ms: float | None = None
     """The minimum time of a call on the device; None on the CPU."""
     reference_ms: float | None = None
-    """The shortest of a few calls of the reference, inputs warm in L2; None on the CPU."""
+    """The shortest of a few calls of the reference, with inputs in the L2 cache; None on the CPU."""
     inputs: tuple[str, ...] = ()
-    """Type and shape of each tensor among the arguments, as in `float32 (37, 771)`."""
+    """Type and shape of each tensor among the arguments, such as `float32 (37, 771)`."""
     outputs: tuple[str, ...] = ()
-    """The same of the answer."""
+    """Type and shape of each tensor of the output."""
     distributions: tuple[str, ...] = ()
-    """The distributions that inputs were drawn from."""
+    """The distributions of the inputs."""
     passed: tuple[str, ...] = ()
     """The checks that found nothing."""
     precision: str | None = None
-    """The type that inputs and parameters were cast to; None for the file's own."""
+    """The type to which inputs and parameters were cast; None for the file's own."""
 
     @property
     def admitted(self) -> bool:

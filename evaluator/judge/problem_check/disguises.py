@@ -1,4 +1,4 @@
-"""Whether a problem that has to be computed in FP8 can tell: what leaves that type has to be wrong, as a trivial answer has."""
+"""Checks whether a problem that must be computed in FP8 rejects other arithmetic: each disguise must be wrong, like a trivial answer."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from evaluator.judge.correctness.reference import Oracle, widened
 from evaluator.judge.problem_check.check_result import Finding
 
 Offered = tuple[Sequence[Any], Sequence[torch.Tensor], Callable[[], Sequence[Comparison]]]
-"""Inputs, the reference's answer to them, and a fresh comparison of each of its tensors."""
+"""Inputs, the reference's output for them, and a new comparison of each of its tensors."""
 
 
 def disguise_findings(oracle: Oracle, draws: Iterable[Offered]) -> Iterator[Finding]:
-    """A finding for each disguise that passes in all of the draws. Raises ReferenceFailedError."""
+    """A finding for each disguise that passes with all inputs. Raises ReferenceFailedError."""
     alive = {disguise.what for disguise in DISGUISES}
     for inputs, outputs, comparisons in draws:
         right = dict(oracle.pieces(inputs, outputs, outputs))
@@ -24,7 +24,7 @@ def disguise_findings(oracle: Oracle, draws: Iterable[Offered]) -> Iterator[Find
             return
         wide = [widened(value, dtype) for value in inputs]
         if not rounds_to_float8(model, wide):
-            yield Finding("compute", "", "the reference rounds nothing to float8, and so no answer shows whether that was done")
+            yield Finding("compute", "", "the reference rounds nothing to float8, so no output shows whether a submission does")
             return
         for disguise, answers in disguised(model, wide):
             found = list(comparisons())

@@ -1,6 +1,6 @@
-"""Answers that take no work, which a problem has to refuse.
+"""Answers that take no work, which a problem must reject.
 
-Each is made from one piece of the output at a time, so that no second copy of a large output is needed.
+Each is made from one piece of the output at a time, so no second copy of a large output is needed.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ NARROWER = {
 
 @dataclass(frozen=True)
 class Known:
-    """What a trivial answer is made from: the inputs, the right output, and the right output of the draw before."""
+    """The data for a trivial answer: the inputs, the right output, and the previous right output."""
 
     inputs: list[Any]
     right: torch.Tensor
@@ -32,17 +32,17 @@ class Known:
 
 
 Part = Callable[[OutputPiece], torch.Tensor]
-"""The answer's rows that belong to a piece of the right output."""
+"""Makes the answer's rows for a piece of the right output."""
 
 
 @dataclass(frozen=True)
 class TrivialAnswer:
-    """An answer that a submission can give without the work."""
+    """An answer that a submission can give without work."""
 
     meaning: str
-    """What is wrong with a problem that accepts it."""
+    """The fault of a problem that accepts it."""
     make: Callable[[Known], Part | None]
-    """None where the answer does not apply to such an output."""
+    """Returns None if the answer does not apply to such an output."""
 
 
 def _filled(value: float) -> Callable[[Known], Part]:
@@ -50,7 +50,7 @@ def _filled(value: float) -> Callable[[Known], Part]:
 
 
 def _mean(known: Known) -> Part | None:
-    # Of a single number the mean is the right answer; that it can be foreseen is what the previous output would show.
+    # The mean of a single number is the right answer. The previous output would show that it is predictable.
     if known.right.numel() < 2:
         return None
     wide = torch.complex128 if known.right.is_complex() else torch.float64
@@ -71,7 +71,7 @@ def _previous(known: Known) -> Part:
 
 
 def _skipped_row(known: Known) -> Part | None:
-    """The last row that is not rightly zero is left zero."""
+    """The last row that should not be zero is left zero."""
     if known.right.dim() == 0 or known.right.size(0) < 2:
         return None
     rows = known.right.flatten(1) if known.right.dim() > 1 else known.right[:, None]
@@ -90,7 +90,7 @@ def _skipped_row(known: Known) -> Part | None:
 
 
 def _element_off(known: Known) -> Part:
-    """The last element is off by the root mean square of the output; an integer by a whole number, one at the least."""
+    """The last element is off by the root mean square of the output; an integer by a whole number, at least one."""
     right = known.right
     exact = is_exact(right.dtype)
     scale = float((right.double() if exact else right.abs().double()).square().mean().sqrt())
@@ -107,7 +107,7 @@ def _element_off(known: Known) -> Part:
 
 
 def _half_precision(known: Known) -> Part | None:
-    """The output rounded to the next narrower type, where that changes anything."""
+    """The output rounded to the next narrower type, if that changes anything."""
     dtype = known.right.dtype
     narrower = NARROWER.get(dtype.to_real() if dtype.is_complex else dtype)
     if narrower is None or torch.equal(_rounded(known.right, narrower), known.right):
@@ -122,18 +122,18 @@ def _rounded(tensor: torch.Tensor, narrower: torch.dtype) -> torch.Tensor:
 
 
 ANSWERS = {
-    "zeros": TrivialAnswer("the answer is nothing but zeros", _filled(0)),
-    "ones": TrivialAnswer("the answer is nothing but ones", _filled(1)),
-    "mean": TrivialAnswer("all elements of the answer are the same", _mean),
+    "zeros": TrivialAnswer("the output is all zeros", _filled(0)),
+    "ones": TrivialAnswer("the output is all ones", _filled(1)),
+    "mean": TrivialAnswer("all elements of the output are the same", _mean),
     "copy of an input": TrivialAnswer("there is nothing to compute", _copy),
-    "previous output": TrivialAnswer("the answer does not depend on the inputs", _previous),
+    "previous output": TrivialAnswer("the output does not depend on the inputs", _previous),
     "one row skipped": TrivialAnswer(
-        "a row is too small beside the others to be missed; rows that are independent can be declared so", _skipped_row
+        "a row is too small compared with the others; declare `rows_independent` if rows are independent", _skipped_row
     ),
-    "one element off": TrivialAnswer("errors as large as the answer itself are tolerated", _element_off),
-    "half precision": TrivialAnswer("the tolerance has room for the next narrower type", _half_precision),
+    "one element off": TrivialAnswer("errors as large as the output itself are tolerated", _element_off),
+    "half precision": TrivialAnswer("the tolerance accepts the next narrower type", _half_precision),
 }
-"""By name, in the order in which they are reported."""
+"""The answers by name, in the order of reports."""
 
 
 def _rows_of(tensor: torch.Tensor, piece: OutputPiece) -> torch.Tensor:

@@ -1,8 +1,8 @@
-"""Problems that have to be computed in FP8: the disguises of wider arithmetic, and which of them a wrong answer is.
+"""Problems that must be computed in FP8: the disguises of wider arithmetic, and which of them a wrong answer equals.
 
-The reference of such a problem rounds to float8 itself. So an answer shows by its values whether that was done: one without the rounding is
-nearer to the reference without it. Products of FP8 numbers are exact in wider types, and so a kernel that multiplies the very codes in
-bfloat16, and scales their sums, can't be told by its values. One that turns codes and scales back into bfloat16 first rounds once more.
+The reference of such a problem rounds to float8. So the values of an answer show whether it rounds too: without the rounding it is nearer
+to the reference without it. Products of FP8 numbers are exact in wider types, so the values don't reveal a kernel that multiplies the FP8
+numbers in bfloat16 and scales their sums. A kernel that first converts FP8 numbers and scales to bfloat16 rounds once more.
 """
 
 import copy
@@ -19,7 +19,7 @@ from evaluator.worker.structure import tensors_of
 
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 NEARER = 3.0
-"""How many times nearer a wrong answer is to a disguise than to the right answer, by its mean error, where it is called so."""
+"""A wrong answer equals a disguise if its mean error to that is this many times smaller than to the right answer."""
 
 
 def _is_rounding(call: Call) -> bool:
@@ -32,7 +32,7 @@ def _unrounded(call: Call) -> Any:
 
 @dataclass(frozen=True)
 class Disguise:
-    """An answer that is not computed in FP8."""
+    """A way to compute the answer without FP8."""
 
     what: str
     """It follows `the reference with`."""
@@ -53,7 +53,7 @@ def rounds_to_float8(model: torch.nn.Module, inputs: Sequence[Any]) -> bool:
 
 
 def disguised(model: torch.nn.Module, inputs: Sequence[Any]) -> Iterator[tuple[Disguise, list[torch.Tensor]]]:
-    """Each disguise, with the tensors that it answers. `model` and floating-point inputs are in the oracle's type; neither is changed."""
+    """Each disguise, with its output tensors. `model` and floating-point inputs are in the oracle's type; neither is changed."""
     for disguise in DISGUISES:
         with torch.no_grad(), Substitution(disguise.swaps):
             answer = copy.deepcopy(model)(*inputs)
@@ -61,9 +61,9 @@ def disguised(model: torch.nn.Module, inputs: Sequence[Any]) -> Iterator[tuple[D
 
 
 def broken_rule(model: torch.nn.Module, inputs: Sequence[Any], candidate: torch.Tensor, number: int, widened: Callable[[Any], Any]) -> str:
-    """The disguise that output `number` of a wrong answer is, in words; empty where it is none.
+    """The disguise that output `number` of a wrong answer equals, in words; empty if none.
 
-    `model` is the oracle, and `widened` brings an argument to its type.
+    `model` is the oracle, and `widened` converts an argument to its type.
     """
     wide = [widened(value) for value in inputs]
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""A description of an output's wrong elements: where they are and what they are like. It is shown beside a verdict and decides nothing."""
+"""Describes an output's wrong elements: their positions and their values. It is shown beside a verdict and decides nothing."""
 
 import logging
 from collections.abc import Callable
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class ErrorDescription:
-    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, as for lack of memory, stays empty."""
+    """Collects wrong elements, chunk by chunk in row-major order. A part that fails, for example without memory, stays empty."""
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
         self._pattern, self._map, self._similarity = ErrorPattern(shape), ErrorMapper(shape), Similarity(dtype, shape.numel())
@@ -38,7 +38,7 @@ class ErrorDescription:
         return self._part("error map", self._map.record, None)
 
     def likeness(self, factor: float | None = None) -> str:
-        """`factor` is what the whole output is times the right one, where it is that."""
+        """The likeness in words. `factor`: the constant by which the whole output differs from the right one, if there is one."""
         return self._part("likeness", lambda: self._similarity.describe(factor), "")
 
     def _part(self, name: str, work: Callable[[], T], empty: T) -> T:

@@ -1,4 +1,4 @@
-"""A map of where an output is wrong, small enough to be stored: the largest error of each of at most 64 × 64 patches."""
+"""A map of an output's errors, small enough to be stored: the largest error of each of at most 64 × 64 patches."""
 
 import math
 
@@ -9,7 +9,7 @@ from evaluator.results.evidence import ErrorMap
 SIDE = 64
 """Patches along each side, at most."""
 LEVELS = "123456789"
-"""Characters of wrong patches: `1` is up to half a decade above the tolerance, and each further one half a decade more."""
+"""Characters of wrong patches: `1` is up to half a decade above the tolerance, each next one half a decade more."""
 RIGHT, NOT_FINITE = ".", "#"
 
 
@@ -26,7 +26,7 @@ class ErrorMapper:
         self._largest: torch.Tensor | None = None
 
     def add(self, start: int, ratio: torch.Tensor) -> None:
-        """`ratio`: shape (n,): error over tolerance, of the elements from position `start` on; infinite where that is not finite."""
+        """`ratio`, shape (n,): error divided by tolerance, of the elements from position `start` on; infinite if that is not finite."""
         if self._largest is None:
             self._largest = torch.zeros(self._cells[0] * self._cells[1], dtype=ratio.dtype, device=ratio.device)
         if start % self._width == 0 and len(ratio) % self._width == 0:
@@ -38,8 +38,8 @@ class ErrorMapper:
         self._largest.scatter_reduce_(0, cell, ratio[wrong], "amax")
 
     def _add_lines(self, first: int, lines: torch.Tensor, largest: torch.Tensor) -> None:
-        """Whole lines from the one numbered `first` on, one row of patches after another. Patch by patch it would take far longer: all
-        elements of one write to one place."""
+        """Add whole lines from number `first` on, one row of patches after another. Patch by patch would be far slower: all elements of a
+        patch write to one place."""
         height, width = self._cell
         pieces = torch.nn.functional.pad(lines, (0, -self._width % width)).view(len(lines), -1, width)
         done = 0
@@ -50,7 +50,7 @@ class ErrorMapper:
             done = end
 
     def record(self) -> ErrorMap | None:
-        """The map; None where nothing was wrong."""
+        """The map; None if nothing was wrong."""
         if self._largest is None or not bool((self._largest > 1).any()):
             return None
         text = "".join(map(_character, self._largest.tolist()))

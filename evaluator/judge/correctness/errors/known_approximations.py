@@ -1,6 +1,6 @@
-"""What a wrong answer equals: the reference with a known approximation, with another constant, or with a mistake that is often made.
+"""Finds what a wrong answer equals: the reference with a known approximation, with another constant, or with a common mistake.
 
-The float64 oracle is run again with other functions in the places of those that it calls. An answer that is within its tolerance of such a
+The judge runs the float64 oracle again, with some of the functions that it calls replaced. An answer within its tolerance of such a
 variant, and much closer to it than to the oracle, equals it. The finding is shown beside a verdict and decides nothing.
 """
 
@@ -25,17 +25,17 @@ from evaluator.judge.correctness.row_sampling import mapped
 from evaluator.worker.structure import tensors_of
 
 MOST_ELEMENTS = 1 << 26
-"""Of the outputs together; beyond it nothing is tried."""
+"""Maximum number of elements of all outputs. For more, nothing is tried."""
 MOST_INPUT_ELEMENTS = 1 << 27
 MOST_VARIANTS = 24
 BUDGET_S = 10.0
-"""No further variant is begun after it."""
+"""No further variant begins after this time, in seconds."""
 CLOSER = 20.0
-"""How many times closer an answer is to what it equals than to the oracle, in its largest and in its mean error."""
+"""An answer must be this many times closer to a variant than to the oracle, in its largest and in its mean error."""
 SMALL_ERROR = 1e-2
 """Up to this largest error the families of small differences are tried first."""
 TIE = 2.0
-"""Variants of one family whose mean errors are within this factor of the least can't be told apart."""
+"""Variants of one family can't be distinguished if their mean errors are within this factor of the smallest."""
 CHUNK_ELEMENTS = 1 << 24
 
 SMALL: tuple[Family, ...] = (
@@ -55,12 +55,12 @@ log = logging.getLogger(__name__)
 def known_cause(
     oracle_model: torch.nn.Module, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, tolerance: float
 ) -> str:
-    """What output `number` of a wrong answer equals, with the largest relative error, as in `the reference with GELU's tanh
-    approximation, to 2e-07`; empty where that is not known.
+    """What output `number` of a wrong answer equals, with the largest relative error, such as `the reference with GELU's tanh
+    approximation, to 2e-07`; empty if unknown.
 
-    `oracle_model` and floating-point inputs are in float64, or in the type that the oracle runs in; `candidate` holds the outputs' tensors,
-    and `tolerance` is the largest error that this one may have. Neither the model nor the inputs are changed. Never raises: without memory,
-    say, the answer is empty.
+    `oracle_model` and floating-point inputs are in float64, or in the oracle's dtype. `candidate` holds the outputs' tensors, and
+    `tolerance` is this output's. Neither the model nor the inputs are changed. Never raises: without memory, for example, the result is
+    empty.
     """
     try:
         wrong = candidate[number]
@@ -78,10 +78,10 @@ def known_cause(
 
 
 def overflow(oracle_model: torch.nn.Module, inputs: Sequence[Any], candidate: Sequence[torch.Tensor], number: int, tolerance: float) -> str:
-    """The formula that overflows, of which output `number` is the result wherever it is finite, and not finite elsewhere; else empty.
+    """The formula that overflows, if output `number` equals its result wherever that is finite, and is not finite elsewhere; else empty.
 
-    Such an answer follows the reference, by arithmetic that ends at large numbers. Arguments are as above. Raises
-    torch.OutOfMemoryError, and what the reference raises.
+    Such an answer equals the reference, but its arithmetic fails for large numbers. Arguments are as above. Raises
+    torch.OutOfMemoryError, and the errors of the reference.
     """
     with torch.no_grad():
         return _Search(oracle_model, inputs, _without_infinities(candidate[number]), number, tolerance, _without_infinities).cause(
@@ -90,18 +90,18 @@ def overflow(oracle_model: torch.nn.Module, inputs: Sequence[Any], candidate: Se
 
 
 def _without_infinities(tensor: torch.Tensor) -> torch.Tensor:
-    """NaN in the place of infinities: which of both a formula ends in depends on its order."""
+    """Replace infinities by NaN: which of both a formula ends in depends on its order."""
     return torch.where(tensor.isfinite(), tensor, torch.nan)
 
 
 @dataclass(frozen=True)
 class _Distance:
-    """How far an answer is from another: errors over the other's own magnitude."""
+    """The distance of an output from another: errors divided by the other's magnitude."""
 
     largest: float
-    """Infinite where one is not finite and the other is not the same."""
+    """Largest error; infinite if one value is not finite and the other differs."""
     mean: float
-    """The root mean square of those that are finite."""
+    """The root mean square of the finite errors."""
 
     def __str__(self) -> str:
         return f"to {self.largest:.1g}" if self.largest else "exactly"
@@ -111,7 +111,7 @@ class _Distance:
 
 
 class _Search:
-    """The search for what one wrong output equals."""
+    """The search for a variant that equals one wrong output."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Search:
         tolerance: float,
         mapped_by: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone,
     ) -> None:
-        """mapped_by: what is done to the output of every variant, and has been done to `wrong`."""
+        """mapped_by: function of the output of every variant, already applied to `wrong`."""
         self._mapped_by = mapped_by
         self._end = time.monotonic() + BUDGET_S
         self._left = MOST_VARIANTS
@@ -137,7 +137,7 @@ class _Search:
         self._subject = Subject(recorder.calls, epsilons, wrong.dtype, wrong.is_cuda)
 
     def cause(self, families: Sequence[Family] = ()) -> str:
-        """What it equals, in words; `families` are those that are tried, all of them if none is named."""
+        """Describe what `wrong` equals. families: those to try; all if empty."""
         small = self._distance.largest <= SMALL_ERROR
         for family in families or ((*SMALL, *LARGE) if small else (*LARGE, *SMALL)):
             if found := self._equal(family):
@@ -170,7 +170,7 @@ class _Search:
         return distance.largest <= self._tolerance and distance.is_closer(self._distance)
 
     def _run(self, variant: Variant, recorder: Recorder | None = None) -> torch.Tensor:
-        """The output of a variant. What a run changes is put back."""
+        """The output of a variant. Changes that a run makes are undone."""
 
         def drawn(tensor: torch.Tensor) -> torch.Tensor:
             if not tensor.is_floating_point():
@@ -199,7 +199,7 @@ class _Search:
                     buffer.copy_(self._buffers[name])
 
     def _factor(self) -> str:
-        """The right answer times a number that follows from a size."""
+        """A description of the output as the right one times a number that follows from a size; empty if it is not."""
         fit = FactorFit()
         for wrong, oracle in _chunks(self._wrong, self._oracle):
             fit.add(wrong.double(), oracle.double())
@@ -209,7 +209,7 @@ class _Search:
         forms = list(dict.fromkeys(self._forms(factor)))
         if not forms:
             return ""
-        return f"the right answer times {factor:.6g}, which is {' or '.join(forms[:2])}, as where a scale is wrong, {distance}"
+        return f"the right answer times {factor:.6g}, which is {' or '.join(forms[:2])} (a wrong scale?), {distance}"
 
     def _forms(self, factor: float) -> Iterator[str]:
         """The factor as a size of a tensor, its root, their inverses, and n/(n - 1)."""
@@ -231,7 +231,7 @@ class _Search:
 
 
 def _distance(value: torch.Tensor, other: torch.Tensor) -> _Distance:
-    """Errors over |other| and its root mean square, as where the tolerance is the whole tensor's."""
+    """Errors divided by |other| plus its root mean square, as for a tensor that is judged as a whole."""
     scale = rms(other.reshape(-1))
     largest, squares = 0.0, 0.0
     for one, two in _chunks(value, other):

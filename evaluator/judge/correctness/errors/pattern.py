@@ -8,13 +8,13 @@ EVERYTHING_SHARE = 0.98
 """Share of an output, or of its lines, that counts as all of it: a few elements of a wrong output are right by chance."""
 ISOLATED_SHARE = 1e-3
 MAX_POSITIONS = 4096
-"""How many positions are searched for a stride."""
+"""Maximum number of positions that are searched for a stride."""
 MAX_LINES = 1 << 22
-"""Up to so many rows or columns, the wrong ones are recorded."""
+"""Wrong rows or columns are recorded up to this number of all rows or columns."""
 DENSE = 64
-"""Where more than one in so many elements is wrong, whole rows are looked at in place of each wrong element."""
+"""If more than one in this many elements is wrong, whole rows are recorded instead of each wrong element."""
 MAX_STEPS = 4096
-"""Up to so many different distances between lines, a period is searched for."""
+"""Maximum number of different distances between lines for which a period is searched."""
 
 
 class ErrorPattern:
@@ -52,7 +52,7 @@ class ErrorPattern:
         self._positions += (positions[:room] + start).tolist() if room > 0 else []
 
     def _add_lines(self, start: int, lines: torch.Tensor, count: int) -> None:
-        """Whole rows, `count` of whose elements are wrong, without a list of all of these."""
+        """Add whole rows with `count` wrong elements, without a list of these."""
         rows, columns = self._hits(lines.device)
         first_row = start // self._columns
         hits = lines.any(1)
@@ -66,7 +66,7 @@ class ErrorPattern:
         self._count += count
         room = MAX_POSITIONS - len(self._positions)
         if room > 0:
-            positions = lines[hit[:room]].nonzero()[:room]  # each of these rows has one at the least
+            positions = lines[hit[:room]].nonzero()[:room]  # each of these rows has at least one
             self._positions += (start + hit[positions[:, 0]] * self._columns + positions[:, 1]).tolist()
 
     def _hit(self, positions: torch.Tensor) -> None:
@@ -75,14 +75,14 @@ class ErrorPattern:
         columns[positions % self._columns] = True
 
     def _hits(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Which rows and which columns have wrong elements."""
+        """Masks of the rows and of the columns with wrong elements."""
         if self._row_hits is None or self._column_hits is None:
             self._row_hits = torch.zeros(self._rows, dtype=torch.bool, device=device)
             self._column_hits = torch.zeros(self._columns, dtype=torch.bool, device=device)
         return self._row_hits, self._column_hits
 
     def describe(self) -> str:
-        """The pattern in words; empty where nothing was wrong."""
+        """The pattern in words; empty if nothing was wrong."""
         if self._first is None:
             return ""
         if self._count >= EVERYTHING_SHARE * self._elements:
@@ -97,7 +97,7 @@ class ErrorPattern:
         return "isolated" if self._count <= max(1, ISOLATED_SHARE * self._elements) else f"scattered{self._where()}"
 
     def _lines(self) -> str:
-        """The pattern where all, but for a few, of some columns of some rows are wrong, and nothing else; else empty."""
+        """The pattern if nearly all of some columns of some rows are wrong, and nothing else; else empty."""
         if self._row_hits is None or self._column_hits is None:
             return ""
         rows, columns = _RowsOrColumns(self._row_hits), _RowsOrColumns(self._column_hits)
@@ -110,7 +110,7 @@ class ErrorPattern:
         return f"a tile: columns {columns.describe()}; rows {rows.describe()}" if min(rows.count, columns.count) > 1 else ""
 
     def _where(self) -> str:
-        """The rows or columns that they are scattered over, where these are at most half."""
+        """The rows or columns that contain them, if these are at most half of all."""
         if self._row_hits is None or self._column_hits is None:
             return ""
         parts = [(name, _RowsOrColumns(hits)) for name, hits in (("rows", self._row_hits), ("columns", self._column_hits))]

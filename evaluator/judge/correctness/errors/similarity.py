@@ -1,6 +1,6 @@
-"""What a wrong output resembles: zeros, the right one times a number, the right one rounded to half precision.
+"""Finds what a wrong output resembles: zeros, the right one times a number, the right one rounded to half precision.
 
-Of a large output every so many elements are looked at: each takes ten times as long as counting whether it is wrong.
+Large outputs are sampled at regular distances: each element takes ten times as long as deciding whether it is wrong.
 """
 
 import math
@@ -11,12 +11,12 @@ MOST_ELEMENTS = 1 << 26
 LEAST_ELEMENTS = 64
 """With fewer elements a resemblance means nothing."""
 CONSTANT_SPREAD = 1e-2
-"""A ratio or a difference counts as constant up to this standard deviation over its mean."""
+"""A ratio or a difference counts as constant up to this standard deviation divided by its mean."""
 EXCESS_SPREAD = 0.1
-"""And a ratio up to this one over what it differs from 1 by."""
+"""A ratio counts as constant up to this standard deviation divided by its difference from 1."""
 ROUNDED_SHARE = 0.999
 OWN_ROUNDED_SHARE = 0.5
-"""Where this share of the right values are numbers of the narrower type themselves, wrong ones that are mean nothing."""
+"""If this share of the right values are numbers of the narrower type, wrong values of that type mean nothing."""
 NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 """The type with fewer bits first: most of its numbers are also numbers of the other."""
 
@@ -25,7 +25,7 @@ class Similarity:
     """Collects candidate and oracle, chunk by chunk."""
 
     def __init__(self, dtype: torch.dtype, elements: int) -> None:
-        """Of outputs of this dtype with so many elements."""
+        """For outputs of this dtype with this many elements."""
         self._step = max(elements // MOST_ELEMENTS, 1) | 1  # odd, as few sizes of dimensions are
         self._wide = dtype in (torch.float32, torch.float64)
         self._wrong = self._zeros = 0
@@ -59,7 +59,7 @@ class Similarity:
             self._own_rounded[name] += int((own.to(narrow).float() == own).sum())
 
     def describe(self, factor: float | None = None) -> str:
-        """In words; empty where it resembles nothing. `factor` is what the whole output is times the right one, where it is that."""
+        """In words; empty if it resembles nothing. `factor`: the constant by which the whole output differs from the right one, if any."""
         if self._wrong and self._zeros == self._wrong:
             return "all of them are 0"
         if self._wrong >= LEAST_ELEMENTS and self._least == self._largest:
@@ -78,8 +78,8 @@ class Similarity:
         return ""
 
     def _wrong_ratio(self) -> float | None:
-        """What each of the wrong elements is times the right one, where that is clearly not 1: beside others that are within the tolerance,
-        it would only be the wrong ones' share of a scatter."""
+        """The factor of each wrong element to the right one, if clearly not 1: a factor near 1 may only be the wrong part of a scatter, of
+        which the rest is within the tolerance."""
         ratio = self._ratio.constant()
         if ratio is None or abs(ratio - 1) <= CONSTANT_SPREAD or self._ratio.spread > EXCESS_SPREAD * abs(ratio - 1):
             return None
@@ -87,7 +87,7 @@ class Similarity:
 
 
 def _written(ratio: float) -> str:
-    """With four digits, or as many as show how it differs from 1."""
+    """The ratio with four digits, or as many as show its difference from 1."""
     excess = abs(ratio - 1)
     return f"{ratio:.{max(4, 3 - math.floor(math.log10(excess))) if 0 < excess < 1 else 4}g}"
 
@@ -104,7 +104,7 @@ class _Moments:
         mean, count = float(values.mean()), len(values)
         squares = float((values - mean).square().sum())
         total, apart = self._count + count, mean - self._mean
-        # A product overflows to infinity, where a power of Python's would raise.
+        # A product overflows to infinity. A Python power would raise.
         self._squares += squares + apart * apart * self._count * count / total
         self._mean += apart * count / total
         self._count = total
@@ -115,7 +115,7 @@ class _Moments:
         return math.sqrt(self._squares / self._count) if self._count else 0.0
 
     def constant(self) -> float | None:
-        """The number that all of them are, within CONSTANT_SPREAD; None where they differ, are too large to tell, or are 0."""
+        """The number that all of them equal, within CONSTANT_SPREAD; None if they differ, are too large, or are 0."""
         if self._count < LEAST_ELEMENTS or not math.isfinite(self._mean + self._squares) or abs(self._mean) < 1e-12:
             return None
         return self._mean if self.spread <= CONSTANT_SPREAD * abs(self._mean) else None

@@ -1,8 +1,8 @@
-"""How drawn inputs are changed for the rounds.
+"""Changes random inputs for the rounds.
 
-`signs` and `scaled` only multiply: zeros, triangles, masks and padding stay, so that an answer has to be right for these inputs as well.
-The others may destroy what a problem's author counted on. They decide only where the problem declares `"inputs": "any"`: a kernel that
-forgets the softmax's maximum is found by `shifted`, an accumulator in half precision by `wide`. Integers are never changed.
+`signs` and `scaled` only multiply: zeros, triangles, masks and padding stay, so a submission must be right for these inputs too. The others
+may break assumptions of the problem's author. They decide only if the problem declares `"inputs": "any"`: `shifted` finds a kernel that
+does not subtract the softmax's maximum, `wide` an accumulator in half precision. Integers are never changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +22,12 @@ CHANGED_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 @dataclass(frozen=True)
 class Distribution:
-    """One way to change what a problem draws."""
+    """One way to change a problem's random inputs."""
 
     name: str
     meaning: str
     changes: Mapping[Kind, Change]
-    """What is done to inputs of each kind; to the others, nothing."""
+    """The change for each kind of input. Other kinds are not changed."""
     keeps_order: bool = False
     """Whether inputs that are ordered may be changed together."""
 
@@ -45,7 +45,7 @@ def _signs(tensor: torch.Tensor, generator: torch.Generator) -> None:
 
 
 def _scaled_rows(tensor: torch.Tensor, generator: torch.Generator) -> None:
-    """Each index of dimension 0 times 2**U(-2, 2)."""
+    """Multiply each index of dimension 0 by 2**U(-2, 2)."""
     tensor.mul_(_factors(tensor, generator, len(tensor), 2.0).view(-1, *[1] * (tensor.dim() - 1)))
 
 
@@ -55,7 +55,7 @@ def _scaled(tensor: torch.Tensor, generator: torch.Generator) -> None:
 
 
 def _scaled_lines(tensor: torch.Tensor, generator: torch.Generator) -> None:
-    """As rows; a vector is one line, whose order stays."""
+    """Multiply each row likewise. A vector is one line, so its order stays."""
     if tensor.dim() > 1:
         _scaled_rows(tensor, generator)
     else:
@@ -97,7 +97,7 @@ SPIKE = 64.0
 
 
 def _special(tensor: torch.Tensor, _generator: torch.Generator) -> None:
-    """Of every eight rows one of zeros, one constant, one ascending, one with a single large element."""
+    """Make one of every eight rows zero, one constant, one ascending, and give one a single large element."""
     if tensor.dim() < 2 or tensor.numel() == 0:
         return
     rows = tensor.view(len(tensor), -1)
@@ -115,8 +115,8 @@ DISTRIBUTIONS = {
     distribution.name: distribution
     for distribution in (
         Distribution("own", "as get_inputs() draws them", {}),
-        Distribution("signs", "every sign drawn anew", {Kind.FREE: _signs, Kind.SYMMETRIC: _diagonal_signs}),
-        Distribution("scaled", "signs drawn anew, each row times a number from 1/4 to 4", _SCALED, keeps_order=True),
+        Distribution("signs", "signs are random", {Kind.FREE: _signs, Kind.SYMMETRIC: _diagonal_signs}),
+        Distribution("scaled", "signs are random, each row times a number from 1/4 to 4", _SCALED, keeps_order=True),
         Distribution("wide", "magnitudes over six decades (float16: over two and a half)", _WIDE),
         Distribution("ties", "rounded to quarters, so that many elements are equal", {Kind.FREE: _ties}),
         Distribution("shifted", "100 added (float16: 12), so that exp() overflows", _SHIFTED, keeps_order=True),
@@ -133,7 +133,7 @@ def changes_anything(name: str, structure: InputStructure) -> bool:
 
 
 def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStructure | None = None) -> list[Any]:
-    """Arguments changed to distribution `name`, their tensors in place where possible.
+    """Change arguments to distribution `name`, their tensors in place if possible.
 
     Without a `structure` every floating-point tensor is changed element by element.
     """
@@ -155,7 +155,7 @@ def changed(arguments: Sequence[Any], name: str, seed: int, structure: InputStru
 
 
 def _changes(distribution: Distribution, structure: InputStructure) -> list[Change | None]:
-    """What is done to each input."""
+    """The change for each input."""
     ordered = {number for tie in structure.ties if tie.relation is Relation.ORDERED for number in (tie.of, tie.to)}
 
     def change(number: int, kind: Kind) -> Change | None:

@@ -1,4 +1,4 @@
-"""What is special about a problem's inputs, as three draws and the text of get_inputs() show: so that a change can leave it as it is."""
+"""Finds structure in a problem's inputs, from three samples and the text of get_inputs(), so that changes preserve it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from evaluator.worker.structure import tensors_of
 
 DRAWS = 3
 SAMPLE_ELEMENTS = 1 << 20
-"""Elements of an input that are looked at."""
+"""Maximum elements of an input that are examined."""
 SQUARE = 512
-"""Rows and columns of a square matrix that are looked at."""
+"""Maximum rows and columns of a square matrix that are examined."""
 MAX_LEVELS = 16
-"""An input with no more different values holds marks, such as a mask or targets."""
+"""An input with at most this many different values holds marks, such as a mask or targets."""
 CLOSE = 1e-3
-"""How far sums and norms of float32 may be from one, and of narrower types eight of their roundings."""
+"""Sums and norms in float32 count as one up to this difference; in narrower types up to eight roundings."""
 MIN_LINE = 2
-"""Elements of the shortest line whose sum, norm or order means something."""
+"""Minimum elements of a line for its sum, norm or order to mean something."""
 MIN_SORTED = 8
 MANY = 1000
 OFF_ZERO = 0.01
@@ -30,7 +30,7 @@ _KNOWN: dict[tuple[object, ...], "InputStructure"] = {}
 
 
 class Kind(Enum):
-    """What a change may do to an input."""
+    """The changes that an input allows."""
 
     FREE = "its elements may change one by one"
     POSITIVE = "it may be multiplied by positive numbers"
@@ -40,7 +40,7 @@ class Kind(Enum):
 
 
 class Relation(Enum):
-    """What an input is to an earlier one."""
+    """The relation of an input to an earlier one."""
 
     EQUAL = "equal to it"
     TRANSPOSED = "its transpose"
@@ -58,7 +58,7 @@ class Tie:
 
 @dataclass(frozen=True)
 class InputStructure:
-    """The kind of each tensor among the arguments, in their order, and how some depend on others."""
+    """The kind of each tensor among the arguments, in order, and the dependencies between them."""
 
     kinds: tuple[Kind, ...]
     ties: tuple[Tie, ...] = ()
@@ -74,12 +74,12 @@ class InputStructure:
         return all(kind is Kind.FIXED for kind in self.kinds)
 
     def keeping_signs(self) -> "InputStructure":
-        """The same, where inputs whose signs might change may only be multiplied by positive numbers."""
+        """This structure, but inputs whose signs might change may only be multiplied by positive numbers."""
         return InputStructure(tuple(Kind.POSITIVE if kind is Kind.FREE else kind for kind in self.kinds), self.ties)
 
 
 def structure_of(case: ProblemCase, device: torch.device) -> InputStructure:
-    """The structure of the case's inputs; found once in a process. Raises ProblemError."""
+    """The structure of the case's inputs, found once per process. Raises ProblemError."""
     key = (case.problem.sha256, case.name, tuple(map(repr, sorted(case.constants.items()))), case.dtype_name, str(device))
     if key not in _KNOWN:
         _KNOWN[key] = _found(case, device)
@@ -91,14 +91,14 @@ class _Sample:
     """Parts of one input."""
 
     rows: torch.Tensor
-    """Whole rows, the first of them."""
+    """The first rows, complete."""
     corner: torch.Tensor
     """The first rows and columns of its matrices."""
     shape: torch.Size
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> "_Sample":
-        """Numbers of eight bits as their bytes, which nothing changes: PyTorch computes little with them."""
+        """The sample of a tensor. Eight-bit numbers are taken as bytes, since PyTorch computes little with them; they are never changed."""
         tensor = tensor.view(torch.uint8) if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
         return cls(
             _first_rows(tensor).clone(),
@@ -122,7 +122,7 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
         positions = [position for position, argument in enumerate(arguments) for _ in tensors_of(argument)]
     positive = positive_positions(case.problem.source)
     columns = list(zip(*draws, strict=True))
-    # Beside inputs that vary, one that never does is a table. Where none varies, a change is all that tells a kept answer.
+    # Beside inputs that vary, a constant one is a table. If none varies, only a change reveals a cached output.
     constant = [all(torch.equal(samples[0].rows, other.rows) for other in samples[1:]) for samples in columns]
     kinds = [
         Kind.FIXED if is_constant and not all(constant) else _kind(samples, is_made_positive=position in positive)
@@ -130,7 +130,7 @@ def _found(case: ProblemCase, device: torch.device) -> InputStructure:
     ]
     ties = tuple(_ties(columns, kinds))
     for tie in ties:
-        # Of two that change as one, neither may change in a way that the other must not.
+        # Two inputs that change together may change only in ways that both allow.
         if tie.relation is not Relation.ORDERED and kinds[tie.of] is not kinds[tie.to]:
             kinds[tie.of] = kinds[tie.to] = Kind.POSITIVE if {kinds[tie.of], kinds[tie.to]} == {Kind.FREE, Kind.POSITIVE} else Kind.FIXED
     return InputStructure(tuple(kinds), ties)
@@ -155,7 +155,7 @@ def _kind(samples: Sequence[_Sample], *, is_made_positive: bool) -> Kind:
 
 
 def _holds_marks(values: torch.Tensor) -> bool:
-    """Few levels, or whole numbers alone: zeros beside others are a mask over them, and say nothing."""
+    """Whether there are few values, or only whole numbers. Zeros beside other values are a mask over them, and are ignored."""
     others = values[values != 0]
     if not len(others) or not bool(others.isfinite().all()):
         return True
@@ -163,7 +163,7 @@ def _holds_marks(values: torch.Tensor) -> bool:
 
 
 def _is_normalized(values: torch.Tensor, close: float, *, is_whole: bool) -> bool:
-    """Whether sums, sums of exponentials or norms along a dimension, or of everything, are one. is_whole: no row has been left out."""
+    """Whether sums, sums of exponentials or norms along a dimension, or of everything, are one. is_whole: the sample has all rows."""
 
     def is_one(numbers: torch.Tensor) -> bool:
         return bool(((numbers - 1).abs() <= close).all())
@@ -193,7 +193,7 @@ def _is_sorted(values: torch.Tensor) -> bool:
 
 
 def _keeps_off_zero(values: torch.Tensor) -> bool:
-    """Whether the least of many numbers is a hundredth of the largest and more: where they begin at zero, some are closer to it."""
+    """Whether the smallest of many numbers is at least 1 % of the largest. If their range began at zero, some would be smaller."""
     return values.numel() >= MANY and float(values.min()) > OFF_ZERO * float(values.max())
 
 

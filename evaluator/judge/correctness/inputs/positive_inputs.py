@@ -1,4 +1,4 @@
-"""Which inputs a problem's get_inputs() makes positive on purpose, by its text."""
+"""Finds the inputs that a problem's get_inputs() makes positive on purpose, from its text."""
 
 import ast
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ MAKING_CALLS = {
     "normal",
     "tensor",
 }
-"""Functions that make a tensor of numbers: what is in their arguments changes no sign."""
+"""Functions that make a tensor of numbers: their arguments change no sign."""
 POSITIVE_CALLS = {
     *(
         "abs",
@@ -46,7 +46,7 @@ _EVERYTHING = range(1 << 16)
 def positive_positions(source: str) -> Container[int]:
     """Positions of the arguments that get_inputs() makes positive on purpose: by a function or by adding, not by rand() alone.
 
-    Where it does not return them one by one, what is true of any of them counts for all.
+    If it does not return them one by one, one positive argument makes all count as positive.
     """
     tree = ast.parse(source)
     function = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs"), None)
@@ -65,7 +65,7 @@ def positive_positions(source: str) -> Container[int]:
 
 
 def _expressions(function: ast.FunctionDef) -> dict[str, list[ast.AST]]:
-    """What each local name is assigned, or changed by in a statement of its own, as in `x += 1` and `x.abs_()`."""
+    """The expressions that each local name is assigned, or changed by in a statement, such as `x += 1` and `x.abs_()`."""
     found: dict[str, list[ast.AST]] = {}
     for node in ast.walk(function):
         targets: Sequence[ast.AST] = ()
@@ -83,7 +83,7 @@ def _expressions(function: ast.FunctionDef) -> dict[str, list[ast.AST]]:
 
 
 def _reached(expression: ast.AST, known: Mapping[str, Sequence[ast.AST]]) -> Iterator[ast.AST]:
-    """Everything in an expression, and in what its names stand for."""
+    """All nodes of an expression, and of the expressions behind its names."""
     waiting: list[ast.AST] = [expression]
     seen: set[str] = set()
     while waiting:
@@ -109,5 +109,5 @@ def _makes_positive(node: ast.AST, local: Container[str]) -> bool:
 
 
 def _called(call: ast.Call) -> str:
-    """The last name of what is called."""
+    """The last name of the called function."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

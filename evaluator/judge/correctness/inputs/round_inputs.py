@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from evaluator.judge.correctness.inputs.few_rows import ROWS, RUNS, FewChanges
+from evaluator.judge.correctness.inputs.few_rows import OUTLIERS, ROWS, RUNS, FewChanges, FewRows
 from evaluator.judge.correctness.inputs.input_distributions import DISTRIBUTIONS, SOUND, changed, changes_anything
 from evaluator.judge.correctness.inputs.input_structure import InputStructure, structure_of
 from evaluator.judge.correctness.reference import Oracle, ReferenceFailedError
@@ -26,6 +26,8 @@ from evaluator.problem.problem import ProblemCase
 from evaluator.worker.structure import tensors_of
 
 OWN = "own"
+IN_PLACE = (OUTLIERS, RUNS)
+"""Changes to the inputs of the round before, where these are."""
 SCALED = "scaled"
 OWN_DRAWS = 5
 """The draws as the problem makes them, held to the bound, where other distributions don't decide: a constant passes one draw of a mean over
@@ -92,15 +94,25 @@ class RoundInputs:
             others = [RoundPlan(name) for name in (*self._others(but=(OWN, SCALED)), *self._few())]
             padding = [RoundPlan(OWN)] * max(0, ANY_DRAWS - 2 - len(others))
             return [RoundPlan(OWN, twice=True), *padding, *others, RoundPlan(OWN, twice=True)]
-        sound = [RoundPlan(name, gross=True) for name in (*SOUND, ROWS, RUNS) if name in self._others() or name in self._few()]
+        sound = [RoundPlan(name, gross=True) for name in (*SOUND, *self._few()) if name in self._others() or name in self._few()]
         strict = [RoundPlan(name) for name in self.reported] if self._strict else []
         between = [*sound, *[RoundPlan(OWN)] * (OWN_DRAWS - 2), *strict]
         return [RoundPlan(OWN, twice=True), *_random.sample(between, len(between)), RoundPlan(OWN, twice=True)]
 
+    def brief(self) -> list[RoundPlan]:
+        """The rounds of one of several workloads: the first, and in random order each distribution once, but only one of the sound changes
+        and one of those of a few values."""
+        few = (ROWS, *IN_PLACE)
+        others = [plan for plan in self.fewest() if plan.distribution not in SOUND]
+        for kind in (SOUND, few):
+            plans = [plan for plan in self.plans if plan.distribution in kind]
+            others += _random.sample(plans, min(1, len(plans)))
+        return [self.plans[0], *_random.sample(others, len(others))]
+
     def fewest(self) -> list[RoundPlan]:
-        """What is asked after the first round where calls are slow, once each, in an order drawn anew: the same distributions, but for the
-        changes of a few values. Who is slow by far gains nothing by knowing own draws."""
-        plans = [RoundPlan(plan.distribution, gross=plan.gross) for plan in self.plans[1:] if plan.distribution not in (ROWS, RUNS)]
+        """The rounds after the first where calls are slow: each distribution once, in random order, without changes of a few values. A very
+        slow submission gains nothing by knowing the problem's own inputs."""
+        plans = [RoundPlan(plan.distribution, gross=plan.gross) for plan in self.plans[1:] if plan.distribution not in (ROWS, *IN_PLACE)]
         return _random.sample(list(dict.fromkeys(plans)), len(set(plans)))
 
     @property
@@ -116,32 +128,35 @@ class RoundInputs:
         return names if self._structure is None else [name for name in names if changes_anything(name, self._structure)]
 
     def _few(self) -> tuple[str, ...]:
-        """The changes of a few values."""
-        return self._few_changes.names if self._is_floating and not (self._structure is not None and self._oracle.asserts) else ()
+        """The changes of a few values that rounds begin with."""
+        if not self._is_floating or (self._structure is not None and self._oracle.asserts):
+            return ()
+        changes = self._few_changes
+        return tuple(name for name in (ROWS, changes.in_place) if name in changes.names)
 
     def after(self, draw: Draw, plan: RoundPlan) -> Draw | None:
         """The inputs of a round that changes those of the round before, where these are; None where the plan draws fresh ones. Raises
         ProblemError, ReferenceFailedError."""
-        if plan.distribution != RUNS or draw.left_out:
+        has_outliers = isinstance(draw.arguments, FewRows) and draw.arguments.has_outliers
+        if plan.distribution not in IN_PLACE or (draw.left_out and not has_outliers):
             return None
         seed = fresh_seed()
-        arguments = self._few_changes.runs(draw.arguments, seed)
+        arguments = self._few_changes.changed(plan.distribution, draw.arguments, seed)
         return Draw(seed, arguments, self.why_left_out(arguments) if self._structure is not None else "")
 
     def draw(self, plan: RoundPlan) -> Draw:
         """Fresh inputs. Raises ProblemError, ReferenceFailedError."""
-        draw = self._draw(plan, self._structure)
-        if draw.left_out and plan.distribution == SCALED and self._structure is not None:
-            draw = self._draw(plan, self._structure.keeping_signs())  # a root or a logarithm has an answer to these
+        draw = self._draw(plan, self._structure, self._few_changes)
+        if draw.left_out and plan.distribution in (SCALED, ROWS) and self._structure is not None:
+            # A root or a logarithm has an answer to these.
+            draw = self._draw(plan, self._structure.keeping_signs(), self._few_changes.keeping_signs())
         return draw
 
-    def _draw(self, plan: RoundPlan, structure: InputStructure | None) -> Draw:
+    def _draw(self, plan: RoundPlan, structure: InputStructure | None, few_changes: FewChanges) -> Draw:
         seed = fresh_seed()
         own = self._case.inputs(seed, self._device)
-        if plan.distribution == ROWS:
-            arguments = self._few_changes.rows(own, seed)
-        elif plan.distribution == RUNS:
-            arguments = self._few_changes.runs(own, seed)
+        if plan.distribution in (ROWS, *IN_PLACE):
+            arguments = few_changes.changed(plan.distribution, own, seed)
         else:
             arguments = changed(own, plan.distribution, seed, structure)
         guarded = structure is not None and plan.distribution != OWN

@@ -1,1 +1,1 @@
-"""Known variants of functions that a reference calls: approximations, other constants, and mistakes that are often made."""
+"""Known variants of functions that a reference calls: approximations, other constants, and common mistakes."""

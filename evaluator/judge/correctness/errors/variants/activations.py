@@ -15,7 +15,7 @@ _CUBE = 0.044715
 """The factor of x³ in GELU's tanh approximation."""
 
 SPELLINGS = {"gelu": "GELU", "relu": "ReLU", "relu6": "ReLU6", "silu": "SiLU", "elu": "ELU", "leaky_relu": "leaky ReLU", "selu": "SELU"}
-"""Names of functions in prose, where they differ."""
+"""Names of functions in messages, if they differ."""
 FORMULAS: dict[str, tuple[tuple[str, Formula], ...]] = {
     "sigmoid": (
         ("hard sigmoid", functional.hardsigmoid),
@@ -52,11 +52,11 @@ FORMULAS: dict[str, tuple[tuple[str, Formula], ...]] = {
     "softmax": (),
     "clamp": (),
 }
-"""By function: what is often computed in its place."""
+"""By function: other functions that are often computed in its place."""
 
 
 def gelu_forms(subject: Subject) -> Iterator[Variant]:
-    """GELU in its other forms, also where the reference writes its formula out."""
+    """GELU in its other forms, even if the reference contains its formula."""
     forms = {call.value(1, "approximate", "none") for call in subject.of("gelu")}
     if "none" in forms or subject.called("erf"):
         swaps: dict[str, Swap] = {"gelu": lambda call: functional.gelu(call.first, approximate="tanh"), "erf": _tanh_for_erf}
@@ -69,7 +69,7 @@ def gelu_forms(subject: Subject) -> Iterator[Variant]:
 
 
 def _tanh_for_erf(call: Call) -> torch.Tensor:
-    """What stands for erf(x / √2) in GELU's tanh approximation."""
+    """The replacement of erf(x / √2) in GELU's tanh approximation."""
     x = call.first * math.sqrt(2)
     return torch.tanh(math.sqrt(2 / math.pi) * (x + _CUBE * x**3))
 
@@ -82,20 +82,20 @@ def _erf_for_tanh(call: Call) -> torch.Tensor:
 
 
 def other_formulas(subject: Subject) -> Iterator[Variant]:
-    """Another function in an activation function's place."""
+    """Another function in place of an activation function."""
     for name in subject.called(*FORMULAS):
         for what, formula in FORMULAS[name]:
             yield Variant(f"{what} in place of {_spelling(name)}", {name: _by(formula)})
 
 
 def left_out(subject: Subject) -> Iterator[Variant]:
-    """No function in its place."""
+    """An activation function left out."""
     for name in subject.called(*FORMULAS):
         yield Variant(f"{_spelling(name)} left out", {name: lambda call: call.first})
 
 
 def constants_left_out(subject: Subject) -> Iterator[Variant]:
-    """An operation with a number left out, and for a division or a product the number squared, as d is √d squared."""
+    """An operation with a number left out; for a division or a product also with the number squared, such as d for √d."""
     words = {"add": "the addition of", "sub": "the subtraction of", "mul": "the factor", "div": "the division by"}
     found = dict.fromkeys(
         (call.name, number)
@@ -114,7 +114,7 @@ def _squared(number: float) -> Swap:
 
 
 def _where(number: float, swap: Swap) -> Swap:
-    """Swaps only those calls whose second argument is the number."""
+    """Swap only calls with this number as second argument."""
 
     def swapped(call: Call) -> object:
         other = call.value(1, "other")

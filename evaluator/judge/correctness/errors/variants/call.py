@@ -1,4 +1,4 @@
-"""The functions of PyTorch that a model calls: recorded, or with others in their place."""
+"""Records or replaces the PyTorch functions that a model calls."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from evaluator.judge.correctness.row_sampling import mapped
 
 MOST_CALLS = 2000
-"""Calls that are recorded; a loop makes the same ones again and again."""
+"""Maximum number of recorded calls. A loop repeats the same ones."""
 
 
 @dataclass(frozen=True)
@@ -18,26 +18,26 @@ class Call:
     """One call of a function."""
 
     name: str
-    """Of the function, as in `gelu`; the form that works in place has the same."""
+    """The function's name, such as `gelu`; its in-place form has the same."""
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
 
     def value(self, position: int, name: str, default: Any = None) -> Any:
-        """An argument, wherever it stands."""
+        """An argument, positional or by name."""
         if name in self.options:
             return self.options[name]
         return self.arguments[position] if position < len(self.arguments) else default
 
     def changed(self, position: int, name: str, value: Any) -> "Call":
-        """The same call with another value for an argument."""
+        """The call with another value for an argument."""
         if name not in self.options and position < len(self.arguments):
             return replace(self, arguments=(*self.arguments[:position], value, *self.arguments[position + 1 :]))
         return replace(self, options={**self.options, name: value})
 
     @property
     def first(self) -> Any:
-        """The first argument, which is named `input` in most functions."""
+        """The first argument, named `input` in most functions."""
         return self.value(0, "input")
 
     def run(self) -> Any:
@@ -45,11 +45,11 @@ class Call:
 
 
 Swap = Callable[[Call], Any]
-"""What is done in place of a call."""
+"""The replacement of a call."""
 
 
 class Recorder(TorchFunctionMode):
-    """Records calls. Tensors in their arguments are kept without their values, on the device `meta`."""
+    """Records calls. Tensors in their arguments are stored without values, on the device `meta`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Recorder(TorchFunctionMode):
 
 
 class Substitution(TorchFunctionMode):
-    """Does something else in place of the calls of some functions, by their names."""
+    """Replaces the calls of some functions, by their names."""
 
     def __init__(self, swaps: Mapping[str, Swap]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Formulas that are right as long as exp() does not overflow in float32."""
+"""Formulas that are right unless exp() overflows in float32."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

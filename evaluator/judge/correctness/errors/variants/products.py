@@ -1,4 +1,4 @@
-"""Variants of attention, matrix products, convolutions and pooling: scales, masks, biases, operands the wrong way round."""
+"""Variants of attention, matrix products, convolutions and pooling: scales, masks, biases, transposed operands."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpos
 MAX_POOLS = ("max_pool1d", "max_pool2d", "max_pool3d")
 AVERAGE_POOLS = ("avg_pool1d", "avg_pool2d", "avg_pool3d")
 INTERPOLATIONS = ("linear", "bilinear", "bicubic", "trilinear")
-"""Modes of `interpolate` that `align_corners` says something about."""
+"""Modes of `interpolate` that have `align_corners`."""
 
 
 def attention(subject: Subject) -> Iterator[Variant]:
@@ -38,7 +38,7 @@ def without_bias(subject: Subject) -> Iterator[Variant]:
 
 
 def operands(subject: Subject) -> Iterator[Variant]:
-    """Operands the wrong way round: transposed where they are square, or kernels flipped."""
+    """Square operands transposed, or kernels flipped."""
     for name in subject.called("linear", "matmul", "mm", "bmm"):
         if any(_is_square(_second(call)) for call in subject.of(name)):
             yield Variant(f"the second operand of {name} transposed", {name: _transposed_second})
@@ -49,7 +49,7 @@ def operands(subject: Subject) -> Iterator[Variant]:
 
 
 def borders(subject: Subject) -> Iterator[Variant]:
-    """Pooling that treats padding otherwise, and interpolation that aligns other points."""
+    """Pooling with other padding, and interpolation that aligns other points."""
     for name in subject.called(*MAX_POOLS):
         if any(_is_padded(call) for call in subject.of(name)):
             yield Variant(f"{name} padded with 0", {name: _zero_padded})

@@ -14,14 +14,14 @@ Rounding = Callable[[torch.Tensor], torch.Tensor]
 
 PRODUCTS = ("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "multi_head_attention_forward", ATTENTION, *CONVOLUTIONS)
 DROPPED_BITS = 13
-"""The bits of a float32's mantissa that TF32 lacks."""
+"""Number of bits of a float32's mantissa that TF32 lacks."""
 SCHRAUDOLPH = (1064866805, 1065353216, 1064986823, 1065054451)
 """Constants of Schraudolph's exp ("A fast, compact approximation of the exponential function", 1999), for a float32's bits."""
 WIDE = (torch.float32, torch.float64)
 
 
 def narrow_products(subject: Subject) -> Iterator[Variant]:
-    """Operands of matrix products and convolutions in a narrower type. TF32 is on GPUs alone."""
+    """Operands of matrix products and convolutions in a narrower type. TF32 exists only on GPUs."""
     names = subject.called(*PRODUCTS)
     if subject.dtype not in WIDE or not names:
         return
@@ -39,7 +39,7 @@ def narrow_inputs(subject: Subject) -> Iterator[Variant]:
 
 
 def exponentials(subject: Subject) -> Iterator[Variant]:
-    """Approximate exp, alone and in the functions that are made of it."""
+    """Approximate exp, alone and in functions that use it."""
     names = subject.called("exp", "softmax", "sigmoid", "silu", "elu", ATTENTION)
     if not names:
         return
@@ -54,13 +54,13 @@ def exponentials(subject: Subject) -> Iterator[Variant]:
 
 
 def to_tf32(x: torch.Tensor) -> torch.Tensor:
-    """The nearest number with TF32's ten bits of mantissa; of two that are as near, the even one."""
+    """Round to the nearest number with TF32's ten bits of mantissa; ties to even."""
     bits = x.float().view(torch.int32)
     return _masked(x, (bits >> DROPPED_BITS).bitwise_and_(1).add_((1 << (DROPPED_BITS - 1)) - 1))
 
 
 def to_tf32_toward_zero(x: torch.Tensor) -> torch.Tensor:
-    """What matrix units do with a float32 whose last bits they ignore."""
+    """Drop the bits of a float32 that matrix units ignore."""
     return _masked(x, 0)
 
 
@@ -75,7 +75,7 @@ def to_type(dtype: torch.dtype) -> Rounding:
 
 
 def of_rounded(rounding: Rounding) -> Swap:
-    """A product of operands that were rounded."""
+    """A product with rounded operands."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.is_floating_point():
@@ -85,7 +85,7 @@ def of_rounded(rounding: Rounding) -> Swap:
         )
 
     def swapped(call: Call) -> Any:
-        # The bias and what is added is left as it is: it goes to the accumulator.
+        # The bias and the added tensor are not rounded: they go to the accumulator.
         first, last = {"addmm": (1, 3), "baddbmm": (1, 3), "einsum": (1, len(call.arguments)), ATTENTION: (0, 3)}.get(call.name, (0, 2))
         arguments = tuple(rounded(value) if first <= place < last else value for place, value in enumerate(call.arguments))
         return Call(call.name, call.function, arguments, call.options).run()

@@ -16,7 +16,7 @@ LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy"
 
 
 def variances(subject: Subject) -> Iterator[Variant]:
-    """Variances and standard deviations that are divided by n for n - 1, and the reverse."""
+    """Variances and standard deviations divided by n instead of n - 1, and the reverse."""
     found = {_correction(call) for call in subject.of(*SPREADS)}
     if subject.called("layer_norm", "group_norm", "instance_norm") or any(map(_by_batch, subject.of("batch_norm"))):
         found.add(0)
@@ -29,7 +29,7 @@ def variances(subject: Subject) -> Iterator[Variant]:
 
 
 def batch_statistics(subject: Subject) -> Iterator[Variant]:
-    """Running statistics in place of the batch's in a batch normalization, and the reverse."""
+    """Running statistics instead of the batch's in a batch normalization, and the reverse."""
     calls = subject.of("batch_norm")
     if any(map(_by_batch, calls)):
         if any(call.value(1, "running_mean") is not None for call in calls):
@@ -54,7 +54,7 @@ def epsilons(subject: Subject) -> Iterator[Variant]:
 
 
 def sums_and_means(subject: Subject) -> Iterator[Variant]:
-    """A mean for a sum and the reverse, in reductions and in losses."""
+    """A mean instead of a sum and the reverse, in reductions and in losses."""
     for old, new in (("mean", "sum"), ("sum", "mean")):
         losses = subject.called(*LOSSES)
         if subject.called(old):
@@ -84,7 +84,7 @@ def other_dimensions(subject: Subject) -> Iterator[Variant]:
 
 
 def _correction(call: Call) -> int | None:
-    """What the divisor is less than n; None where that can't be told."""
+    """n minus the divisor; None if unknown."""
     if "correction" in call.options:
         return 1 if call.options["correction"] is None else int(call.options["correction"])
     flags = [value for value in call.arguments[1:3] if isinstance(value, bool)]
@@ -122,7 +122,7 @@ def _batch_norm(call: Call, training: bool) -> Any:
 
 
 def _unbiased_norm(call: Call) -> Any:
-    """The same normalization with the variance of n - 1."""
+    """Normalization with the variance divided by n - 1."""
     x = call.first
     eps = call.options.get("eps", 1e-5)
     if call.name == "batch_norm" and not _by_batch(call):
@@ -142,7 +142,7 @@ def _unbiased_norm(call: Call) -> Any:
 
 
 def _affine(plain: torch.Tensor, call: Call) -> torch.Tensor:
-    """With the weight and the bias of a normalization."""
+    """Apply the weight and the bias of a normalization."""
     for name, operation in (("weight", torch.mul), ("bias", torch.add)):
         values = call.options.get(name)
         if values is not None:
@@ -156,7 +156,7 @@ def _without_affine(call: Call) -> Any:
 
 
 def _literal_eps(call: Call) -> float | None:
-    """A small number that is added, or that values are raised to."""
+    """A small number that is added, or that is a lower limit of the values."""
     value = call.value(1, "other" if call.name == "add" else "min")
     return value if isinstance(value, float) and 0 < value <= LARGEST_EPS else None
 

@@ -1,4 +1,4 @@
-"""One variant of a reference, and what is known of the reference when variants are chosen."""
+"""One variant of a reference, and the facts about the reference from which variants are chosen."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,24 +13,24 @@ class Variant:
     """A reference that differs from the right one in one respect."""
 
     what: str
-    """The respect, as in `GELU's tanh approximation`; it follows `the reference with`."""
+    """The difference, such as `GELU's tanh approximation`; it follows `the reference with`."""
     swaps: Mapping[str, Swap] = field(default_factory=dict)
-    """What is done in place of functions, by their names."""
+    """Replacements of functions, by their names."""
     eps: float | None = None
-    """What the attribute `eps` of modules is set to; None leaves it."""
+    """Value for the attribute `eps` of modules; None leaves it unchanged."""
     rounded: Callable[[torch.Tensor], torch.Tensor] | None = None
-    """What is done to the inputs that are floating-point tensors."""
+    """Rounding of the floating-point inputs."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A reference whose calls were recorded."""
+    """A reference with its recorded calls."""
 
     calls: Sequence[Call]
     epsilons: frozenset[float]
     """Values of the attribute `eps` of its modules."""
     dtype: torch.dtype
-    """Of the wrong output."""
+    """Dtype of the wrong output."""
     on_gpu: bool
 
     def of(self, *names: str) -> list[Call]:
@@ -38,10 +38,10 @@ class Subject:
         return [call for call in self.calls if call.name in names]
 
     def called(self, *names: str) -> list[str]:
-        """Those of the names that are called."""
+        """The names among these that are called."""
         found = {call.name for call in self.calls}
         return [name for name in names if name in found]
 
 
 Family = Callable[[Subject], Iterator[Variant]]
-"""Variants of one kind; none where the reference does not call the functions."""
+"""Variants of one kind; none if the reference does not call the functions."""
